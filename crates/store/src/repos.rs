@@ -35,6 +35,8 @@ pub struct Repo {
     pub web: Option<String>,
     /// The commit that was checked out when it was read, if it is a clone.
     pub commit: Option<String>,
+    /// Folders outside of `source` that git may read for its history.
+    pub git_folders: Vec<String>,
     /// Number of its indexed files.
     pub files: i64,
     /// Bytes of their texts.
@@ -54,7 +56,7 @@ impl Store {
     /// The server cannot be reached or refuses a statement.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
         let rows = sqlx::query(
-            "select id, name, source, web, commit, files, bytes, skipped, rank,
+            "select id, name, source, web, commit, git_folders, files, bytes, skipped, rank,
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
              from repos where indexed_at is not null order by name",
         )
@@ -67,6 +69,7 @@ impl Store {
                 source: row.try_get("source")?,
                 web: row.try_get("web")?,
                 commit: row.try_get("commit")?,
+                git_folders: row.try_get("git_folders")?,
                 files: row.try_get("files")?,
                 bytes: row.try_get("bytes")?,
                 skipped: row.try_get("skipped")?,

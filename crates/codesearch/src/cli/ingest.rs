@@ -54,6 +54,9 @@ pub(crate) struct IngestOptions {
     /// Leave out files that .gitignore matches, tracked ones too
     #[arg(long)]
     pub(crate) gitignore: bool,
+    /// Read git's data that .git names outside of PATH (of a worktree, or borrowed objects) if they are yours
+    #[arg(long)]
+    pub(crate) follow_git: bool,
     /// Read every file again, also those that look unchanged
     #[arg(long)]
     pub(crate) again: bool,

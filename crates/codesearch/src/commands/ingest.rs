@@ -52,6 +52,7 @@ pub(crate) async fn ingest(
         depth: how.depth,
         max_bytes: how.max_size,
         gitignore: how.gitignore,
+        follow_git: how.follow_git,
         again: how.again,
         shard_bytes: how.shard_bytes,
     };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Commit, Error, MAX_ANSWER, TrackedFile, is_hash, run};
+use super::{Commit, Error, MAX_ANSWER, TrackedFile, bounded, is_hash, run};
 
 /// The lines of a file at a commit, and where each comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,9 +74,9 @@ fn parse(answer: &[u8]) -> Option<Blame> {
             Some(at) => {
                 let commit = &mut blame.commits[at];
                 match word {
-                    "author" => rest.clone_into(&mut commit.author),
+                    "author" => bounded(rest).clone_into(&mut commit.author),
                     "author-time" => commit.time = rest.parse().unwrap_or_default(),
-                    "summary" => rest.clone_into(&mut commit.summary),
+                    "summary" => bounded(rest).clone_into(&mut commit.summary),
                     _ => {}
                 }
             }

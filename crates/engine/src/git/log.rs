@@ -1,6 +1,6 @@
 //! The commits that changed a file.
 
-use super::{Commit, Error, MAX_ANSWER, TrackedFile, is_hash, run};
+use super::{Commit, Error, MAX_ANSWER, TrackedFile, bounded, is_hash, run};
 
 /// Most commits of a file's history that can be seen.
 pub const MAX_CHANGES: usize = 1000;
@@ -66,9 +66,9 @@ fn parse(answer: &str, path: &str) -> Option<Vec<Change>> {
         let (author, time, summary) = (fields.next()?, fields.next()?, fields.next()?);
         let commit = Commit {
             hash: hash.to_owned(),
-            author: author.to_owned(),
+            author: bounded(author).to_owned(),
             time: time.parse().unwrap_or_default(),
-            summary: summary.to_owned(),
+            summary: bounded(summary).to_owned(),
         };
         let mut change = Change { commit, path: path.clone(), renamed_from: None, blob: None };
         // `:100644 100644 OLD NEW M`, and the path; or R100, and two.

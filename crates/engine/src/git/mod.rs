@@ -1,16 +1,21 @@
 //! Reads the history of files from the clones that repositories were ingested from.
 //!
-//! The program `git` does the reading, as a process of its own without network, hooks, configuration of the user, and
-//! without any program that the clone's own configuration names ([`run`]): a clone may come from anybody.
+//! The program `git` does the reading, as a process of its own without network, hooks and configuration of the user
+//! ([`run`]). Of the clone it sees nothing but the objects ([`skeleton`]), if these lie where the ingest has found that they
+//! may be read: a clone may come from anybody.
 
 mod blame;
 mod log;
 mod run;
+mod skeleton;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ingest::{commit_of, decoded, git_folder_of, language_of};
+use skeleton::Skeleton;
+
+use crate::ingest::{GitData, SkipReason, Trust, Unread, decoded, language_of};
 
 pub use blame::{Blame, BlameRun};
 pub use log::{Change, History, MAX_CHANGES};
@@ -38,6 +43,14 @@ pub enum Error {
     /// There is no clone in the folder.
     #[error("the repository was not ingested from a clone of git")]
     NoClone,
+    /// Its data lie where nobody vouches for them.
+    #[error(
+        "no history: the repository's .git leads out of the folder that was ingested; if you own what it leads to, ingest it with --follow-git"
+    )]
+    Outside,
+    /// It was changed while git read it.
+    #[error("the clone was changed while git read it; try again")]
+    Changed,
     /// The commit does not have the file.
     #[error("git has no history of this file: it was never committed, or not under this path")]
     Untracked,
@@ -68,7 +81,7 @@ pub struct Commit {
 /// A file in a clone, at a commit.
 #[derive(Clone, Debug)]
 pub struct TrackedFile {
-    git: PathBuf,
+    clone: Arc<Skeleton>,
     path: String,
     /// The commit: the one that was checked out at the last ingest or, if the clone does not have it any more, the one
     /// that is now.
@@ -84,21 +97,18 @@ impl TrackedFile {
     /// There is no clone, or the file is not in it; or git cannot be asked.
     pub async fn find(repo: &store::Repo, path: &str) -> Result<Self, Error> {
         let (source, known) = (PathBuf::from(&repo.source), repo.commit.clone());
-        let look = tokio::task::spawn_blocking(move || {
-            let git = git_folder(&source)?;
-            let known = known.filter(|hash| is_hash(hash)).or_else(|| commit_of(&source));
-            Ok::<_, Error>((git, known))
-        });
-        let (git, known) = look.await.map_err(|_| Error::Failed)??;
-        for commit in known.into_iter().chain(["HEAD".to_owned()]) {
+        let folders = repo.git_folders.iter().map(PathBuf::from).collect();
+        let look = tokio::task::spawn_blocking(move || look(&source, known, folders));
+        let (clone, commits) = look.await.map_err(|_| Error::Failed)??;
+        for commit in commits {
             let revisions = [format!("{commit}^{{commit}}"), format!("{commit}:{path}")];
             let args = ["rev-parse", "--quiet", &revisions[0], &revisions[1]];
-            match run::text(&git, &args, MAX_ANSWER).await {
+            match run::text(&clone, &args, MAX_ANSWER).await {
                 Ok(answer) => {
                     let mut hashes = answer.lines().filter(|line| is_hash(line));
                     if let (Some(commit), Some(blob)) = (hashes.next(), hashes.next()) {
                         let (commit, blob) = (commit.to_owned(), blob.to_owned());
-                        return Ok(Self { git, path: path.to_owned(), commit, blob });
+                        return Ok(Self { clone, path: path.to_owned(), commit, blob });
                     }
                 }
                 Err(Error::Failed) => {}
@@ -122,7 +132,7 @@ impl TrackedFile {
         if hash != self.blob && !self.history(0, MAX_CHANGES).await?.changes.iter().any(is_ours) {
             return Ok(None);
         }
-        let bytes = run::bytes(&self.git, &["cat-file", "blob", hash], MAX_TEXT).await?;
+        let bytes = run::bytes(&self.clone, &["cat-file", "blob", hash], MAX_TEXT).await?;
         Ok(decoded(bytes).map(|text| {
             let language = language_of(&self.path, &text);
             (text, language)
@@ -135,18 +145,43 @@ pub fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the folder of git's data of a clone, which may be bare.
-fn git_folder(source: &Path) -> Result<PathBuf, Error> {
+/// Most bytes of an author's name and of the first line of a message that are kept.
+const MAX_WORDS: usize = 1000;
+
+/// Cuts a name or a line of a commit, which may have megabytes.
+fn bounded(words: &str) -> &str {
+    &words[..words.floor_char_boundary(MAX_WORDS)]
+}
+
+/// Looks at the clone in a folder, which may be bare, and returns it with the commits to ask for: the one that is known, and
+/// the one that is checked out now. `folders` may be read besides it.
+fn look(
+    source: &Path,
+    known: Option<String>,
+    folders: Vec<PathBuf>,
+) -> Result<(Arc<Skeleton>, Vec<String>), Error> {
     if !source.is_dir() {
         return Err(Error::NoFolder);
     }
-    let is_git = |folder: &PathBuf| folder.join("HEAD").is_file();
-    if let Some(git) = git_folder_of(source).filter(is_git) {
-        return Ok(git);
-    }
-    let is_bare = ["objects", "refs"].iter().all(|part| source.join(part).is_dir());
-    let bare = Some(source.to_owned()).filter(|folder| is_bare && is_git(folder));
-    bare.ok_or(Error::NoClone)
+    let mut trust = Trust::known(folders);
+    let not_read = |unread: Unread| match unread.reason {
+        SkipReason::Outside | SkipReason::Symlink => Error::Outside,
+        SkipReason::Vanished => Error::Changed,
+        _ => Error::Failed,
+    };
+    let data = match GitData::of(source, &mut trust) {
+        Ok(Some(data)) if data.has_head() => data,
+        Ok(_) => GitData::bare(source).ok_or(Error::NoClone)?,
+        Err(unread) => return Err(not_read(unread)),
+    };
+    let now = data.commit(&mut trust).map_err(not_read)?;
+    let mut commits: Vec<String> =
+        known.filter(|hash| is_hash(hash)).into_iter().chain(now).collect();
+    commits.dedup();
+    let Some(first) = commits.first() else { return Err(Error::Untracked) };
+    let objects = data.objects(&mut trust).map_err(not_read)?.ok_or(Error::NoClone)?;
+    let clone = Skeleton::new(objects, first).map_err(|_| Error::Failed)?;
+    Ok((Arc::new(clone), commits))
 }
 
 #[cfg(test)]
@@ -163,18 +198,24 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_clones() {
+    fn clones_are_known_by_their_folders() {
         let root = tempfile::tempdir().unwrap();
-        let at = |path: &str| root.path().join(path);
-        for folder in ["clone/.git", "bare.git/objects", "bare.git/refs", "plain"] {
+        let root = root.path().canonicalize().unwrap();
+        let at = |path: &str| root.join(path);
+        for folder in ["clone/.git/objects", "bare.git/objects", "bare.git/refs", "plain"] {
             std::fs::create_dir_all(at(folder)).unwrap();
         }
+        let hash = "0123456789abcdef0123456789abcdef01234567";
         for head in ["clone/.git/HEAD", "bare.git/HEAD"] {
-            std::fs::write(at(head), "ref: refs/heads/main\n").unwrap();
+            std::fs::write(at(head), hash).unwrap();
         }
-        assert_eq!(git_folder(&at("clone")).unwrap(), at("clone/.git"));
-        assert_eq!(git_folder(&at("bare.git")).unwrap(), at("bare.git"));
-        assert!(matches!(git_folder(&at("plain")), Err(Error::NoClone)));
-        assert!(matches!(git_folder(&at("gone")), Err(Error::NoFolder)));
+        let look = |path: &str| look(&at(path), None, Vec::new());
+        for path in ["clone", "bare.git"] {
+            assert_eq!(look(path).unwrap().1, [hash], "{path}");
+        }
+        assert!(matches!(look("plain"), Err(Error::NoClone)));
+        assert!(matches!(look("gone"), Err(Error::NoFolder)));
+        std::os::unix::fs::symlink(at("clone/.git"), at("plain/.git")).unwrap();
+        assert!(matches!(look("plain"), Err(Error::Outside)));
     }
 }

@@ -2,16 +2,24 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
+
+use super::skeleton::Skeleton;
 use super::{Error, LIMIT, TrackedFile};
 
-/// Starts git with bounds: no core dumps, no files written, seconds of CPU time, KiB of memory. What a system does not
-/// bound is left unbounded.
-const BOUNDED: &str = "ulimit -c 0 || :; ulimit -f 0 || :; ulimit -t 20 || :; ulimit -v 2097152 || :; exec git \"$@\"";
+/// Starts git with bounds: no core dumps, no files written, seconds of CPU time, KiB of its own memory and with all files
+/// that it maps. Where memory is short, the system ends git first. What a system does not bound is left unbounded.
+const BOUNDED: &str = "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null || :; \
+    ulimit -c 0 || :; ulimit -f 0 || :; ulimit -t 20 || :; ulimit -d 524288 || :; ulimit -v 2097152 || :; \
+    exec git \"$@\"";
+
+/// How many run at once: each may take half a gigabyte.
+static TURNS: Semaphore = Semaphore::const_new(2);
 
 /// The status with which a shell ends that does not find a program.
 const NOT_FOUND: i32 = 127;
@@ -62,19 +70,34 @@ const COMPARING: [&str; 2] = ["--no-ext-diff", "--no-textconv"];
 /// Runs git on a clone, and returns what it prints.
 ///
 /// # Errors
-/// It cannot be started, fails, takes longer than [`LIMIT`], or prints more than `most` bytes.
-pub(super) async fn bytes(git: &Path, args: &[&str], most: usize) -> Result<Vec<u8>, Error> {
-    let command = command(git, args);
+/// It cannot be started, fails, takes longer than [`LIMIT`], or prints more than `most` bytes; or the clone was changed
+/// meanwhile, so that git may have read something else.
+pub(super) async fn bytes(
+    clone: &Arc<Skeleton>,
+    args: &[&str],
+    most: usize,
+) -> Result<Vec<u8>, Error> {
+    let turn = tokio::time::timeout(LIMIT, TURNS.acquire()).await;
+    let _turn = turn.map_err(|_| Error::TooSlow)?.map_err(|_| Error::Failed)?;
+    let command = command(clone, args);
+    let clone = Arc::clone(clone);
     let (tell, events) = channel();
     // If the answer is not waited for any more, git is ended.
     let _leaves = Leaves(tell.clone());
-    let run = tokio::task::spawn_blocking(move || run(command, most, tell, &events));
+    let run = tokio::task::spawn_blocking(move || {
+        let answer = run(command, most, tell, &events);
+        if clone.is_unchanged() { answer } else { Err(Error::Changed) }
+    });
     run.await.map_err(|_| Error::Failed)?
 }
 
 /// The same as text.
-pub(super) async fn text(git: &Path, args: &[&str], most: usize) -> Result<String, Error> {
-    bytes(git, args, most).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+pub(super) async fn text(
+    clone: &Arc<Skeleton>,
+    args: &[&str],
+    most: usize,
+) -> Result<String, Error> {
+    bytes(clone, args, most).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Runs a command that compares texts on the history of a file. `args` end with the commit.
@@ -88,7 +111,7 @@ pub(super) async fn bytes_of(
     all.extend(COMPARING);
     all.extend(options);
     all.extend(["--", &file.path]);
-    bytes(&file.git, &all, most).await
+    bytes(&file.clone, &all, most).await
 }
 
 /// The same as text.
@@ -100,13 +123,16 @@ pub(super) async fn text_of(
     bytes_of(file, args, most).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn command(git: &Path, args: &[&str]) -> Command {
+fn command(clone: &Skeleton, args: &[&str]) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", BOUNDED, "git", "--no-pager", "--literal-pathspecs"]);
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
-    command.args(args).current_dir("/").env_clear().envs(ENVIRONMENT).env("GIT_DIR", git);
+    command.args(args).env_clear().envs(ENVIRONMENT);
+    // The folder that was looked at, whatever has its path by now.
+    command.current_dir(clone.objects()).env("GIT_OBJECT_DIRECTORY", ".");
+    command.env("GIT_DIR", clone.git_dir());
     command.env("PATH", std::env::var_os("PATH").as_deref().unwrap_or(OsStr::new("/usr/bin:/bin")));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command

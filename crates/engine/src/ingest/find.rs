@@ -1,18 +1,18 @@
-//! Finds the repositories below a folder, and reads their git configuration.
+//! Finds the repositories below a folder, and asks git's data what they are called.
 
 use std::fs;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use gix_config::file::Metadata;
-use gix_config::file::init::Options;
-use gix_config::{File, Source};
-
 use super::Error;
+use super::checkout::{Config, GitData, Origin, Trust, Unread, web};
+use super::skip::shortened;
 
-/// Most bytes that are read of a file of git's. `packed-refs` has a line of about 70 bytes for each branch
-/// and tag.
-const MAX_GIT_FILE: u64 = 64 << 20;
+/// Most bytes of a repository's name. A longer path is cut.
+pub(crate) const MAX_NAME_BYTES: usize = 500;
+
+/// Most folders of one kind that are listed: the others are counted.
+const MAX_LISTED: usize = 20;
 
 /// A repository on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub(crate) struct FoundRepo {
     pub(crate) commit: Option<String>,
     /// Rank that its configuration gives it; 0 for none.
     pub(crate) rank: u16,
+    /// Folders outside of its own that git may read for its history.
+    pub(crate) git_folders: Vec<PathBuf>,
+    /// Parts of its git data that are not read.
+    pub(crate) unread: Vec<Unread>,
+    /// Whether its origin's URL makes no name.
+    pub(crate) is_origin_odd: bool,
 }
 
 /// The result of looking for repositories below a folder.
@@ -36,16 +42,40 @@ pub(crate) struct FoundRepo {
 pub(crate) struct FoundRepos {
     pub(crate) repos: Vec<FoundRepo>,
     /// Folders without repositories beside others that have some.
-    pub(crate) without_repos: Vec<PathBuf>,
+    pub(crate) without_repos: Listed,
     /// Folders that cannot be read, so that their contents are unknown.
     pub(crate) unreadable: Vec<PathBuf>,
     /// Repositories whose configured rank is not a number.
     pub(crate) unranked: Vec<PathBuf>,
 }
 
+/// Folders, of which the first ones are named.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) first: Vec<PathBuf>,
+    /// Number of the others.
+    pub(crate) more: usize,
+}
+
+impl Listed {
+    fn push(&mut self, folder: PathBuf) {
+        if self.first.len() < MAX_LISTED { self.first.push(folder) } else { self.more += 1 }
+    }
+
+    fn append(&mut self, other: Self) {
+        other.first.into_iter().for_each(|folder| self.push(folder));
+        self.more += other.more;
+    }
+}
+
 /// Finds the repositories below `path`: every folder with a `.git` (not searched for more inside), or every
-/// folder `depth` levels down; `path` itself if there are none.
-pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<FoundRepos, Error> {
+/// folder `depth` levels down; `path` itself if there are none. If it `follows` them, git's data elsewhere
+/// are read, too, if they are ours.
+pub(crate) fn repositories(
+    path: &Path,
+    depth: Option<usize>,
+    follows: bool,
+) -> Result<FoundRepos, Error> {
     let root = canonical(path)?;
     if !root.is_dir() {
         return Err(Error::NotAFolder(path.to_owned()));
@@ -61,10 +91,11 @@ pub(crate) fn repositories(path: &Path, depth: Option<usize>) -> Result<FoundRep
         }
     } else if !with_git(&root, &mut folders, &mut below) {
         folders.push(root.clone());
-        below.without_repos.clear();
+        below.without_repos = Listed::default();
     }
     for folder in folders {
-        let repo = named(&root, folder, &mut below.unranked);
+        let trust = Trust::of_ingest(&root, follows);
+        let repo = named(&root, folder, trust, &mut below.unranked);
         below.repos.push(repo);
     }
     Ok(below)
@@ -99,19 +130,21 @@ fn at_depth(
 
 /// Collects the repositories at and below `folder`. Returns whether there are any.
 fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> bool {
-    let subs = match (folder.join(".git").try_exists(), subfolders(folder)) {
-        (Ok(true), _) => {
+    // Whatever it is, and wherever it leads.
+    let subs = match folder.join(".git").symlink_metadata() {
+        Ok(_) => {
             repos.push(folder.to_owned());
             return true;
         }
-        (Ok(false), Ok(subs)) => subs,
-        _ => {
-            below.unreadable.push(folder.to_owned());
-            return false;
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => subfolders(folder),
+        Err(error) => Err(error),
+    };
+    let Ok(subs) = subs else {
+        below.unreadable.push(folder.to_owned());
+        return false;
     };
     let mut any = false;
-    let mut without = Vec::new();
+    let mut without = Listed::default();
     for sub in subs {
         let unreadable = below.unreadable.len();
         if with_git(&sub, repos, below) {
@@ -121,7 +154,7 @@ fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> 
         }
     }
     if any {
-        below.without_repos.append(&mut without);
+        below.without_repos.append(without);
     }
     any
 }
@@ -140,119 +173,40 @@ fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn named(root: &Path, folder: PathBuf, unranked: &mut Vec<PathBuf>) -> FoundRepo {
-    let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
-    let own =
-        root.file_name().map_or_else(|| "root".to_owned(), |n| n.to_string_lossy().into_owned());
-    let config = config(&folder);
-    let origin = config.as_ref().and_then(origin);
-    let rank = config.as_ref().map_or(Some(0), rank).unwrap_or_else(|| {
+/// Asks git's data about the repository in a folder.
+fn named(
+    root: &Path,
+    folder: PathBuf,
+    mut trust: Trust,
+    unranked: &mut Vec<PathBuf>,
+) -> FoundRepo {
+    let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy();
+    let own = || root.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
+    let below = if below.is_empty() { own() } else { below };
+    let below = shortened(&below, MAX_NAME_BYTES);
+    let mut unread = Vec::new();
+    let data = GitData::of(&folder, &mut trust).unwrap_or_else(|part| {
+        unread.push(part);
+        None
+    });
+    let mut config = None::<Config>;
+    let mut commit = None;
+    if let Some(data) = &data {
+        let mut or_told = |part: Unread| unread.push(part);
+        config = data.config(&mut trust).map_err(&mut or_told).ok().flatten();
+        commit = data.commit(&mut trust).map_err(&mut or_told).ok().flatten();
+        let _ = data.check_objects(&mut trust).map_err(&mut or_told);
+    }
+    let said = config.as_ref().map_or(Origin::None, Config::origin);
+    let is_origin_odd = said == Origin::Odd;
+    let origin = if let Origin::At(origin) = said { Some(origin) } else { None };
+    let rank = config.as_ref().map_or(Some(0), Config::rank).unwrap_or_else(|| {
         unranked.push(folder.clone());
         0
     });
-    let commit = commit(&folder);
     let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
-    let below = if below.is_empty() { own } else { below };
-    FoundRepo { folder, origin, below, web, commit, rank }
-}
-
-/// Returns the URL before file paths, if the origin lies at a known kind of forge.
-fn web(origin: &str, commit: &str) -> Option<String> {
-    let (host, _) = origin.split_once('/')?;
-    let is = |kinds: &[&str]| kinds.iter().any(|kind| host.contains(kind));
-    if is(&["github"]) {
-        Some(format!("https://{origin}/blob/{commit}/"))
-    } else if is(&["gitlab"]) {
-        Some(format!("https://{origin}/-/blob/{commit}/"))
-    } else if is(&["gitea", "forgejo", "codeberg"]) {
-        Some(format!("https://{origin}/src/commit/{commit}/"))
-    } else {
-        None
-    }
-}
-
-/// Returns the commit that is checked out (<https://git-scm.com/docs/gitrepository-layout>).
-pub(crate) fn commit(folder: &Path) -> Option<String> {
-    let common = git_folder(folder)?;
-    let own = own_git_folder(folder).unwrap_or_else(|| common.clone());
-    let head = read_small(&own.join("HEAD"))?;
-    let commit = match head.trim().strip_prefix("ref: ") {
-        None => head.trim().to_owned(),
-        Some(name) => match read_small(&common.join(name)) {
-            Some(commit) => commit.trim().to_owned(),
-            None => {
-                let packed = read_small(&common.join("packed-refs"))?;
-                let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
-                line.split(' ').next()?.to_owned()
-            }
-        },
-    };
-    let is_hash = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hash.then_some(commit)
-}
-
-/// Reads the configuration of a repository.
-fn config(folder: &Path) -> Option<File> {
-    let mut text = read_bytes(&git_folder(folder)?.join("config"))?;
-    File::from_bytes_owned(&mut text, Metadata::from(Source::Local), Options::default()).ok()
-}
-
-/// Returns the rank in a configuration: `codesearch.rank`, or else Zoekt's priority, which may be a fraction
-/// or out of bounds. 0 if neither is set; `None` if it is not a number.
-fn rank(config: &File) -> Option<u16> {
-    if let Some(rank) = config.string("codesearch.rank") {
-        return String::from_utf8_lossy(&rank).trim().parse().ok();
-    }
-    let Some(priority) = config.string("zoekt.priority") else { return Some(0) };
-    let priority: f64 = String::from_utf8_lossy(&priority).trim().parse().ok()?;
-    (!priority.is_nan()).then_some(priority as u16)
-}
-
-/// Returns host and path of the remote `origin`, such as `github.com/golang/go`.
-fn origin(config: &File) -> Option<String> {
-    let url = config.string("remote.origin.url")?;
-    let url = gix_url::parse(url.as_slice()).ok()?;
-    let host = url.host()?;
-    let path = String::from_utf8_lossy(&url.path).into_owned();
-    let path = path.trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    (!path.is_empty()).then(|| format!("{host}/{path}"))
-}
-
-/// Returns the folder of git's data for this checkout: `.git`, or, for a submodule or a worktree, the folder
-/// that the file `.git` names (<https://git-scm.com/docs/gitrepository-layout>).
-pub(crate) fn own_git_folder(folder: &Path) -> Option<PathBuf> {
-    let git = folder.join(".git");
-    if git.is_dir() {
-        return Some(git);
-    }
-    let text = read_small(&git)?;
-    Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
-}
-
-/// Returns the folder of git's data that all checkouts of a repository share, such as its configuration.
-fn git_folder(folder: &Path) -> Option<PathBuf> {
-    let named = own_git_folder(folder)?;
-    match read_small(&named.join("commondir")) {
-        Some(common) => Some(named.join(common.trim())),
-        None => Some(named),
-    }
-}
-
-/// Reads a file of git's. Only a regular file of limited size: anybody may have made the repository, and put
-/// a link to a device or a pipe in its place.
-fn read_bytes(path: &Path) -> Option<Vec<u8>> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(MAX_GIT_FILE + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= MAX_GIT_FILE).then_some(bytes)
-}
-
-/// Reads a file of git's as text.
-fn read_small(path: &Path) -> Option<String> {
-    String::from_utf8(read_bytes(path)?).ok()
+    let git_folders = trust.into_folders();
+    FoundRepo { folder, origin, below, web, commit, rank, git_folders, unread, is_origin_odd }
 }
 
 #[cfg(test)]
@@ -275,7 +229,7 @@ mod tests {
     }
 
     fn names(root: &Path, depth: Option<usize>) -> Vec<String> {
-        let below = repositories(root, depth).unwrap();
+        let below = repositories(root, depth, false).unwrap();
         below.repos.into_iter().map(|repo| repo.origin.unwrap_or(repo.below)).collect()
     }
 
@@ -303,9 +257,9 @@ mod tests {
             "g",
         ];
         assert_eq!(names(root.path(), None), expected);
-        let below = repositories(root.path(), None).unwrap();
+        let below = repositories(root.path(), None, false).unwrap();
         let root = root.path().canonicalize().unwrap();
-        assert_eq!(below.without_repos, [root.join("h")]);
+        assert_eq!(below.without_repos.first, [root.join("h")]);
     }
 
     #[test]
@@ -321,7 +275,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         make(root.path(), &[("x/one", "https://example.org/o/ne")], &["x/two", "y/three/deep"]);
         assert_eq!(names(root.path(), Some(2)), ["example.org/o/ne", "x/two", "y/three"]);
-        assert!(matches!(repositories(root.path(), Some(7)), Err(Error::NoFolders { .. })));
+        assert!(matches!(repositories(root.path(), Some(7), false), Err(Error::NoFolders { .. })));
     }
 
     #[test]
@@ -339,7 +293,7 @@ mod tests {
         write("two/.git/HEAD", "ref: refs/heads/x\n");
         write("two/.git/packed-refs", &format!("# pack-refs\n{hash} refs/heads/x\n"));
         write("three/.git/HEAD", hash);
-        let below = repositories(root.path(), None).unwrap();
+        let below = repositories(root.path(), None, false).unwrap();
         let webs: Vec<Option<String>> = below.repos.into_iter().map(|repo| repo.web).collect();
         let github = format!("https://github.com/a/b/blob/{hash}/");
         let gitlab = format!("https://gitlab.example.org/a/b/-/blob/{hash}/");
@@ -347,22 +301,47 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ordinary_file_is_not_read() {
+    fn what_is_not_read_of_git_is_told_and_the_files_are_still_there() {
         let root = tempfile::tempdir().unwrap();
-        let git = root.path().join("one/.git");
-        make(root.path(), &[("one", "https://github.com/a/b")], &["one/.git/refs"]);
-        // Each of these would otherwise be read forever.
-        std::os::unix::fs::symlink("/dev/zero", git.join("HEAD")).unwrap();
-        assert_eq!(commit(&root.path().join("one")), None);
-        fs::remove_file(git.join("HEAD")).unwrap();
-        fs::write(git.join("HEAD"), "ref: /dev/zero\n").unwrap();
-        assert_eq!(commit(&root.path().join("one")), None);
-        nix::unistd::mkfifo(&git.join("refs/pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        fs::write(git.join("HEAD"), "ref: refs/pipe\n").unwrap();
-        assert_eq!(commit(&root.path().join("one")), None);
-        fs::remove_file(git.join("config")).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", git.join("config")).unwrap();
-        assert!(config(&root.path().join("one")).is_none());
+        let link = |to: &str, from: &str| {
+            fs::create_dir_all(root.path().join(from).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(to, root.path().join(from)).unwrap();
+        };
+        make(root.path(), &[("one", "https://github.com/a/b"), ("two", "https://x/%00")], &[]);
+        // This would be read forever.
+        link("/dev/zero", "one/.git/HEAD");
+        link(".git", "three/.git");
+        let below = repositories(root.path(), None, false).unwrap();
+        let told: Vec<_> = below
+            .repos
+            .iter()
+            .map(|repo| {
+                let unread: Vec<_> = repo.unread.iter().map(|part| &*part.path).collect();
+                (repo.origin.as_deref(), &*repo.below, unread.join(" "), repo.is_origin_odd)
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (Some("github.com/a/b"), "one", ".git/HEAD".to_owned(), false),
+                (None, "three", ".git".to_owned(), false),
+                (None, "two", String::new(), true),
+            ]
+        );
+    }
+
+    #[test]
+    fn many_folders_are_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let plain: Vec<String> = (0..50).map(|n| format!("x/{n:02}")).collect();
+        let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+        make(root.path(), &[("x/repo", "")], &plain);
+        let Listed { first, more } = repositories(root.path(), None, false).unwrap().without_repos;
+        assert_eq!((first.len(), more), (MAX_LISTED, 50 - MAX_LISTED));
+        let long = vec!["y".repeat(200); 4].join("/");
+        make(root.path(), &[(&long, "")], &[]);
+        let below = repositories(root.path(), None, false).unwrap();
+        assert!(below.repos.iter().all(|repo| repo.below.len() <= MAX_NAME_BYTES));
     }
 
     #[test]
@@ -380,7 +359,7 @@ mod tests {
             make(root.path(), &[(folder, "")], &[]);
             fs::write(root.path().join(folder).join(".git/config"), config).unwrap();
         }
-        let below = repositories(root.path(), None).unwrap();
+        let below = repositories(root.path(), None, false).unwrap();
         let ranks: Vec<u16> = below.repos.iter().map(|repo| repo.rank).collect();
         assert_eq!(ranks, [7, 12, u16::MAX, 0, 0, 0, 0]);
         let unranked: Vec<_> =

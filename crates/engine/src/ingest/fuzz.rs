@@ -27,7 +27,7 @@ pub fn file(bytes: &[u8]) {
     ];
     let Some((first, bytes)) = bytes.split_first() else { return };
     let name = NAMES[usize::from(*first) % NAMES.len()];
-    let Some(text) = read::text_of(name, bytes.to_vec(), 0) else { return };
+    let Ok(text) = read::text_of(name, bytes.to_vec(), 0) else { return };
     let (mut at, mut line) = (0, 1);
     for chunk in &text.chunks {
         assert_eq!((chunk.start, chunk.line), (at, line));
@@ -62,7 +62,7 @@ pub fn git(bytes: &[u8]) {
     }
     put(&folder.join("other/.git"), parts.next());
     for depth in [None, Some(1)] {
-        if let Ok(below) = find::repositories(&folder, depth) {
+        if let Ok(below) = find::repositories(&folder, depth, false) {
             for repo in below.repos {
                 assert!(repo.folder.starts_with(&folder), "{repo:?}");
             }

@@ -12,6 +12,7 @@ use store::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::beneath::{self, Folder};
 use super::read::{ReadFile, Skipped, read};
 use super::{Error, Event, Progress, cores};
 
@@ -140,10 +141,18 @@ async fn begin(
         .map(|repo| (repo, plan.folders[&repo].clone()))
         .collect();
     Ok(tokio::task::spawn_blocking(move || {
-        todo.into_par_iter()
-            .map(|file| {
-                let outcome = read(&folders[&file.repo], &file.path, max_bytes);
-                (file, outcome)
+        // The files of a repository follow each other.
+        todo.par_chunk_by(|one, next| one.repo == next.repo)
+            .flat_map(|files| {
+                let folder = Folder::open(&folders[&files[0].repo]);
+                let read = move |file: &FileTodo| match &folder {
+                    Ok(folder) => read(folder, &file.path, max_bytes),
+                    Err(error) => {
+                        let reason = beneath::reason(error);
+                        Err(Skipped { reason, bytes: file.bytes, fingerprint: 0 })
+                    }
+                };
+                files.par_iter().map(move |file| (file.clone(), read(file)))
             })
             .collect()
     }))

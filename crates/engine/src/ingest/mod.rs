@@ -7,10 +7,13 @@
 //! Memory does not grow with the tree: the walk sends what it sees to a temporary table at once, and files
 //! are read a few megabytes at a time.
 
+mod beneath;
+mod checkout;
 mod cut;
 mod find;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod ignored;
 mod load;
 mod names;
 mod read;
@@ -25,7 +28,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 
-pub(crate) use find::{commit as commit_of, own_git_folder as git_folder_of};
+pub(crate) use beneath::Folder;
+pub(crate) use checkout::{GitData, Objects, Trust, Unread};
 pub(crate) use read::{decode as decoded, is_text_of, language as language_of};
 pub use skip::SkipReason;
 
@@ -54,6 +58,8 @@ pub struct Options {
     pub max_bytes: u64,
     /// Whether to leave out files that `.gitignore` names.
     pub gitignore: bool,
+    /// Whether to read git's data outside of a path if they are the user's own.
+    pub follow_git: bool,
     /// Whether to read every file, even if its fingerprint is unchanged.
     pub again: bool,
     /// Bytes of text at which a shard is full, for tests; `None` for the default.
@@ -180,19 +186,8 @@ async fn bring_up_to_date(
     let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     let mut report = Report::default();
     for path in &options.paths {
-        let below = find::repositories(path, options.depth)?;
-        for folder in below.without_repos {
-            progress(Event::Notice(format!(
-                "not indexed: {} holds no repository; name it as a path of its own, or use --depth",
-                folder.display()
-            )));
-        }
-        for folder in below.unranked {
-            progress(Event::Notice(format!(
-                "no rank: the value of git config in {} is not a number; use git config codesearch.rank N, from 0 to 65535",
-                folder.display()
-            )));
-        }
+        let below = find::repositories(path, options.depth, options.follow_git)?;
+        tell_found(&below, progress);
         unreadable.extend(below.unreadable);
         found.extend(below.repos);
     }
@@ -231,16 +226,20 @@ async fn bring_up_to_date(
                 before.name, before.source, repo.name
             )));
         }
+        tell_odd(&repo, progress);
         let id = match &repo.known {
             Some(row) => row.id,
             None => session.new_repo(&repo.name, &source).await?,
         };
         let seen =
             walk::walk(&mut session, id, &repo.folder, options, report.seen, progress).await?;
+        session.seen(&walk::of_git(id, &repo.unread)).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
-        let (name, web, commit, rank) = (repo.name, repo.web, repo.commit, repo.rank);
-        repos.push(RepoRow { id, name, source, web, commit, rank });
+        let names::NamedRepo { name, web, commit, rank, git_folders, .. } = repo;
+        let git_folders = git_folders.iter().filter_map(|folder| Some(folder.to_str()?.to_owned()));
+        let git_folders = git_folders.collect();
+        repos.push(RepoRow { id, name, source, web, commit, rank, git_folders });
     }
     let mut gone = Vec::new();
     for row in known {
@@ -266,6 +265,51 @@ async fn bring_up_to_date(
     session.close().await?;
     report.repos.sort();
     Ok(report)
+}
+
+/// Tells which folders are no repositories, and what of others' settings makes no sense.
+fn tell_found(below: &find::FoundRepos, progress: &dyn Progress) {
+    let tell = |notice: String| progress(Event::Notice(notice));
+    for folder in &below.without_repos.first {
+        tell(format!(
+            "not indexed: {} holds no repository; name it as a path of its own, or use --depth",
+            folder.display()
+        ));
+    }
+    if below.without_repos.more > 0 {
+        tell(format!("not indexed: {} more folders hold no repository", below.without_repos.more));
+    }
+    for folder in &below.unranked {
+        tell(format!(
+            "no rank: the value of git config in {} is not a number; use git config codesearch.rank N, from 0 to 65535",
+            folder.display()
+        ));
+    }
+    for repo in below.repos.iter().filter(|repo| repo.is_origin_odd) {
+        tell(format!(
+            "no name from git: the URL of origin in {} has no host and path that could be one",
+            repo.folder.display()
+        ));
+    }
+}
+
+/// Tells what of a repository's git data is not read, and who has its name.
+fn tell_odd(repo: &names::NamedRepo, progress: &dyn Progress) {
+    let folder = repo.folder.display();
+    for Unread { path, reason } in &repo.unread {
+        progress(Event::Notice(match reason {
+            SkipReason::Outside => format!(
+                "no history of {folder}: its {path} leads out of the ingested folder; if you own what it leads to, use --follow-git"
+            ),
+            _ => format!("not read: {folder}/{path} ({reason})"),
+        }));
+    }
+    if let Some(taken) = &repo.taken {
+        progress(Event::Notice(format!(
+            "{folder} is named {}, since another repository is {taken}",
+            repo.name
+        )));
+    }
 }
 
 /// Removes repositories from the index.

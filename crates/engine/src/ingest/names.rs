@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use store::RepoRow;
 
-use super::find::FoundRepo;
+use super::checkout::Unread;
+use super::find::{FoundRepo, MAX_NAME_BYTES};
+use super::skip::shortened;
 
 /// A repository that was found, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +25,19 @@ pub(crate) struct NamedRepo {
     pub(crate) commit: Option<String>,
     /// Rank among the repositories; 0 for none.
     pub(crate) rank: u16,
+    /// Folders outside of its own that git may read for its history.
+    pub(crate) git_folders: Vec<PathBuf>,
+    /// Parts of its git data that are not read.
+    pub(crate) unread: Vec<Unread>,
+    /// The name that its origin would give it, if it is new and another repository has that.
+    pub(crate) taken: Option<String>,
 }
 
 impl NamedRepo {
     fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
-        let FoundRepo { folder, web, commit, rank, .. } = repo;
-        Self { folder, name, known, web, commit, rank }
+        let FoundRepo { folder, origin, web, commit, rank, git_folders, unread, .. } = repo;
+        let taken = origin.filter(|origin| known.is_none() && *origin != name);
+        Self { folder, name, known, web, commit, rank, git_folders, unread, taken }
     }
 }
 
@@ -58,7 +67,8 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
     }
     let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
     for repo in new {
-        let place = repo.folder.to_string_lossy().trim_start_matches('/').to_owned();
+        let place = repo.folder.to_string_lossy();
+        let place = shortened(place.trim_start_matches('/'), MAX_NAME_BYTES);
         let candidates = repo.origin.clone().into_iter().chain([repo.below.clone(), place.clone()]);
         // A name is free if no repository has it, or if the folder that had it is gone: then the repository
         // has moved.
@@ -99,6 +109,7 @@ mod tests {
                 web: None,
                 commit: None,
                 rank: 0,
+                git_folders: Vec::new(),
             })
             .collect();
         let found = found
@@ -110,6 +121,9 @@ mod tests {
                 web: None,
                 commit: None,
                 rank: 0,
+                git_folders: Vec::new(),
+                unread: Vec::new(),
+                is_origin_odd: false,
             })
             .collect();
         let named: Vec<String> = settle(found, &known)

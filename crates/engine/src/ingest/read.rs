@@ -1,18 +1,18 @@
 //! Reads one file: decodes it to UTF-8, hashes it and recognises its language; or says why it is left out.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::hash::Hasher;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use encoding_rs::{UTF_16BE, UTF_16LE};
 use memchr::memchr;
-use sha1::{Digest, Sha1};
 use siphasher::sip::SipHasher13;
 use store::{ChunkRow, DocRow, Oid};
 
+use super::beneath::{self, Folder};
 use super::cut::cut;
 use super::skip::SkipReason;
 use crate::docs::DocText;
@@ -72,44 +72,34 @@ fn times(found: &Metadata) -> [i64; 4] {
 }
 
 /// Reads the file at `path` in a repository's `folder`.
-pub(crate) fn read(folder: &Path, path: &str, max_bytes: u64) -> Result<ReadFile, Skipped> {
-    let (bytes, fingerprint) = read_stable(&folder.join(path), max_bytes)?;
+pub(crate) fn read(folder: &Folder, path: &str, max_bytes: u64) -> Result<ReadFile, Skipped> {
+    let (bytes, fingerprint) = read_stable(folder, Path::new(path), max_bytes)?;
     let size = bytes.len() as i64;
-    text_of(path, bytes, fingerprint).ok_or(Skipped {
-        reason: SkipReason::Binary,
-        bytes: size,
-        fingerprint,
-    })
+    text_of(path, bytes, fingerprint).map_err(|reason| Skipped { reason, bytes: size, fingerprint })
 }
 
-/// Decodes and cuts a file with these bytes; none if it is binary.
-pub(super) fn text_of(path: &str, bytes: Vec<u8>, fingerprint: i64) -> Option<ReadFile> {
+/// Decodes and cuts a file with these bytes.
+///
+/// # Errors
+/// It is binary, or made to have the hash of another file.
+pub(super) fn text_of(path: &str, bytes: Vec<u8>, fingerprint: i64) -> Result<ReadFile, SkipReason> {
     let oid = blob_oid(&bytes);
-    let text = decode(bytes)?;
+    let text = decode(bytes).ok_or(SkipReason::Binary)?;
+    let oid = oid.ok_or(SkipReason::Collision)?;
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
     let doc = DocText::of(path, language.as_deref(), &text).map(|doc| doc.row());
-    Some(ReadFile { oid, text, chunks, lines, language, doc, fingerprint })
+    Ok(ReadFile { oid, text, chunks, lines, language, doc, fingerprint })
 }
 
 /// Reads the bytes of a file as they were at one moment, as far as its times tell.
-fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
+fn read_stable(folder: &Folder, path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
     let skip = |reason, bytes: u64| Skipped { reason, bytes: bytes as i64, fingerprint: 0 };
-    let failed = |e: std::io::Error| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => skip(SkipReason::Vanished, 0),
-        _ => skip(SkipReason::Unreadable, 0),
-    };
+    let failed = |error: std::io::Error| skip(beneath::reason(&error), 0);
     let mut bytes = Vec::new();
     for _ in 0..ATTEMPTS {
         // The file may have become something else since the walk.
-        let kind = path.symlink_metadata().map_err(failed)?.file_type();
-        if kind.is_symlink() {
-            return Err(skip(SkipReason::Symlink, 0));
-        }
-        if !kind.is_file() {
-            return Err(skip(SkipReason::Special, 0));
-        }
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = folder.file(path).map_err(|reason| skip(reason, 0))?;
         let before = file.metadata().map_err(failed)?;
         if before.len() > max_bytes {
             return Err(skip(SkipReason::TooLarge, before.len()));
@@ -130,12 +120,17 @@ fn read_stable(path: &Path, max_bytes: u64) -> Result<(Vec<u8>, i64), Skipped> {
     Ok((bytes, 0))
 }
 
-/// Returns git's hash of these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>).
-fn blob_oid(bytes: &[u8]) -> Oid {
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", bytes.len()));
+/// Returns git's hash of these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>); `None` if they were
+/// made to have the hash of others, as is possible with SHA-1.
+fn blob_oid(bytes: &[u8]) -> Option<Oid> {
+    hashed(format!("blob {}\0", bytes.len()).as_bytes(), bytes)
+}
+
+fn hashed(head: &[u8], bytes: &[u8]) -> Option<Oid> {
+    let mut hash = sha1dc::Hasher::new();
+    hash.update(head);
     hash.update(bytes);
-    hash.finalize().into()
+    hash.finalize().ok().map(sha1dc::Digest::to_bytes)
 }
 
 /// Returns whether a text can come from a file with this hash. A text with U+FFFD always can: the original
@@ -145,11 +140,12 @@ pub(crate) fn is_text_of(oid: &[u8], text: &str) -> bool {
         let units = text.encode_utf16().flat_map(unit);
         mark.into_iter().chain(units).collect::<Vec<u8>>()
     };
-    blob_oid(text.as_bytes()) == *oid
+    let is = |bytes: &[u8]| blob_oid(bytes).is_some_and(|found| found == *oid);
+    is(text.as_bytes())
         || text.contains('\u{FFFD}')
-        || blob_oid(format!("\u{FEFF}{text}").as_bytes()) == *oid
-        || blob_oid(&utf16([0xFF, 0xFE], u16::to_le_bytes)) == *oid
-        || blob_oid(&utf16([0xFE, 0xFF], u16::to_be_bytes)) == *oid
+        || is(format!("\u{FEFF}{text}").as_bytes())
+        || is(&utf16([0xFF, 0xFE], u16::to_le_bytes))
+        || is(&utf16([0xFE, 0xFF], u16::to_be_bytes))
 }
 
 /// Decodes bytes: UTF-16 if they begin with its byte order mark, else UTF-8, with U+FFFD for invalid
@@ -200,9 +196,9 @@ mod tests {
             [b"", b"a\n", b"\xef\xbb\xbfa\n", b"\xff\xfea\0\n\0", b"\xfe\xff\0a\0\n", b"caf\xe9"];
         for file in files {
             let text = decode(file.to_vec()).unwrap();
-            assert!(is_text_of(&blob_oid(file), &text), "{file:?}");
+            assert!(is_text_of(&blob_oid(file).unwrap(), &text), "{file:?}");
         }
-        assert!(!is_text_of(&blob_oid(b"a\n"), "b\n"));
+        assert!(!is_text_of(&blob_oid(b"a\n").unwrap(), "b\n"));
     }
 
     #[test]
@@ -221,8 +217,8 @@ mod tests {
     #[test]
     fn the_hash_is_gits() {
         let hex = |oid: Oid| oid.map(|b| format!("{b:02x}")).concat();
-        assert_eq!(hex(blob_oid(b"")), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-        assert_eq!(hex(blob_oid(b"hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(hex(blob_oid(b"").unwrap()), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(hex(blob_oid(b"hello\n").unwrap()), "ce013625030ba8dba906f756967f9e9ca394464a");
     }
 
     #[test]
@@ -235,14 +231,44 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_left_out_with_a_reason() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("big"), "12345").unwrap();
-        std::os::unix::fs::symlink("big", folder.path().join("link")).unwrap();
-        let reason = |path: &str, max| read(folder.path(), path, max).unwrap_err().reason;
+        let temporary = tempfile::tempdir().unwrap();
+        let at = temporary.path().canonicalize().unwrap();
+        std::fs::write(at.join("big"), "12345").unwrap();
+        std::os::unix::fs::symlink("big", at.join("link")).unwrap();
+        let folder = Folder::open(&at).unwrap();
+        let reason = |path: &str, max| read(&folder, path, max).unwrap_err().reason;
         assert_eq!(reason("big", 4), SkipReason::TooLarge);
         assert_eq!(reason("gone", 4), SkipReason::Vanished);
         assert_eq!(reason("link", 9), SkipReason::Symlink);
         assert_eq!(reason(".", 9), SkipReason::Special);
-        assert_eq!(read(folder.path(), "big", 5).unwrap().text, "12345");
+        assert_eq!(read(&folder, "big", 5).unwrap().text, "12345");
+    }
+
+    #[test]
+    fn a_folder_that_became_a_link_is_not_entered() {
+        let temporary = tempfile::tempdir().unwrap();
+        let at = temporary.path().canonicalize().unwrap();
+        for path in ["repo/sub", "private"] {
+            std::fs::create_dir_all(at.join(path)).unwrap();
+            std::fs::write(at.join(path).join("a.txt"), path).unwrap();
+        }
+        let folder = Folder::open(&at.join("repo")).unwrap();
+        assert_eq!(read(&folder, "sub/a.txt", 99).unwrap().text, "repo/sub");
+        std::fs::rename(at.join("repo/sub"), at.join("kept")).unwrap();
+        std::os::unix::fs::symlink("../private", at.join("repo/sub")).unwrap();
+        assert_eq!(read(&folder, "sub/a.txt", 99).unwrap_err().reason, SkipReason::Symlink);
+        // The repository itself.
+        std::fs::rename(at.join("repo"), at.join("before")).unwrap();
+        std::os::unix::fs::symlink("private", at.join("repo")).unwrap();
+        assert!(Folder::open(&at.join("repo")).is_err());
+        assert_eq!(read(&folder, "a.txt", 99).unwrap_err().reason, SkipReason::Vanished);
+    }
+
+    #[test]
+    fn what_was_made_to_collide_is_noticed() {
+        // One of a pair with the same hash, from <https://sha-mbles.github.io>.
+        let made = include_bytes!("testdata/colliding.bin");
+        assert_eq!(hashed(&made[..64], &made[64..]), None);
+        assert!(hashed(&made[..64], &made[65..]).is_some());
     }
 }

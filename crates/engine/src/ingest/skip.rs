@@ -1,6 +1,12 @@
 //! Reasons for leaving a file out of the index.
 
 use std::fmt;
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+/// Most bytes of the path of a file in its repository. A longer one does not fit into an index of Postgres.
+pub(crate) const MAX_PATH_BYTES: usize = 2500;
 
 /// Why a file is left out of the index. Each such file is a row of `skipped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,7 +15,8 @@ pub enum SkipReason {
     Binary,
     /// It is larger than the limit.
     TooLarge,
-    /// It is a symbolic link. Its target is indexed where it lies, if that is in the tree.
+    /// It is a symbolic link, or lies in a folder that has become one. Its target is indexed where it lies, if that is in
+    /// the tree.
     Symlink,
     /// It is neither a file nor a folder: a socket, a pipe, a device.
     Special,
@@ -19,11 +26,17 @@ pub enum SkipReason {
     Vanished,
     /// Its name is not UTF-8.
     Name,
+    /// Its path is longer than [`MAX_PATH_BYTES`]. The row has the beginning of the path.
+    Path,
+    /// It was made to have the hash of another file.
+    Collision,
+    /// It is data of git outside of the ingested folder, which may be somebody else's.
+    Outside,
 }
 
 impl SkipReason {
     /// All reasons.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Binary,
         Self::TooLarge,
         Self::Symlink,
@@ -31,6 +44,9 @@ impl SkipReason {
         Self::Unreadable,
         Self::Vanished,
         Self::Name,
+        Self::Path,
+        Self::Collision,
+        Self::Outside,
     ];
 
     /// Returns the word that is stored for the reason.
@@ -43,6 +59,9 @@ impl SkipReason {
             Self::Unreadable => "unreadable",
             Self::Vanished => "vanished",
             Self::Name => "name",
+            Self::Path => "path",
+            Self::Collision => "collision",
+            Self::Outside => "outside",
         }
     }
 
@@ -63,6 +82,33 @@ impl fmt::Display for SkipReason {
             Self::Unreadable => "unreadable",
             Self::Vanished => "gone while reading",
             Self::Name => "names that are not UTF-8",
+            Self::Path => "paths over 2,500 bytes",
+            Self::Collision => "made to have the hash of another file",
+            Self::Outside => "git data outside of the ingested folder",
         })
+    }
+}
+
+/// Cuts a text to at most `most` bytes, a hash of the whole included, so that different texts stay different.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mut hash = SipHasher13::new();
+    hash.write(text.as_bytes());
+    let end = format!("…{:016x}", hash.finish());
+    format!("{}{end}", &text[..text.floor_char_boundary(most - end.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shortened_stays_different() {
+        let [one, two] = ["é".repeat(40), "é".repeat(41)].map(|text| shortened(&text, 50));
+        assert!(one.len() <= 50 && one.starts_with("ééé") && one != two, "{one} {two}");
+        assert_eq!(shortened("short", 50), "short");
+        assert_eq!(MAX_PATH_BYTES, 2500);
     }
 }

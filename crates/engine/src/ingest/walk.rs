@@ -1,13 +1,16 @@
 //! Walks one repository: notes every file by path and `stat`, and reads none.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use store::{RepoId, SeenRow, Session, Totals};
 use tokio::sync::mpsc;
 
+use super::checkout::Unread;
+use super::ignored::Ignored;
 use super::read::fingerprint;
-use super::skip::SkipReason;
+use super::skip::{MAX_PATH_BYTES, SkipReason, shortened};
 use super::{Error, Event, Options, Progress, cores};
 
 /// Files that are sent to the database at once: a few hundred kilobytes.
@@ -43,9 +46,6 @@ pub(crate) async fn walk(
     Ok(totals)
 }
 
-/// Largest ignore file that is read, in bytes: those that people write have some KB.
-const MAX_IGNORE_BYTES: u64 = 1 << 20;
-
 fn see_all(
     folder: &Path,
     id: RepoId,
@@ -53,29 +53,41 @@ fn see_all(
     max_bytes: u64,
     send: &mpsc::Sender<SeenRow>,
 ) {
-    let (root, rows) = (folder.to_owned(), send.clone());
-    let is_read = move |folder: &Path| {
-        let odd = if gitignore { odd_ignore_file(folder) } else { None };
-        if let Some(odd) = &odd {
+    let leave_out = {
+        let (root, rows) = (folder.to_owned(), send.clone());
+        move |path: &Path, reason| {
             // A receiver that has failed ends the walk elsewhere.
-            let _ = rows.blocking_send(unreadable(id, &root, odd));
+            let _ = rows.blocking_send(left_out(id, &root, path, reason));
         }
-        odd.is_none()
     };
-    // The walk asks this of every folder but its first.
-    if !is_read(folder) {
-        return;
+    // Without its rules, a folder is not read: they may have kept a secret out. The walk asks this of every folder but its
+    // first.
+    let ignored = match gitignore.then(|| Ignored::new(folder)).transpose() {
+        Ok(ignored) => Arc::new(ignored),
+        Err((path, reason)) => return leave_out(&path, reason),
+    };
+    if let Some(Err((path, reason))) = ignored.as_ref().as_ref().map(|rules| rules.enter(folder)) {
+        return leave_out(&path, reason);
     }
     WalkBuilder::new(folder)
         .standard_filters(false)
-        .git_ignore(gitignore)
-        .git_exclude(gitignore)
-        .parents(false)
-        .require_git(false)
         .follow_links(false)
         .filter_entry(move |entry| {
+            if entry.file_name() == ".git" {
+                return false;
+            }
+            let Some(rules) = ignored.as_ref() else { return true };
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            entry.file_name() != ".git" && (!is_folder || is_read(entry.path()))
+            if rules.leaves_out(entry.path(), is_folder) {
+                return false;
+            }
+            match is_folder.then(|| rules.enter(entry.path())) {
+                Some(Err((path, reason))) => {
+                    leave_out(&path, reason);
+                    false
+                }
+                _ => true,
+            }
         })
         .threads(cores())
         .build_parallel()
@@ -93,24 +105,16 @@ fn see_all(
         });
 }
 
-/// Returns an ignore file of a folder that is no ordinary file, or larger than [`MAX_IGNORE_BYTES`]. Reading a pipe or a
-/// device would not end, so the folder is left out.
-fn odd_ignore_file(folder: &Path) -> Option<PathBuf> {
-    let is_odd = |path: &PathBuf| {
-        path.metadata().is_ok_and(|found| !found.is_file() || found.len() > MAX_IGNORE_BYTES)
-    };
-    [".gitignore", ".git/info/exclude"].map(|name| folder.join(name)).into_iter().find(is_odd)
+/// Returns the rows of parts of a repository's git data.
+pub(crate) fn of_git(repo: RepoId, unread: &[Unread]) -> Vec<SeenRow> {
+    let row = |part: &Unread| left_out(repo, Path::new(""), Path::new(&part.path), part.reason);
+    unread.iter().map(row).collect()
 }
 
 /// Returns the row of what cannot be read.
-fn unreadable(repo: RepoId, folder: &Path, path: &Path) -> SeenRow {
-    SeenRow {
-        repo,
-        path: below(folder, path).0,
-        bytes: 0,
-        fingerprint: 0,
-        reason: Some(SkipReason::Unreadable.word()),
-    }
+fn left_out(repo: RepoId, folder: &Path, path: &Path, reason: SkipReason) -> SeenRow {
+    let path = below(folder, path).0;
+    SeenRow { repo, path, bytes: 0, fingerprint: 0, reason: Some(reason.word()) }
 }
 
 /// Returns the row of one entry of the walk; `None` for a folder.
@@ -124,7 +128,8 @@ fn see(
         Ok(entry) => entry,
         // An error names its file or folder, unless it is about a broken `.gitignore`.
         Err(error) => {
-            return error_path(&error).map(|path| unreadable(repo, folder, path));
+            return error_path(&error)
+                .map(|path| left_out(repo, folder, path, SkipReason::Unreadable));
         }
     };
     let kind = entry.file_type()?;
@@ -132,11 +137,11 @@ fn see(
         return None;
     }
     let Ok(found) = entry.path().symlink_metadata() else {
-        return Some(unreadable(repo, folder, entry.path()));
+        return Some(left_out(repo, folder, entry.path(), SkipReason::Unreadable));
     };
-    let (path, utf8) = below(folder, entry.path());
+    let (path, odd) = below(folder, entry.path());
     let reason = match () {
-        () if !utf8 => Some(SkipReason::Name),
+        () if odd.is_some() => odd,
         () if kind.is_symlink() => Some(SkipReason::Symlink),
         () if !kind.is_file() => Some(SkipReason::Special),
         () if found.len() > max_bytes => Some(SkipReason::TooLarge),
@@ -151,10 +156,16 @@ fn see(
     })
 }
 
-/// Returns the path in the repository, and whether it is UTF-8.
-fn below(folder: &Path, path: &Path) -> (String, bool) {
+/// Returns the path in the repository, and what is wrong with it. One that is too long is cut.
+fn below(folder: &Path, path: &Path) -> (String, Option<SkipReason>) {
     let path = path.strip_prefix(folder).unwrap_or(path);
-    (path.to_string_lossy().into_owned(), path.to_str().is_some())
+    let text = path.to_string_lossy();
+    let reason = match () {
+        () if path.to_str().is_none() => Some(SkipReason::Name),
+        () if text.len() > MAX_PATH_BYTES => Some(SkipReason::Path),
+        () => None,
+    };
+    (shortened(&text, MAX_PATH_BYTES), reason)
 }
 
 fn error_path(error: &ignore::Error) -> Option<&Path> {

@@ -25,6 +25,8 @@ pub struct RepoRow {
     pub commit: Option<String>,
     /// Its rank among the repositories; 0 for none.
     pub rank: u16,
+    /// Folders outside of `source` that git may read for its history.
+    pub git_folders: Vec<String>,
 }
 
 /// A file seen by the walk.
@@ -111,15 +113,16 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        type Row = (i32, String, String, Option<String>, Option<String>, i32);
+        type Row = (i32, String, String, Option<String>, Option<String>, i32, Vec<String>);
         let rows: Vec<Row> = sqlx::query_as(
-            "select id, name, source, web, commit, rank from repos where indexed_at is not null",
+            "select id, name, source, web, commit, rank, git_folders
+             from repos where indexed_at is not null",
         )
         .fetch_all(&mut self.conn)
         .await?;
-        let repo = |(id, name, source, web, commit, rank)| {
-            let (id, rank): (i32, i32) = (id, rank);
-            RepoRow { id: RepoId(id), name, source, web, commit, rank: rank as u16 }
+        let repo = |(id, name, source, web, commit, rank, git_folders): Row| {
+            let (id, rank) = (RepoId(id), rank as u16);
+            RepoRow { id, name, source, web, commit, rank, git_folders }
         };
         Ok(rows.into_iter().map(repo).collect())
     }

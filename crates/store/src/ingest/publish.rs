@@ -385,7 +385,7 @@ async fn count(
     Ok(all)
 }
 
-/// Updates the rows of the repositories. Returns the number of those whose rank changed.
+/// Updates the rows of the repositories. Returns the number of changed ranks and folders for git.
 async fn update_repos(
     conn: &mut PgConnection,
     repos: &[RepoRow],
@@ -411,6 +411,21 @@ async fn update_repos(
     )
     .bind(&ids)
     .bind(repos.iter().map(|repo| i32::from(repo.rank)).collect::<Vec<_>>())
+    .execute(&mut *conn)
+    .await?
+    .rows_affected();
+    let owners = repos.iter().flat_map(|repo| vec![repo.id.0; repo.git_folders.len()]);
+    let folders = repos.iter().flat_map(|repo| &repo.git_folders);
+    let trusted = sqlx::query(
+        "update repos r set git_folders = given.folders from (
+             select id, coalesce(array_agg(folder order by folder) filter (where folder is not null), '{}')
+             from unnest($1::int[]) i (id) left join unnest($2::int[], $3::text[]) f (repo, folder) on repo = id
+             group by id) given (id, folders)
+         where r.id = given.id and r.git_folders <> given.folders",
+    )
+    .bind(&ids)
+    .bind(owners.collect::<Vec<_>>())
+    .bind(folders.map(String::as_str).collect::<Vec<_>>())
     .execute(&mut *conn)
     .await?
     .rows_affected();
@@ -440,7 +455,7 @@ async fn update_repos(
     .bind(shards.collect::<Vec<_>>())
     .execute(conn)
     .await?;
-    Ok(ranked)
+    Ok(ranked + trusted)
 }
 
 /// Returns the shards that occur in a temporary table.
