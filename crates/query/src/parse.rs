@@ -18,8 +18,8 @@ impl Query {
     pub fn parse(source: &str, defaults: impl Into<Defaults>) -> Result<Self, QueryError> {
         let defaults = defaults.into();
         parse(source, defaults).map_err(|mut error| {
-            let check = |text: &str| parse(text, defaults).map(drop);
-            error.suggestion = suggest::suggestion(source, &error, &check).map(Box::new);
+            let parse = |text: &str| parse(text, defaults);
+            error.suggestion = suggest::suggestion(source, &error, &parse).map(Box::new);
             error
         })
     }

@@ -4,7 +4,8 @@
 use crate::error::{Edit, QueryError, Suggestion};
 use crate::field;
 use crate::lex::{delimited, field_name, quoted_length, word_length};
-use crate::write::{escape, literal, written};
+use crate::tree::Query;
+use crate::write::{escape, literal, quoted, written};
 
 /// Longest query for which a suggestion is made, in bytes.
 const MAX_BYTES: usize = 1000;
@@ -12,14 +13,26 @@ const MAX_BYTES: usize = 1000;
 /// Most edits to one query.
 const MAX_EDITS: usize = 16;
 
-/// Checks whether a text is a valid query.
+/// Parses a query.
+type Parse<'p> = &'p dyn Fn(&str) -> Result<Query, QueryError>;
+
+/// Checks whether a text is a valid query that may be suggested.
 type Check<'c> = &'c dyn Fn(&str) -> Result<(), QueryError>;
 
 /// Returns a query to run instead of the wrong one, if one can be made.
-pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> Option<Suggestion> {
+pub(crate) fn suggestion(source: &str, error: &QueryError, parse: Parse<'_>) -> Option<Suggestion> {
     if source.len() > MAX_BYTES || source.trim().is_empty() {
         return None;
     }
+    let check = |text: &str| {
+        let query = parse(text)?;
+        // What is left of `||` must not become an expression that matches every line.
+        if matches_more(&query, source) {
+            return Err(QueryError::new(text, 0, "it matches every line"));
+        }
+        Ok(())
+    };
+    let check: Check<'_> = &check;
     // Blanks at the end stay: one may be escaped, and edits name bytes of the whole query.
     let mut query = source.to_owned();
     let mut edit = error.edit.clone();
@@ -35,7 +48,12 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> 
                 let query = if check(short).is_ok() { short.to_owned() } else { query };
                 return Some(Suggestion { query, text: None });
             }
-            Err(error) => edit = error.edit,
+            Err(error) => {
+                edit = error.edit;
+                if edit.is_none() && parse(&query).is_ok() {
+                    source.clone_into(&mut query);
+                }
+            }
         }
     }
     if query.trim().is_empty() {
@@ -58,6 +76,14 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, check: Check<'_>) -> 
     }
     let query = literal(whole);
     check(&query).is_ok().then(|| Suggestion { query, text: Some(whole.to_owned()) })
+}
+
+/// Whether a pattern of a query can match nothing, as no part of the source does.
+fn matches_more(query: &Query, source: &str) -> bool {
+    query.terms().into_iter().any(|term| {
+        let least = term.pattern.hir().properties().minimum_len();
+        least == Some(0) && !source.contains(term.pattern.source())
+    })
 }
 
 /// Applies an edit. If it deletes a part, the operators left without a term go, too.
@@ -139,7 +165,10 @@ impl<'q> Piece<'q> {
                 return edited;
             }
         }
-        let simple = without_look_around(text);
+        let simple = in_this_dialect(text);
+        // Spaces between `\Q` and `\E` are a part of the text.
+        let is_one = text.contains("\\Q") && simple.contains(char::is_whitespace);
+        let simple = if is_one { quoted(&simple) } else { simple };
         if simple != text && !simple.trim().is_empty() && check(&simple).is_ok() {
             return simple;
         }
@@ -272,9 +301,10 @@ fn written_glob(text: &str) -> String {
     format!("file:{text}")
 }
 
-/// Removes what this dialect does not support. A positive look-around becomes part of the match, a negative one is
-/// removed, and a backreference becomes a copy of its group. Used to suggest a pattern that still runs.
-fn without_look_around(pattern: &str) -> String {
+/// Replaces what this dialect does not support. A positive look-around becomes part of the match, a negative one is
+/// removed, a backreference becomes a copy of its group, and what stands between `\Q` and `\E` is escaped. Used to suggest
+/// a pattern that still runs.
+fn in_this_dialect(pattern: &str) -> String {
     let mut result = String::new();
     // The start of each group in the result, and its end once it is closed, in the order of the opening parentheses.
     let mut groups: Vec<(usize, Option<usize>)> = Vec::new();
@@ -283,6 +313,11 @@ fn without_look_around(pattern: &str) -> String {
     while let Some(c) = rest.chars().next() {
         let mut length = c.len_utf8();
         match c {
+            '\\' if rest.starts_with("\\Q") => {
+                let text = rest[2..].split("\\E").next().unwrap_or_default();
+                result += &escape(text);
+                length = (2 + text.len() + 2).min(rest.len());
+            }
             '\\' => {
                 length += rest[1..].chars().next().map_or(0, char::len_utf8);
                 let digit = rest[1..length].chars().next().and_then(|c| c.to_digit(10));
@@ -354,6 +389,11 @@ mod tests {
             ("branch:main", "lit:branch:main", true),
             ("foo branch:main or bar", "foo or bar", false),
             ("a || b", "a or b", false),
+            ("||", "lit:||", true),
+            ("|| |", "lit:\"|| |\"", true),
+            ("\\Qa.b\\E", "a\\.b", false),
+            ("x\\Qa. b\\E+", "\"xa\\. b+\"", false),
+            ("\\Qa.b", "a\\.b", false),
             ("foo -", "foo \\-", false),
             ("(count:5 x) y", "(x) y count:5", false),
             ("foo or case:yes", "foo case:yes", false),

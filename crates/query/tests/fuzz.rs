@@ -5,8 +5,8 @@
 use ngram::{BloomFilter, FilterKind, fold_beyond_ascii};
 use proptest::prelude::*;
 use query::{
-    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, QueryParts,
-    ngram_query, rarest_parts, trigrams,
+    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, QueryParts, Suggestion, Tree,
+    escape, ngram_query, rarest_parts, trigrams,
 };
 
 /// Parses, compiles, plans and prints whatever is given.
@@ -31,10 +31,27 @@ fn run(text: &str) {
                 assert!(text.is_char_boundary(error.position), "{error:?}");
                 assert!(!error.message.is_empty() && !error.to_string().is_empty());
                 if let Some(suggested) = &error.suggestion {
-                    assert!(Query::parse(&suggested.query, case).is_ok(), "{text:?} {suggested:?}");
+                    check_suggestion(text, suggested, case);
                 }
             }
         }
+    }
+}
+
+/// A suggestion is a query, and means what was typed: as text exactly that text, else nothing that matches every line
+/// unless that was typed.
+fn check_suggestion(typed: &str, suggested: &Suggestion, case: Case) {
+    let query = Query::parse(&suggested.query, case);
+    let query = query.unwrap_or_else(|error| panic!("{typed:?} {suggested:?}: {error}"));
+    if let Some(text) = &suggested.text {
+        let bare = |text: &str| text.replace(['"', '\\', '/'], "");
+        assert_eq!(bare(text).trim(), bare(typed).trim(), "{suggested:?}");
+        let Tree::Term(term) = &query.tree else { panic!("{typed:?} {suggested:?}") };
+        assert_eq!(term.pattern.source(), escape(text), "{typed:?}");
+    }
+    for term in query.terms() {
+        let everywhere = Matcher::new(&term.pattern).is_ok_and(|matcher| matcher.is_match(""));
+        assert!(!everywhere || typed.contains(term.pattern.source()), "{typed:?} {suggested:?}");
     }
 }
 

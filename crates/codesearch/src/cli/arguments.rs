@@ -7,9 +7,10 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, Command};
+use clap::{Arg, Command, CommandFactory as _};
 use ignore::types::TypesBuilder;
 
+use super::Cli;
 use super::parse::quoted;
 
 /// The names of arguments that are queries.
@@ -54,6 +55,33 @@ pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString
         options.extend(words);
     }
     Ok(options)
+}
+
+/// An option as it was typed: `-w`, or with its value, in one argument or in two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypedOption {
+    pub(crate) flag: String,
+    /// The argument behind the flag that is its value.
+    pub(crate) value: Option<String>,
+}
+
+/// Returns the options of this process's command, in order, for a command to suggest.
+pub(crate) fn typed_options() -> Vec<TypedOption> {
+    let mut top = Cli::command();
+    top.build();
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let Some((command, first)) = subcommand(&typed, &top) else { return Vec::new() };
+    let mut rest = typed[first..].iter().map_while(|arg| arg.to_str());
+    let (mut options, mut beside) = (Vec::new(), false);
+    while let Some(text) = rest.next().filter(|text| *text != "--") {
+        let Kind::Option { takes_next } = Kind::of(text, command, beside) else {
+            beside = true;
+            continue;
+        };
+        let value = if takes_next { rest.next().map(str::to_owned) } else { None };
+        options.push(TypedOption { flag: text.to_owned(), value });
+    }
+    options
 }
 
 /// Returns the command that was typed, and the index of its first argument.
@@ -210,10 +238,7 @@ fn letters_of_grep(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
-    use crate::cli::Cli;
 
     /// Returns the arguments after sorting, or the sentence that refuses them.
     fn of(typed: &[&str]) -> Result<Vec<String>, String> {

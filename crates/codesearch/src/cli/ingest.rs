@@ -8,8 +8,8 @@ use super::serve::ServeArgs;
 
 pub(super) const INGEST_HELP: &str = "\
 What is a repository:
-  Every folder below PATH that holds a .git is one; without any, PATH itself is one. Its name is that of its remote \
-'origin' (github.com/golang/go), or else its path below PATH.
+  Every folder below PATH that holds a .git is one, also inside of another (a worktree, a submodule); without any, PATH \
+itself is one. Its name is that of its remote 'origin' (github.com/golang/go), or else its path below PATH.
 
 What is left out:
   Files over --max-size, binary files (with a NUL byte), symbolic links, and what cannot be read; each is listed by: \

@@ -21,13 +21,14 @@ mod sql;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use arguments::{TypedOption, typed_options};
 pub(crate) use color::Color;
 pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
-pub(crate) use parse::parse;
+pub(crate) use parse::{parse, quoted};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};

@@ -186,7 +186,7 @@ fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString
 }
 
 /// Quotes a word for a shell.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { shell::quoted(word) }
 }

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use engine::search::Searcher;
 use query::{Field, QueryError, Tree};
 
-use crate::cli::{Color, DatabaseArgs, SearchArgs};
+use crate::cli::{self, Color, DatabaseArgs, SearchArgs, TypedOption};
 use crate::database::Database;
 use crate::hints::{self, FileCount, NoResultsQuery, QueryContext, Suggested};
 use crate::request::{self, Client, Options};
+use crate::shell;
 
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
@@ -44,7 +45,36 @@ pub(super) fn explained(
         suggested.count = counted(database, &suggested.query, options);
     }
     let count = suggested.count.map_or_else(String::new, |count| format!("  # {}", count.text()));
-    anyhow::anyhow!("{error:#}\ntry: {}{count}", hints::command(&suggested))
+    let command = command(args, cli::typed_options(), &suggested);
+    anyhow::anyhow!("{error:#}\ntry: {command}{count}")
+}
+
+/// Returns the command that was typed, with what is suggested in the place of what was wrong.
+fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) -> String {
+    let patterns = &args.patterns.regexp;
+    let wrong = suggested.text.as_ref().filter(|text| patterns.contains(text));
+    // One wrong pattern of several is escaped, the rest stays as it is.
+    let beside = wrong.filter(|_| patterns.len() > 1 || !args.query.is_empty());
+    let mut words = vec!["codesearch".to_owned(), "search".to_owned()];
+    for TypedOption { flag, value } in typed {
+        let is_pattern = ["-e", "--regexp"].contains(&&*flag);
+        let replaced = flag.starts_with("--hints") || (wrong.is_some() && is_pattern && beside.is_none());
+        if replaced || ["-F", "--fixed-strings"].contains(&&*flag) {
+            continue;
+        }
+        words.push(cli::quoted(&flag));
+        words.extend(value.map(|value| match beside {
+            Some(text) if is_pattern && value == *text => shell::quoted(&query::escape(text)),
+            _ => cli::quoted(&value),
+        }));
+    }
+    let command = words.join(" ");
+    match (beside, &suggested.text) {
+        (Some(_), _) if args.query.is_empty() => command,
+        (Some(_), _) => hints::with_query(&command, &args.query.join(" ")),
+        (None, Some(text)) => hints::with_query(&format!("{command} -F"), text),
+        (None, None) => hints::with_query(&command, &suggested.query),
+    }
 }
 
 /// Counts the files that a query finds, if the database is running already.

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub(crate) use count::{FileCount, QueryContext, count};
 pub(crate) use near::{missing_repository, near_name, near_path};
 pub(crate) use nothing::{NoResultsQuery, for_no_results};
-pub(crate) use show::{command, line};
+pub(crate) use show::{line, with_query};
 
 /// A change to the query that may help.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

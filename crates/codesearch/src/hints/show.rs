@@ -1,18 +1,10 @@
 //! Formats hints for a terminal, with the commands to run.
 
-use super::{Hint, Suggested};
+use super::Hint;
 use crate::shell::quoted;
 
-/// Returns the command that runs the suggested query.
-pub(crate) fn command(suggested: &Suggested) -> String {
-    match &suggested.text {
-        Some(text) => with_query("codesearch search -F", text),
-        None => with_query("codesearch search", &suggested.query),
-    }
-}
-
 /// Returns a command with a query, which may begin with a minus.
-fn with_query(command: &str, query: &str) -> String {
+pub(crate) fn with_query(command: &str, query: &str) -> String {
     let ends_options = if query.starts_with('-') { "-- " } else { "" };
     format!("{command} {ends_options}{}", quoted(query))
 }
@@ -35,14 +27,9 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted() {
-        let suggested = |query: &str, text: Option<&str>| {
-            let text = text.map(str::to_owned);
-            command(&Suggested { query: query.to_owned(), text, count: None })
-        };
-        assert_eq!(suggested("lit:f(", Some("f(")), "codesearch search -F 'f('");
-        assert_eq!(suggested("lit:it's( x", None), r"codesearch search 'lit:it'\''s( x'");
-        assert_eq!(suggested("-foo bar", None), "codesearch search -- '-foo bar'");
-        assert_eq!(suggested("lit:-f(", Some("-f(")), "codesearch search -F -- '-f('");
+        let search = |query: &str| with_query("codesearch search", query);
+        assert_eq!(search("lit:it's( x"), r"codesearch search 'lit:it'\''s( x'");
+        assert_eq!(search("-foo bar"), "codesearch search -- '-foo bar'");
         let hint = Hint {
             message: "in any case".to_owned(),
             query: Some("Foo case:no".to_owned()),

@@ -36,6 +36,14 @@ fn a_wrong_query_names_the_command_to_run() {
     assert_eq!(tried(&["lnag:go", "foo("]), "try: codesearch search 'lang:go lit:foo('");
     assert_eq!(tried(&["--", "-foo", "bar("]), "try: codesearch search -- '-foo lit:bar('");
     assert_eq!(tried(&["-e", "foo("]), "try: codesearch search -F 'foo('");
+    // All else stays as it was typed.
+    assert_eq!(tried(&["-i", "-C", "3", "foo("]), "try: codesearch search -i -C 3 -F 'foo('");
+    assert_eq!(
+        tried(&["-e", "foo(", "-e", "x", "bar"]),
+        r"try: codesearch search -e 'foo\(' -e x 'bar'"
+    );
+    assert_eq!(tried(&["-l", "||"]), "try: codesearch search -l -F '||'");
+    assert_eq!(tried(&[r"\Qa.b\E"]), r"try: codesearch search 'a\.b'");
     // On request the files are counted, and the suggested command finds them.
     let counted = |args: &[&str]| tried(&[&["--hints", "always"], args].concat());
     eventually("the files are counted in time", || {

@@ -385,3 +385,69 @@ fn a_rank_alone_takes_effect() {
     assert!(told.err.contains("git config codesearch.rank N"), "{}", told.err);
     assert_eq!(epoch(), before + 1);
 }
+
+#[test]
+fn an_emptied_folder_removes_nothing() {
+    let fixture = Fixture::new();
+    for repo in ["disk/one", "disk/two", "other"] {
+        fixture.write(&format!("in/{repo}/.git/HEAD"), "ref: refs/heads/main\n");
+        fixture.write(&format!("in/{repo}/a.txt"), format!("needle {repo}\n"));
+    }
+    let ingest = |path: &str| fixture.run(&["ingest", "--shards", "4", path]);
+    let repos = ["disk/one/a.txt", "disk/two/a.txt", "other/a.txt"];
+    ingest("in").code(0);
+    assert_eq!(fixture.search(&["-l", "needle"]), repos);
+    // As if disks were not mounted: below the folder, of one repository, and the folder itself.
+    let moved = |from: &str, to: &str| {
+        fs::rename(fixture.path().join(from), fixture.path().join(to)).unwrap();
+    };
+    moved("in/disk", "away");
+    fs::create_dir(fixture.path().join("in/disk")).unwrap();
+    let ran = ingest("in");
+    assert!(ran.err.contains("not removed: disk/one was in "), "{}", ran.err);
+    moved("in/other", "gone");
+    fs::create_dir(fixture.path().join("in/other")).unwrap();
+    let ran = ingest("in").code(2);
+    assert!(ran.err.contains("is empty"), "{}", ran.err);
+    fs::remove_dir(fixture.path().join("in/disk")).unwrap();
+    fs::remove_dir(fixture.path().join("in/other")).unwrap();
+    let ran = ingest("in").code(2);
+    assert!(
+        ran.err.contains("in is empty, though 3 repositories below it are indexed; is a disk missing?"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(fixture.search(&["-l", "needle"]), repos);
+    moved("away", "in/disk");
+    moved("gone", "in/other");
+    ingest("in").code(0);
+    // What is gone from a folder that has others is removed.
+    fs::remove_dir_all(fixture.path().join("in/disk/one")).unwrap();
+    ingest("in").code(0);
+    assert_eq!(fixture.search(&["-l", "needle"]), repos[1..]);
+    fixture.check_invariants();
+}
+
+#[test]
+fn checkouts_inside_of_a_checkout_are_repositories_of_their_own() {
+    let fixture = Fixture::new();
+    fixture.write("in/a/.git/HEAD", "ref: refs/heads/main\n");
+    fixture.write("in/a/src/a.txt", "needle\n");
+    fixture.write("in/a/sub/.git/HEAD", "ref: refs/heads/main\n");
+    fixture.write("in/a/sub/b.txt", "needle\n");
+    fixture.write("in/note.txt", "needle\n");
+    symlink("a", fixture.path().join("in/link")).unwrap();
+    let ran = fixture.run(&["ingest", "--shards", "4", "in"]).code(0);
+    assert!(ran.err.contains("/in/link is a symbolic link; name what it leads to"), "{}", ran.err);
+    assert!(ran.err.contains("in itself belong to no repository"), "{}", ran.err);
+    assert_eq!(fixture.search(&["-l", "needle"]), ["a/src/a.txt", "a/sub/b.txt"]);
+    assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
+    // A folder of a clone is no repository.
+    let ran = fixture.run(&["ingest", "in/a/src"]).code(2);
+    assert!(ran.err.contains("in/a/src lies in the clone "), "{}", ran.err);
+    assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
+    // A submodule that is none any more belongs to the outer repository.
+    fs::remove_dir_all(fixture.path().join("in/a/sub/.git")).unwrap();
+    fixture.run(&["ingest", "in"]).code(0);
+    assert!(fixture.search(&["-l", "needle"]).contains(&"a/sub/b.txt".to_owned()));
+}

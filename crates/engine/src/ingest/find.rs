@@ -3,10 +3,13 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use super::Error;
+use ignore::{WalkBuilder, WalkState};
+
 use super::checkout::{Config, GitData, Origin, Trust, Unread, web};
 use super::skip::shortened;
+use super::{Error, cores};
 
 /// Most bytes of a repository's name. A longer path is cut.
 pub(crate) const MAX_NAME_BYTES: usize = 500;
@@ -43,6 +46,10 @@ pub(crate) struct FoundRepos {
     pub(crate) repos: Vec<FoundRepo>,
     /// Folders without repositories beside others that have some.
     pub(crate) without_repos: Listed,
+    /// Symbolic links beside repositories: what they lead to is not looked at.
+    pub(crate) links: Listed,
+    /// Files beside repositories: they belong to none.
+    pub(crate) loose: Listed,
     /// Folders that cannot be read, so that their contents are unknown.
     pub(crate) unreadable: Vec<PathBuf>,
     /// Repositories whose configured rank is not a number.
@@ -68,9 +75,12 @@ impl Listed {
     }
 }
 
-/// Finds the repositories below `path`: every folder with a `.git` (not searched for more inside), or every
-/// folder `depth` levels down; `path` itself if there are none. If it `follows` them, git's data elsewhere
-/// are read, too, if they are ours.
+/// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down; `path` itself if
+/// there are none. Checkouts inside of these (worktrees, submodules) are repositories of their own. If it `follows`
+/// them, git's data elsewhere are read, too, if they are ours.
+///
+/// # Errors
+/// `path` is no folder, cannot be read, or lies inside of a clone; or there are no folders `depth` levels down.
 pub(crate) fn repositories(
     path: &Path,
     depth: Option<usize>,
@@ -85,14 +95,21 @@ pub(crate) fn repositories(
     let mut below = FoundRepos::default();
     let mut folders = Vec::new();
     if let Some(depth) = depth {
-        at_depth(&root, depth, &mut folders, &mut below.unreadable);
+        at_depth(&root, depth, &mut folders, &mut below);
         if folders.is_empty() && below.unreadable.is_empty() {
             return Err(Error::NoFolders { path: path.to_owned(), depth });
         }
     } else if !with_git(&root, &mut folders, &mut below) {
+        if let Some(clone) = root.ancestors().skip(1).find(|folder| has_git(folder)) {
+            return Err(Error::InsideClone { path: path.to_owned(), clone: clone.to_owned() });
+        }
         folders.push(root.clone());
         below.without_repos = Listed::default();
+        below.loose = Listed::default();
+        below.links.first.retain(|link| has_git(link));
     }
+    let nested: Vec<PathBuf> = folders.iter().flat_map(|folder| checkouts_in(folder)).collect();
+    folders.extend(nested);
     for folder in folders {
         let trust = Trust::of_ingest(&root, follows);
         let repo = named(&root, folder, trust, &mut below.unranked);
@@ -112,65 +129,126 @@ pub(crate) fn check_readable(folder: &Path) -> std::io::Result<()> {
     fs::metadata(folder.join(".")).map(drop)
 }
 
-fn at_depth(
-    folder: &Path,
-    depth: usize,
-    folders: &mut Vec<PathBuf>,
-    unreadable: &mut Vec<PathBuf>,
-) {
+/// Whether a folder has nothing in it, or only what an empty file system has.
+pub(crate) fn is_empty(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().all(|entry| entry.file_name() == "lost+found")
+}
+
+fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>, below: &mut FoundRepos) {
     if depth == 0 {
         folders.push(folder.to_owned());
         return;
     }
-    match subfolders(folder) {
-        Ok(subs) => subs.iter().for_each(|sub| at_depth(sub, depth - 1, folders, unreadable)),
-        Err(_) => unreadable.push(folder.to_owned()),
+    let Ok(inside) = Inside::of(folder) else {
+        below.unreadable.push(folder.to_owned());
+        return;
+    };
+    for sub in &inside.folders {
+        at_depth(sub, depth - 1, folders, below);
     }
+    inside.others_into(below);
+}
+
+fn has_git(folder: &Path) -> bool {
+    folder.join(".git").symlink_metadata().is_ok()
+}
+
+/// Returns the checkouts inside of a repository, by path.
+fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
+    let found = Mutex::new(Vec::new());
+    WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(|entry| {
+            entry.file_name() != ".git" && entry.file_type().is_some_and(|kind| kind.is_dir())
+        })
+        .threads(cores())
+        .build_parallel()
+        .run(|| {
+            Box::new(|entry| {
+                // What cannot be read is told by the walk for files.
+                if let Ok(entry) = entry
+                    && entry.depth() > 0
+                    && has_git(entry.path())
+                {
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.into_path());
+                }
+                WalkState::Continue
+            })
+        });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort();
+    found
 }
 
 /// Collects the repositories at and below `folder`. Returns whether there are any.
 fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> bool {
     // Whatever it is, and wherever it leads.
-    let subs = match folder.join(".git").symlink_metadata() {
+    let inside = match folder.join(".git").symlink_metadata() {
         Ok(_) => {
             repos.push(folder.to_owned());
             return true;
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => subfolders(folder),
+        Err(error) if error.kind() == ErrorKind::NotFound => Inside::of(folder),
         Err(error) => Err(error),
     };
-    let Ok(subs) = subs else {
+    let Ok(inside) = inside else {
         below.unreadable.push(folder.to_owned());
         return false;
     };
     let mut any = false;
     let mut without = Listed::default();
-    for sub in subs {
+    for sub in &inside.folders {
         let unreadable = below.unreadable.len();
-        if with_git(&sub, repos, below) {
+        if with_git(sub, repos, below) {
             any = true;
         } else if below.unreadable.len() == unreadable {
-            without.push(sub);
+            without.push(sub.clone());
         }
     }
     if any {
         below.without_repos.append(without);
     }
+    // In a folder without repositories there is nothing beside them.
+    if any || !inside.links.is_empty() {
+        inside.others_into(below);
+    }
     any
 }
 
-/// Returns the folders in a folder, by name, without links and `.git`.
-fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    check_readable(folder)?;
-    let mut folders: Vec<PathBuf> = fs::read_dir(folder)?
-        .flatten()
-        .filter(|entry| {
-            entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git"
-        })
-        .map(|entry| entry.path())
-        .collect();
-    folders.sort();
-    Ok(folders)
+/// What is in a folder, by name, without `.git`.
+struct Inside {
+    folders: Vec<PathBuf>,
+    /// Symbolic links to folders.
+    links: Vec<PathBuf>,
+    has_files: bool,
+    folder: PathBuf,
+}
+
+impl Inside {
+    fn of(folder: &Path) -> std::io::Result<Self> {
+        check_readable(folder)?;
+        let (mut folders, mut links, mut has_files) = (Vec::new(), Vec::new(), false);
+        for entry in fs::read_dir(folder)?.flatten().filter(|entry| entry.file_name() != ".git") {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_symlink() && entry.path().is_dir() => links.push(entry.path()),
+                _ => has_files = true,
+            }
+        }
+        folders.sort();
+        links.sort();
+        Ok(Self { folders, links, has_files, folder: folder.to_owned() })
+    }
+
+    /// Notes what is beside the repositories.
+    fn others_into(self, below: &mut FoundRepos) {
+        self.links.into_iter().for_each(|link| below.links.push(link));
+        if self.has_files {
+            below.loose.push(self.folder);
+        }
+    }
 }
 
 /// Asks git's data about the repository in a folder.
@@ -268,6 +346,37 @@ mod tests {
         let folder = root.path().join("mine");
         make(&folder, &[], &["src/deep"]);
         assert_eq!(names(&folder, None), ["mine"]);
+    }
+
+    #[test]
+    fn a_checkout_inside_of_another_is_a_repository_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path(), &[("a", ""), ("a/.worktrees/w", ""), ("a/sub/deep/er", "")], &["a/src"]);
+        let all = ["a", "a/.worktrees/w", "a/sub/deep/er"];
+        assert_eq!(names(root.path(), None), all);
+        assert_eq!(names(root.path(), Some(1)), all);
+        let inside = repositories(&root.path().join("a/src"), None, false);
+        assert!(matches!(inside, Err(Error::InsideClone { .. })));
+        assert_eq!(names(&root.path().join("a/src"), Some(0)), ["src"]);
+    }
+
+    #[test]
+    fn what_lies_beside_repositories_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path(), &[("a", ""), ("x/b", "")], &["plain"]);
+        fs::write(root.path().join("x/note.txt"), "note").unwrap();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(root.path().join(to), root.path().join(from)).unwrap();
+        };
+        link("a", "link");
+        link("nowhere", "broken");
+        for depth in [None, Some(1)] {
+            let below = repositories(root.path(), depth, false).unwrap();
+            let root = root.path().canonicalize().unwrap();
+            assert_eq!(below.links.first, [root.join("link")]);
+            let loose = if depth.is_none() { vec![root.join("x"), root] } else { vec![root] };
+            assert_eq!(below.loose.first, loose);
+        }
     }
 
     #[test]

@@ -142,6 +142,30 @@ pub enum Error {
     /// Nothing that could be indexed can be read.
     #[error("{} cannot be read, or its name is not UTF-8; the index was not changed", .0.display())]
     Closed(PathBuf),
+    /// A given path is a folder of a clone, and so a part of its repository.
+    #[error(
+        "{path} lies in the clone {clone}; ingest that: codesearch ingest {clone} (or --depth 0, for this folder alone)",
+        path = .path.display(),
+        clone = .clone.display()
+    )]
+    InsideClone {
+        /// The path.
+        path: PathBuf,
+        /// The folder of the clone.
+        clone: PathBuf,
+    },
+    /// A given path has nothing in it, and had repositories.
+    #[error(
+        "{path} is empty, though {} below it are indexed; is a disk missing? codesearch remove NAME removes one",
+        repositories(.repos),
+        path = .path.display()
+    )]
+    Emptied {
+        /// The path.
+        path: PathBuf,
+        /// Number of indexed repositories below it.
+        repos: usize,
+    },
     /// `--depth` finds no folder.
     #[error("{} has no folders {depth} levels down; use a smaller --depth", .path.display())]
     NoFolders {
@@ -193,6 +217,15 @@ async fn bring_up_to_date(
     }
     let mut session = lock(store, progress).await?;
     let known = session.repos().await?;
+    for path in &options.paths {
+        let root = find::canonical(path)?;
+        let below = |row: &&RepoRow| Path::new(&row.source).starts_with(&root);
+        let repos = known.iter().filter(below).count();
+        if repos > 0 && find::is_empty(&root) {
+            return Err(Error::Emptied { path: path.clone(), repos });
+        }
+    }
+    let all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
     // A folder that cannot be read stays in the index as it was. Nor is the folder around it taken for one
     // large repository instead.
     unreadable.retain(|folder| {
@@ -214,6 +247,19 @@ async fn bring_up_to_date(
             folder.display()
         )));
     }
+    // A repository that was indexed and has nothing any more, not even a `.git`, is hardly meant so.
+    let emptied = |repo: &find::FoundRepo| {
+        let is_known = known.iter().any(|row| Path::new(&row.source) == repo.folder);
+        is_known && find::is_empty(&repo.folder)
+    };
+    let (emptied, found): (Vec<_>, Vec<_>) = found.into_iter().partition(emptied);
+    for repo in emptied {
+        progress(Event::Notice(format!(
+            "not updated: {} is empty; is a disk missing? codesearch remove NAME removes a repository",
+            repo.folder.display()
+        )));
+        report.untouched.push(repo.folder);
+    }
 
     let mut repos = Vec::new();
     for repo in names::settle(found, &known) {
@@ -232,7 +278,8 @@ async fn bring_up_to_date(
             None => session.new_repo(&repo.name, &source).await?,
         };
         let seen =
-            walk::walk(&mut session, id, &repo.folder, options, report.seen, progress).await?;
+            walk::walk(&mut session, id, &repo.folder, &all, options, report.seen, progress)
+                .await?;
         session.seen(&walk::of_git(id, &repo.unread)).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
@@ -247,7 +294,20 @@ async fn bring_up_to_date(
             find::canonical(path).is_ok_and(|p| PathBuf::from(&row.source).starts_with(p))
         };
         let found = repos.iter().any(|repo| repo.id == row.id);
-        if !found && options.paths.iter().any(asked) && names::is_gone(&row.source) {
+        let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
+        // A checkout inside of a clone that is none any more is a part of the clone.
+        let is_part = || {
+            let around = |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
+            repos.iter().any(|repo| around(repo) && repo.commit.is_some())
+        };
+        if !found && options.paths.iter().any(asked) && (is_gone || is_part()) {
+            if is_gone && names::may_be_unmounted(&row.source) {
+                progress(Event::Notice(format!(
+                    "not removed: {} was in {}, whose folder is empty now; is a disk missing? codesearch remove {} removes it",
+                    row.name, row.source, row.name
+                )));
+                continue;
+            }
             gone.push(row.id);
             report.removed.push(row.name);
         }
@@ -278,6 +338,22 @@ fn tell_found(below: &find::FoundRepos, progress: &dyn Progress) {
     }
     if below.without_repos.more > 0 {
         tell(format!("not indexed: {} more folders hold no repository", below.without_repos.more));
+    }
+    for link in &below.links.first {
+        tell(format!(
+            "not indexed: {} is a symbolic link; name what it leads to as a path of its own",
+            link.display()
+        ));
+    }
+    for folder in &below.loose.first {
+        tell(format!(
+            "not indexed: the files in {} itself belong to no repository; codesearch ingest --depth 0 takes a folder as one",
+            folder.display()
+        ));
+    }
+    let more = below.links.more + below.loose.more;
+    if more > 0 {
+        tell(format!("not indexed: {more} more symbolic links, or folders with files of no repository"));
     }
     for folder in &below.unranked {
         tell(format!(
@@ -488,6 +564,10 @@ async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Er
 fn list(paths: &[PathBuf]) -> String {
     let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     shown.join(", ")
+}
+
+fn repositories(count: &usize) -> String {
+    if *count == 1 { "1 repository".to_owned() } else { format!("{count} repositories") }
 }
 
 /// Returns the number of threads that this machine runs at once.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use store::RepoRow;
 
 use super::checkout::Unread;
-use super::find::{FoundRepo, MAX_NAME_BYTES};
+use super::find::{FoundRepo, MAX_NAME_BYTES, is_empty};
 use super::skip::shortened;
 
 /// A repository that was found, with its name.
@@ -90,6 +90,13 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
 /// Returns whether a folder certainly does not exist any more. One that cannot be looked at may exist.
 pub(crate) fn is_gone(source: &str) -> bool {
     matches!(Path::new(source).try_exists(), Ok(false))
+}
+
+/// Whether the folder is gone with all that was beside it: the nearest folder above it is empty, as the place is where a
+/// disk was.
+pub(crate) fn may_be_unmounted(source: &str) -> bool {
+    let above = Path::new(source).ancestors().skip(1).find(|folder| folder.is_dir());
+    above.is_some_and(is_empty)
 }
 
 #[cfg(test)]

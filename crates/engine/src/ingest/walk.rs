@@ -1,6 +1,7 @@
 //! Walks one repository: notes every file by path and `stat`, and reads none.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
@@ -16,21 +17,24 @@ use super::{Error, Event, Options, Progress, cores};
 /// Files that are sent to the database at once: a few hundred kilobytes.
 const BATCH: usize = 4096;
 
-/// Walks a repository, and sends every file to the session. `before` are the files seen in earlier
-/// repositories.
+/// Walks a repository, and sends every file to the session, but for those of other checkouts inside of it, which are
+/// among the folders of `all` repositories. `before` are the files seen in earlier repositories.
 pub(crate) async fn walk(
     session: &mut Session,
     id: RepoId,
     folder: &Path,
+    all: &[PathBuf],
     options: &Options,
     before: Totals,
     progress: &dyn Progress,
 ) -> Result<Totals, Error> {
     let (send, mut receive) = mpsc::channel::<SeenRow>(2 * BATCH);
     let folder = folder.to_owned();
+    let is_inside = |other: &&PathBuf| **other != folder && other.starts_with(&folder);
+    let inside: HashSet<PathBuf> = all.iter().filter(is_inside).cloned().collect();
     let (gitignore, max_bytes) = (options.gitignore, options.max_bytes);
     let walking =
-        tokio::task::spawn_blocking(move || see_all(&folder, id, gitignore, max_bytes, &send));
+        tokio::task::spawn_blocking(move || see_all(&folder, id, inside, gitignore, max_bytes, &send));
     let mut totals = Totals::default();
     let mut batch = Vec::new();
     while session.await_other(receive.recv_many(&mut batch, BATCH)).await > 0 {
@@ -49,6 +53,7 @@ pub(crate) async fn walk(
 fn see_all(
     folder: &Path,
     id: RepoId,
+    inside: HashSet<PathBuf>,
     gitignore: bool,
     max_bytes: u64,
     send: &mpsc::Sender<SeenRow>,
@@ -73,7 +78,7 @@ fn see_all(
         .standard_filters(false)
         .follow_links(false)
         .filter_entry(move |entry| {
-            if entry.file_name() == ".git" {
+            if entry.file_name() == ".git" || (!inside.is_empty() && inside.contains(entry.path())) {
                 return false;
             }
             let Some(rules) = ignored.as_ref() else { return true };
