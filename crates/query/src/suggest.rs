@@ -281,6 +281,10 @@ fn without_look_around(pattern: &str) -> String {
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
+        // A group of copies that is copied itself grows without end.
+        if result.len() > MAX_BYTES {
+            return pattern.to_owned();
+        }
         let mut length = c.len_utf8();
         match c {
             '\\' => {
@@ -373,6 +377,11 @@ mod tests {
             let found = error.suggestion.map(|found| (found.query, found.text.is_some()));
             assert_eq!(found, Some((expected.to_owned(), text)), "{query}");
         }
+        // Copies of copies of groups.
+        let group = |n: usize| format!("({})", format!("\\{n}").repeat(40));
+        let copies = "(a)".to_owned() + &(1..9).map(group).collect::<String>();
+        let error = Query::parse(&copies, Case::Smart).unwrap_err();
+        assert_eq!(error.suggestion.unwrap().text.as_deref(), Some(&*copies));
         for query in ["", "  ", &"(".repeat(2000)] {
             assert_eq!(Query::parse(query, Case::Smart).unwrap_err().suggestion, None);
         }
