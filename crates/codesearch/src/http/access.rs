@@ -25,6 +25,9 @@ use crate::statistics::Refusal;
 /// The name of the cookie that holds a person's token.
 const COOKIE_NAME: &str = "codesearch_token";
 
+/// Longest token that is looked up, in bytes; those that are made have 32.
+const MAX_TOKEN: usize = 4096;
+
 /// Seconds that a browser keeps the cookie: 30 days.
 const COOKIE_AGE: u32 = 30 * 24 * 60 * 60;
 
@@ -145,7 +148,7 @@ async fn sign_in(
     Form(given): Form<SignInForm>,
 ) -> Response {
     let token = given.token.trim();
-    if server.limits.caller(token).is_none() {
+    if token.len() > MAX_TOKEN || server.limits.caller(token).is_none() {
         server.metrics.refuse(Refusal::Token);
         return page(StatusCode::UNAUTHORIZED, &given.back, "Nobody has this token.");
     }

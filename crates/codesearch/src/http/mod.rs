@@ -29,7 +29,7 @@ mod timely_body;
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::from_fn_with_state;
@@ -122,6 +122,8 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        // A body whose length was not declared.
+        .layer(DefaultBodyLimit::max(layers::MAX_BODY))
         .layer(from_fn_with_state(hosts, layers::every_request))
         // Server-sent events are compressed as well, while they are sent.
         .layer(CompressionLayer::new().compress_when(SizeAbove::default()))
@@ -185,6 +187,18 @@ async fn openapi() -> impl IntoResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_parameter_has_a_bound_that_its_readers_stand() {
+        for endpoint in endpoints() {
+            for param in endpoint.params.all() {
+                let (path, name, most) = (endpoint.path, param.name, param.most_bytes());
+                assert!((1..=query::MAX_QUERY_BYTES).contains(&most), "{path} {name}: {most}");
+                let refused = param.check(&"x".repeat(most + 1)).unwrap_err();
+                assert!(refused.contains("is longer than"), "{path} {name}: {refused}");
+            }
+        }
+    }
 
     #[test]
     fn the_document_is_the_one_in_docs() {

@@ -5,6 +5,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use query::MAX_QUERY_BYTES;
 
 use super::list::HEAD;
 use crate::http::endpoint::{Class, Endpoint};
@@ -17,8 +18,8 @@ use crate::http::server::Server;
 const REPO: Param = Param::text("r", "");
 const FILE: Param = Param::text("f", "");
 const BRANCH: Param = Param::text("b", "");
-const Q: Param = Param::text("q", "");
-const NUM: Param = Param::text("num", "");
+const Q: Param = Param::text("q", "").at_most(MAX_QUERY_BYTES);
+const NUM: Param = Param::word("num", "");
 const FORMAT: Param = Param::one_of("format", &["raw"], "");
 
 /// `/print`, which is not used otherwise, so that links made by Zoekt work here.

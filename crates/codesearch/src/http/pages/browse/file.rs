@@ -14,7 +14,7 @@ use engine::browse::FileText;
 use engine::git::is_hash;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use query::{Case, Predicate, Query as Parsed};
+use query::{Case, MAX_QUERY_BYTES, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::around::files_around;
@@ -83,7 +83,8 @@ pub(crate) const FILE: Endpoint = Endpoint {
             PATH.required(),
             LINE_RANGE,
             HASH,
-            Param::text("q", "For a page: a query, of which the matches are shown."),
+            Param::text("q", "For a page: a query, of which the matches are shown.")
+                .at_most(MAX_QUERY_BYTES),
             FORMAT,
         ],
         undocumented: &[],

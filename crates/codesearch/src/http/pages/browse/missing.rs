@@ -174,8 +174,14 @@ async fn near(
     work.await.map_err(|_| Failure::panicked())
 }
 
+/// Longest name, in bytes, for which similar ones are looked for: to compare two takes the product of their lengths.
+const MAX_NAME: usize = 256;
+
 /// Returns the most similar names: those that contain its last part, then those with few differing letters.
 fn nearest<'n>(names: impl Iterator<Item = &'n str>, name: &str) -> Vec<&'n str> {
+    if name.len() > MAX_NAME {
+        return Vec::new();
+    }
     let name = name.to_lowercase();
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let wanted = last(&name);
