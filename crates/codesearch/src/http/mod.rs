@@ -27,6 +27,7 @@ mod stream;
 mod timely_body;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
@@ -82,11 +83,20 @@ fn endpoints() -> Vec<Endpoint> {
 
 const HOME: Endpoint = Endpoint::undocumented("/", Class::Free, || get(pages::home));
 
+/// What `/readyz` says if searches can be answered.
+const READY_TEXT: &str = "ready\n";
+
+/// Time from which on `/readyz` tells of a wrong file of tokens: it may be half written, or about to be mended.
+const WORTH_TELLING: Duration = Duration::from_mins(1);
+
 const READY: Endpoint = Endpoint {
     doc: Some(Doc {
         summary: "Whether searches can be answered",
-        description: "",
-        answers: &[Answer::ok("They can.", Content::Only("ready\n")), Answer::UNAVAILABLE],
+        description: "Below the first line, what is wrong besides: with the file of tokens, for a minute or more.",
+        answers: &[
+            Answer::ok("They can: the first line is ready.", Content::Text("text/plain")),
+            Answer::UNAVAILABLE,
+        ],
     }),
     ..Endpoint::undocumented("/readyz", Class::Free, || get(ready))
 };
@@ -172,10 +182,17 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     }
 }
 
-/// Answers whether searches work now.
-async fn ready(State(server): State<Server>) -> Result<&'static str, Failure> {
+/// Answers whether searches work now. What does not keep them from working is told below.
+async fn ready(State(server): State<Server>) -> Result<String, Failure> {
     server.searcher.catalog().await?;
-    Ok("ready\n")
+    let wrong = server.limits.tokens_wrong_for().filter(|time| *time >= WORTH_TELLING);
+    Ok(wrong.map_or_else(
+        || READY_TEXT.to_owned(),
+        |time| {
+            let seconds = time.as_secs();
+            format!("{READY_TEXT}the file of tokens has been wrong for {seconds} s; see the server's log\n")
+        },
+    ))
 }
 
 /// Sends the `OpenAPI` document.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::budget::Budget;
 use super::quota::Quota;
-use super::token::Token;
+use super::token::{Token, TokenChange};
 use crate::http::connections::{Peer, network};
 use crate::http::server::MAX_WAIT;
 use crate::statistics::Refusal;
@@ -44,6 +44,8 @@ pub(crate) struct Limits {
     unnamed: Cache<Origin, Arc<Client>>,
     /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
     tokens: RwLock<HashMap<[u8; 32], Caller>>,
+    /// Since when the file of tokens has been wrong.
+    wrong_since: Mutex<Option<Instant>>,
     /// Whether a proxy is trusted to name its client.
     trust_forwarded: bool,
 }
@@ -135,14 +137,38 @@ impl Limits {
             all: Arc::new(Client::new(all, None)),
             unnamed: Cache::new(MAX_CLIENTS),
             tokens: RwLock::default(),
+            wrong_since: Mutex::default(),
             trust_forwarded,
         };
         limits.set_tokens(tokens);
         limits
     }
 
+    /// Takes the tokens of a changed file. One of a wrong line stays as it was, and one whose line is gone is taken away.
+    pub(crate) fn change_tokens(&self, change: TokenChange) {
+        let mut since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = change.wrong.is_some().then(|| since.unwrap_or_else(Instant::now));
+        let Some(mut tokens) = change.tokens else { return };
+        let known = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        for (hash, is_admin) in change.held {
+            let before = known.get(&hash).map(|caller| &caller.token);
+            if let Some(before) = before.filter(|_| tokens.iter().all(|token| token.hash != hash)) {
+                let is_admin = is_admin && before.is_admin;
+                tokens.push(Token { name: before.name.clone(), is_admin, ..**before });
+            }
+        }
+        drop(known);
+        self.set_tokens(tokens);
+    }
+
+    /// Returns for how long the file of tokens has been wrong; `None` if it is not.
+    pub(crate) fn tokens_wrong_for(&self) -> Option<Duration> {
+        let since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| since.elapsed())
+    }
+
     /// Replaces the tokens. A client whose token and limits are unchanged keeps its state.
-    pub(crate) fn set_tokens(&self, tokens: Vec<Token>) {
+    fn set_tokens(&self, tokens: Vec<Token>) {
         let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let caller = |token: Token| {
             tracing::debug!("a token for {}: {:?}", token.name, token.quota);
