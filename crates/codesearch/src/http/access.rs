@@ -19,6 +19,7 @@ use super::error::{Body, Failure};
 use super::limits::{Caller, refused};
 use super::pages::sign_in as page;
 use super::params::{Pairs, wants_page};
+use super::sender::Sender;
 use super::server::{Access, Server};
 use crate::statistics::Refusal;
 
@@ -61,7 +62,7 @@ pub(super) fn admit(
         Admits::Clients => (needs_token, |_| true),
         // Without tokens, those on this machine see what others search for.
         Admits::Operators => {
-            let is_elsewhere = is_public || server.limits.is_forwarded(request.headers());
+            let is_elsewhere = is_public || !Sender::of(request).is_here();
             (needs_token || is_elsewhere, Caller::is_operator)
         }
     };
@@ -83,7 +84,12 @@ pub(super) fn admit(
         }
         None => {
             server.metrics.refuse(Refusal::Token);
-            let message = "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in";
+            let message = if server.access.needs_token || server.limits.has_tokens() {
+                "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in"
+            } else {
+                "without tokens, what others search for is shown on the server's own machine only, not through a \
+                 proxy; start codesearch serve with --tokens FILE, and send a token that is marked admin"
+            };
             return Err(Box::new(unauthorized("no_token", message, request)));
         }
     }

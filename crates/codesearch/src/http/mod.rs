@@ -22,6 +22,7 @@ mod params;
 mod request;
 mod search;
 mod search_stream;
+mod sender;
 mod server;
 mod stream;
 mod timely_body;

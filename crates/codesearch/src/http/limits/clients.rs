@@ -18,6 +18,7 @@ use super::budget::Budget;
 use super::quota::Quota;
 use super::token::{Token, TokenChange};
 use crate::http::connections::{Peer, network};
+use crate::http::sender::Sender;
 use crate::http::server::MAX_WAIT;
 use crate::statistics::Refusal;
 
@@ -199,13 +200,8 @@ impl Limits {
     }
 
     /// Returns the client of a request: the owner of a token, or an address; on this machine a program, unless addresses
-    /// have limits, which a program would escape by another name.
-    pub(super) fn client(
-        &self,
-        caller: Option<&Caller>,
-        headers: &HeaderMap,
-        peer: Option<Peer>,
-    ) -> Arc<Client> {
+    /// have limits, which a program would escape by another name. So would the clients of a proxy.
+    pub(super) fn client(&self, caller: Option<&Caller>, sender: Sender<'_>) -> Arc<Client> {
         if let Some(caller) = caller {
             return Arc::clone(&caller.client);
         }
@@ -213,10 +209,10 @@ impl Limits {
             return Arc::clone(&self.anyone);
         }
         // Requests without a connection have no address; they count as one client.
-        let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let headers = sender.headers;
         let told = if self.trust_forwarded { forwarded(headers) } else { None };
-        let by_program =
-            peer.is_loopback() && !self.trust_forwarded && self.each == Quota::default();
+        let by_program = !self.trust_forwarded && self.each == Quota::default() && sender.is_here();
         let origin = Origin {
             network: network(told.unwrap_or(peer)),
             program: if by_program { program(headers) } else { 0 },
@@ -307,7 +303,7 @@ fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, Version};
 
     use super::*;
 
@@ -342,7 +338,8 @@ mod tests {
         let limits = Limits::new(each, Quota::default(), None, Vec::new(), false);
         for n in 0..(2 * MAX_CLIENTS as u32) {
             let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
-            limits.client(None, &HeaderMap::new(), Some(peer));
+            let (peer, headers) = (Some(peer), &HeaderMap::new());
+            limits.client(None, Sender { peer, version: Version::HTTP_11, headers });
         }
         assert!(limits.unnamed.len() <= MAX_CLIENTS);
     }
@@ -356,13 +353,15 @@ mod tests {
             let client = |program| {
                 let headers =
                     HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(program))]);
-                limits.client(None, &headers, Some(Peer(address.parse().unwrap())))
+                let peer = Some(Peer(address.parse().unwrap()));
+                limits.client(None, Sender { peer, version: Version::HTTP_11, headers: &headers })
             };
             assert!(Arc::ptr_eq(&client("curl"), &client("curl")));
             !Arc::ptr_eq(&client("curl"), &client("Firefox"))
         };
         assert!(told_apart(Quota::default(), false, "127.0.0.1"));
         assert!(told_apart(Quota::default(), false, "::1"));
+        assert!(told_apart(Quota::default(), false, "::ffff:127.0.0.1"));
         assert!(!told_apart(Quota::default(), false, "192.0.2.1"));
         assert!(!told_apart(Quota::default(), true, "127.0.0.1"));
         assert!(!told_apart(bounded, false, "127.0.0.1"));
