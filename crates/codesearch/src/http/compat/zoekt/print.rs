@@ -11,7 +11,7 @@ use super::list::HEAD;
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::etag::with_etag;
-use crate::http::pages::{file_address, protect};
+use crate::http::pages::{file_address, not_in_index, protect};
 use crate::http::params::{CheckedParams, DeclaredParams, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
@@ -71,7 +71,9 @@ async fn answer(
         return Ok(Redirect::to(&file_address(&repo, &path, &q, None)).into_response());
     }
     let found = server.searcher.file_text(&repo, &path).await?;
-    let file = found.ok_or_else(|| Failure::not_indexed(&format!("{repo}/{path}")))?;
+    let Some(file) = found else {
+        return Err(Failure::no_such(not_in_index(server, &repo, &path).await?));
+    };
     let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     let mut response = (kind, file.text).into_response();
     protect(&mut response, "default-src 'none'; sandbox");

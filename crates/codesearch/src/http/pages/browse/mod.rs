@@ -15,6 +15,7 @@ use store::Repo;
 pub(crate) use self::file::{FILE, RAW};
 pub(crate) use self::finder::FILES;
 pub(crate) use self::lines::LINES;
+pub(crate) use self::missing::not_in_index;
 pub(crate) use self::repos::REPOS;
 use super::link;
 use super::search_page::failed;
