@@ -294,7 +294,10 @@ fn symbols_that_are_not_there_yet_are_told() {
     // What is there already is found.
     let answer = server.json("/search?q=sym:^Serve$").1;
     assert_eq!(answer["stats"]["files"], 2, "{answer}");
-    assert_eq!(answer["stats"]["symbols"], json!({ "pending": 2, "without": [] }), "{answer}");
+    let left = json!({ "pending": 2, "given_up": {}, "without": [] });
+    assert_eq!(answer["stats"]["symbols"], left, "{answer}");
+    assert_eq!(answer["stats"]["complete"], false, "{answer}");
+    assert_eq!(answer["stats"]["stopped_because"], "symbols", "{answer}");
     let ran = fixture.run(&["search", "sym:^Serve$"]).code(0);
     assert!(ran.err.contains("the symbols of 2 files are not there yet"), "{}", ran.err);
     let ran = fixture.run(&["search", "sym:nothing lang:python"]).code(1);
