@@ -18,6 +18,9 @@ const CHECKSUM: usize = 4;
 /// Most numbers in a cursor.
 const MAX_NUMBERS: usize = 32;
 
+/// Longest cursor, in bytes: that of so many numbers has 433.
+pub(crate) const MAX_CURSOR: usize = 512;
+
 /// The error for a text that is not a valid cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidCursor;
@@ -53,6 +56,9 @@ fn write(numbers: impl IntoIterator<Item = u64>) -> String {
 }
 
 fn read(text: &str) -> Option<Vec<u64>> {
+    if text.len() > MAX_CURSOR {
+        return None;
+    }
     let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(VERSION)?).ok()?;
     let (bytes, sum) = bytes.split_last_chunk::<CHECKSUM>()?;
     if checksum(bytes) != *sum {

@@ -1,10 +1,14 @@
 //! The error of a query that cannot be parsed: a message, the position, and a query to run instead.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
 /// Longest query, in bytes, that is printed under an error with a caret below it: about one terminal line.
 const MAX_SHOWN_BYTES: usize = 120;
+
+/// Longest message, in bytes. A message quotes what was typed, and of a long word its beginning says enough.
+const MAX_MESSAGE_BYTES: usize = 1000;
 
 /// An error in a query: what is wrong, where, and a query to run instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +47,8 @@ pub(crate) struct Edit {
 impl QueryError {
     pub(crate) fn new(source: &str, position: usize, message: impl Into<String>) -> Self {
         let position = source.floor_char_boundary(position);
-        let (message, source) = (message.into(), source.to_owned());
+        let message = shortened(&message.into(), MAX_MESSAGE_BYTES).into_owned();
+        let source = source.to_owned();
         Self { message, position, suggestion: None, edit: None, source }
     }
 
@@ -59,6 +64,16 @@ impl QueryError {
         let edit = Edit { range, with: String::new(), append };
         Self { edit: Some(Box::new(edit)), ..self }
     }
+}
+
+/// Returns a text of at most about `most` bytes: of a longer one its beginning and its end, which says what to do.
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let begin = &text[..text.floor_char_boundary(most / 2)];
+    let end = &text[text.ceil_char_boundary(text.len() - most / 2)..];
+    format!("{begin} ... {end}").into()
 }
 
 /// Prints the message, and the query with a caret below the character at fault.

@@ -42,9 +42,11 @@ fn translated(glob: &str, star: &str) -> String {
         Some(rest) => ("^".to_owned(), rest),
         None => ("(^|/)".to_owned(), glob),
     };
-    let mut braces = 0;
+    // The last closing brace and bracket.
+    let closes = (rest.rfind('}'), rest.rfind(']'));
+    let (whole, mut braces) = (rest.len(), 0);
     while let Some(c) = rest.chars().next() {
-        let mut length = c.len_utf8();
+        let (mut length, at) = (c.len_utf8(), whole - rest.len());
         match c {
             '*' if rest.starts_with("**/") => {
                 length = 3;
@@ -56,7 +58,7 @@ fn translated(glob: &str, star: &str) -> String {
             }
             '*' => regex += star,
             '?' => regex += "[^/]",
-            '{' if rest.contains('}') => {
+            '{' if closes.0 > Some(at) => {
                 braces += 1;
                 regex.push('(');
             }
@@ -65,18 +67,16 @@ fn translated(glob: &str, star: &str) -> String {
                 regex.push(')');
             }
             ',' if braces > 0 => regex.push('|'),
-            '[' => match rest.find(']') {
-                Some(end) => {
-                    length = end + 1;
-                    let members = &rest[1..end];
-                    let (not, members) = match members.strip_prefix('!') {
-                        Some(members) => ("^", members),
-                        None => ("", members),
-                    };
-                    regex.extend(["[", not, members, "]"]);
-                }
-                None => regex += r"\[",
-            },
+            '[' if closes.1 > Some(at) => {
+                let members = rest[1..].split(']').next().unwrap_or_default();
+                length = members.len() + 2;
+                let (not, members) = match members.strip_prefix('!') {
+                    Some(members) => ("^", members),
+                    None => ("", members),
+                };
+                regex.extend(["[", not, members, "]"]);
+            }
+            '[' => regex += r"\[",
             _ => regex += &regex_syntax::escape(&rest[..length]),
         }
         rest = &rest[length..];

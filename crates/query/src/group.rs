@@ -10,13 +10,10 @@ use std::ops::Range;
 
 use crate::error::QueryError;
 use crate::field::FieldName;
-use crate::lex::{Lexer, Token, Word};
+use crate::lex::{Lexer, MAX_NESTING, Token, Word, too_deep};
 
 /// Most terms in a query. Each one is compiled and matched on its own.
 pub const MAX_TERMS: usize = 200;
-
-/// How deeply groups and negations may nest. It bounds the recursion over the tree.
-const MAX_NESTING: usize = 100;
 
 /// A group as it was typed: alternatives, each a list of parts that must all match.
 #[derive(Debug, Default)]
@@ -137,10 +134,7 @@ impl<'a> Parser<'a> {
     fn term(&mut self, depth: usize) -> Result<Part, QueryError> {
         let Some((at, token)) = self.tokens_next()? else { unreachable!("the caller has seen it") };
         if depth > MAX_NESTING {
-            return Err(self.error(
-                at,
-                format!("the query nests deeper than {MAX_NESTING} levels; use fewer parentheses"),
-            ));
+            return Err(self.error(at, too_deep()));
         }
         match token {
             Token::Word(word) => {

@@ -6,12 +6,21 @@
 //! character class may hold anything, `/.../` is a regular expression that may contain spaces, and `->`, `--` and `-=`
 //! are text.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
+use crate::classes::Classes;
 use crate::error::QueryError;
 use crate::field::{self, FieldName};
 use crate::foreign;
 use crate::write::literal;
+
+/// Longest query, in bytes. Parsing and planning one takes milliseconds, and nobody types more.
+pub const MAX_QUERY_BYTES: usize = 16 * 1024;
+
+/// How deeply groups and negations may nest. It bounds the recursion over the tree, and how often the lexer looks for the
+/// end of the same group.
+pub(crate) const MAX_NESTING: usize = 100;
 
 /// A token of a query.
 #[derive(Clone, Debug)]
@@ -40,12 +49,16 @@ pub(crate) struct Word {
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
+    /// Groups that are open.
+    depth: usize,
     opened_in_term: Option<usize>,
+    /// Where character classes end; known from the first one on.
+    classes: OnceCell<Classes>,
 }
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, at: 0, opened_in_term: None }
+        Self { source, at: 0, depth: 0, opened_in_term: None, classes: OnceCell::new() }
     }
 
     /// Returns the position of the first parenthesis so far that its term leaves open.
@@ -53,8 +66,15 @@ impl<'a> Lexer<'a> {
         self.opened_in_term
     }
 
-    /// Returns the next token; `None` at the end.
+    /// Returns the next token; `None` at the end. A query that is too long has none.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
+        if self.source.len() > MAX_QUERY_BYTES {
+            let message = format!(
+                "the query is longer than {MAX_QUERY_BYTES} bytes; search for less at once"
+            );
+            let beginning = &self.source[..self.source.floor_char_boundary(MAX_QUERY_BYTES)];
+            return Err(QueryError::new(beginning, beginning.len(), message));
+        }
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
         let (at, rest) = (self.at, self.rest());
@@ -62,11 +82,19 @@ impl<'a> Lexer<'a> {
             None => return Ok(None),
             Some(')') => Some(Token::Close),
             Some('|') => Some(Token::Or),
-            Some('(') if opens_group(rest) => Some(Token::Open),
+            Some('(') if self.opens_group() => Some(Token::Open),
             Some('-') if !rest[1..].starts_with(['-', '>', '=']) => Some(Token::Not),
             Some(_) => None,
         };
         if let Some(sign) = sign {
+            match sign {
+                Token::Open => self.depth += 1,
+                Token::Close => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            if self.depth > MAX_NESTING {
+                return Err(self.error(at, too_deep()));
+            }
             self.at += 1;
             return Ok(Some((at, sign)));
         }
@@ -88,6 +116,11 @@ impl<'a> Lexer<'a> {
 
     fn rest(&self) -> &'a str {
         &self.source[self.at..]
+    }
+
+    /// Whether the parenthesis at the current position opens a group of terms.
+    fn opens_group(&self) -> bool {
+        opens_group_at(self.source, self.at, &self.classes)
     }
 
     fn error(&self, position: usize, message: impl Into<String>) -> QueryError {
@@ -124,10 +157,10 @@ impl<'a> Lexer<'a> {
                 '"' => self.quoted(&mut word)?,
                 // In a literal, every character stands for itself.
                 '\\' if word.field != Some(FieldName::Literal) => self.escape(&mut word)?,
-                '[' if word.field != Some(FieldName::Literal) => match class_length(self.rest()) {
-                    Some(length) => self.take(&mut word, length),
-                    None => self.take(&mut word, 1),
-                },
+                '[' if word.field != Some(FieldName::Literal) => {
+                    let length = class_length(self.source, self.at, &self.classes);
+                    self.take(&mut word, length.unwrap_or(1));
+                }
                 ')' if opened.is_empty() => break,
                 c if c.is_whitespace() => break,
                 c => {
@@ -170,9 +203,9 @@ impl<'a> Lexer<'a> {
         }
         if matches!(field, FieldName::Repo | FieldName::Path) {
             let begin = self.source.len() - value.len();
-            let others = self.source[..self.at].trim().trim_end_matches('-').len();
             let call = |alone| foreign::call(name, value, alone);
             if let Some((.., length)) = call(false) {
+                let others = self.source[..self.at].trim().trim_end_matches('-').len();
                 let alone = others == 0 && value[length..].trim().is_empty();
                 let (message, instead, _) = call(alone).unwrap_or_default();
                 return Err(self
@@ -256,10 +289,14 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether a parenthesis opens a group of terms: it contains white space, or begins with a field or with a negated
-/// quoted text.
+/// Whether the parenthesis at the start of `text` opens a group of terms: it contains white space, or begins with a field
+/// or with a negated quoted text.
 pub(crate) fn opens_group(text: &str) -> bool {
-    let inner = text[1..].trim_start_matches('(');
+    opens_group_at(text, 0, &OnceCell::new())
+}
+
+fn opens_group_at(source: &str, start: usize, classes: &OnceCell<Classes>) -> bool {
+    let inner = source[start + 1..].trim_start_matches('(');
     let positive = inner.trim_start_matches('-');
     if field_name(positive).is_some_and(|(name, _)| field::find(name).is_some()) {
         return true;
@@ -268,12 +305,12 @@ pub(crate) fn opens_group(text: &str) -> bool {
         return true;
     }
     let mut depth = 0;
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
+    let mut at = start;
+    while let Some(c) = source[at..].chars().next() {
         let length = match c {
-            '\\' => 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
-            '[' => class_length(&text[at..]).unwrap_or(1),
-            '"' => quoted_length(&text[at..]),
+            '\\' => 1 + source[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '[' => class_length(source, at, classes).unwrap_or(1),
+            '"' => quoted_length(&source[at..]),
             '(' => {
                 depth += 1;
                 1
@@ -293,6 +330,11 @@ pub(crate) fn opens_group(text: &str) -> bool {
     false
 }
 
+/// Returns the message for groups or negations that nest too deeply.
+pub(crate) fn too_deep() -> String {
+    format!("the query nests deeper than {MAX_NESTING} levels; use fewer parentheses")
+}
+
 /// Returns the length of the quoted text at the start of `text`, both quotes included.
 pub(crate) fn quoted_length(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -307,26 +349,13 @@ pub(crate) fn quoted_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of the character class at the start of `text`, if it is closed.
-fn class_length(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = 1 + usize::from(bytes.get(1) == Some(&b'^'));
+/// Returns the length of the character class whose bracket stands at `start`, if it is closed.
+fn class_length(source: &str, start: usize, classes: &OnceCell<Classes>) -> Option<usize> {
+    let bytes = source.as_bytes();
+    let mut at = start + 1 + usize::from(bytes.get(start + 1) == Some(&b'^'));
     // A bracket right at the beginning is a member of the class.
     at += usize::from(bytes.get(at) == Some(&b']'));
-    let mut depth = 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            b'[' => depth += 1,
-            b']' => depth -= 1,
-            _ => {}
-        }
-        at += 1;
-        if depth == 0 {
-            return text.is_char_boundary(at).then_some(at);
-        }
-    }
-    None
+    Some(classes.get_or_init(|| Classes::of(source)).end(at)? - start)
 }
 
 /// Returns the length of `/.../` at the start of `text`, if the closing slash also ends the word.
@@ -389,7 +418,10 @@ pub(crate) fn word_length(text: &str) -> usize {
 /// Splits a field into its name and the text after the colon. `std::vector` and `http://` are no fields, and neither is
 /// `TODO: ` unless it is the name of a field.
 pub(crate) fn field_name(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once(':')?;
+    // The colon of another word may be far away, and this is asked for each word.
+    let ends = |c: char| c == ':' || c.is_whitespace() || "\"()[]\\/|".contains(c);
+    let (name, value) = text.split_at(text.find(ends)?);
+    let value = value.strip_prefix(':')?;
     let letters = name.starts_with("meta.")
         || name == "max_matches"
         || name.bytes().all(|b| b.is_ascii_alphabetic());

@@ -11,6 +11,7 @@
 //! This crate does no I/O and knows neither tokio nor SQL.
 
 mod build;
+mod classes;
 mod compiled;
 mod error;
 mod expr;
@@ -45,7 +46,7 @@ mod write;
 
 pub use build::Defaults;
 pub use compiled::{CompiledQuery, CompiledSymbol, CompiledTerm, Shown};
-pub use error::{QueryError, Suggestion};
+pub use error::{QueryError, Suggestion, shortened};
 pub use expr::{Expr, Predicate};
 pub use extract::fold;
 pub use field::{is_field, suggestions};
@@ -53,14 +54,14 @@ pub use glob::glob;
 pub use group::MAX_TERMS;
 pub use kind::SymbolKind;
 pub use language::{check_language, language_of, languages};
+pub use lex::MAX_QUERY_BYTES;
 pub use lexemes::{Lexemes, word_parts};
 pub use literals::LiteralQuery;
 pub use matcher::{LineMatch, Matcher, Scratch};
 pub use near::{distance, nearest};
 pub use ngrams::{ngram_query, ngrams_of_literals};
-pub use parse::MAX_QUERY_BYTES;
 pub use parts::{PartKind, QueryPart, QueryParts};
-pub use pattern::{Case, Pattern};
+pub use pattern::{Case, MAX_PATTERN_BYTES, Pattern};
 pub use plan::{Lookup, Plan, Scope};
 pub use settings::{Count, Select, Settings, duration};
 pub use symbol::{SymbolKinds, SymbolPattern};

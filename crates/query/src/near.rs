@@ -3,14 +3,23 @@
 /// Most typing mistakes in a name that is still recognized.
 const MAX_SLIPS: usize = 2;
 
+/// Longest name, in bytes, that is compared with others: the longest name of a file.
+const MAX_BYTES: usize = 256;
+
 /// Returns the name closest to `typed`, if it is within two typing mistakes and these are less than half its letters.
 pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    if typed.len() > MAX_BYTES {
+        return None;
+    }
     let typed = typed.to_lowercase();
-    let slips = |name: &str| distance(&name.to_lowercase(), &typed);
     let letters = typed.chars().count();
+    // A name that is longer or shorter by more is further away, and to compare long texts takes their product in time.
+    let is_as_long = |name: &str| name.chars().count().abs_diff(letters) <= MAX_SLIPS;
     names
         .into_iter()
-        .map(|name| (slips(name), name))
+        .map(|name| (name.to_lowercase(), name))
+        .filter(|(lower, _)| is_as_long(lower))
+        .map(|(lower, name)| (distance(&lower, &typed), name))
         .filter(|(slips, _)| *slips <= MAX_SLIPS && slips * 2 < letters)
         .min_by_key(|(slips, _)| *slips)
         .map(|(_, name)| name)
@@ -37,8 +46,9 @@ mod tests {
             ("gp", None),
             ("", None),
             ("bogus", None),
+            (&"go".repeat(1 << 20), None),
         ] {
-            assert_eq!(nearest(typed, names), expected, "{typed}");
+            assert_eq!(nearest(typed, names), expected, "{:.20}", typed);
         }
     }
 }

@@ -6,9 +6,6 @@ use crate::group::Parser;
 use crate::suggest;
 use crate::tree::Query;
 
-/// Longest query, in bytes. Parsing and planning one takes milliseconds, and nobody types more.
-pub const MAX_QUERY_BYTES: usize = 16 * 1024;
-
 impl Query {
     /// Parses a query. `defaults` apply where the query has no setting.
     ///
@@ -27,11 +24,6 @@ impl Query {
 
 /// Parses a query without making a suggestion for a wrong one.
 fn parse(source: &str, defaults: Defaults) -> Result<Query, QueryError> {
-    if source.len() > MAX_QUERY_BYTES {
-        let message =
-            format!("the query is longer than {MAX_QUERY_BYTES} bytes; search for less at once");
-        return Err(QueryError::new(source, MAX_QUERY_BYTES, message));
-    }
     if source.trim().is_empty() {
         return Err(QueryError::new(source, 0, "the query is empty; type what to search for"));
     }

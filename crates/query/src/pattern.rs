@@ -20,7 +20,7 @@ use crate::glob::{glob, repository_glob};
 use crate::smart_case;
 
 /// Longest pattern, in bytes. One of this length still parses and plans in milliseconds, and nobody types a longer one.
-const MAX_PATTERN_BYTES: usize = 8 * 1024;
+pub const MAX_PATTERN_BYTES: usize = 8 * 1024;
 
 /// How deeply groups and repetitions may nest. It bounds the recursion over the tree.
 const MAX_NESTING: u32 = 100;

@@ -311,6 +311,10 @@ fn in_this_dialect(pattern: &str) -> String {
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
+        // A group of copies that is copied itself grows without end.
+        if result.len() > MAX_BYTES {
+            return pattern.to_owned();
+        }
         let mut length = c.len_utf8();
         match c {
             '\\' if rest.starts_with("\\Q") => {
@@ -413,6 +417,11 @@ mod tests {
             let found = error.suggestion.map(|found| (found.query, found.text.is_some()));
             assert_eq!(found, Some((expected.to_owned(), text)), "{query}");
         }
+        // Copies of copies of groups.
+        let group = |n: usize| format!("({})", format!("\\{n}").repeat(40));
+        let copies = "(a)".to_owned() + &(1..9).map(group).collect::<String>();
+        let error = Query::parse(&copies, Case::Smart).unwrap_err();
+        assert_eq!(error.suggestion.unwrap().text.as_deref(), Some(&*copies));
         for query in ["", "  ", &"(".repeat(2000)] {
             assert_eq!(Query::parse(query, Case::Smart).unwrap_err().suggestion, None);
         }

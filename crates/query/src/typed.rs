@@ -116,6 +116,7 @@ pub fn without(text: &str, range: &Range<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MAX_QUERY_BYTES;
 
     /// Checks which fields apply to a whole query, and the query without each of them.
     #[track_caller]
@@ -177,6 +178,12 @@ mod tests {
     fn text_is_no_field_and_a_broken_query_has_none() {
         for text in ["", "\"lang:go\"", "(lang:go x)", "lang:", "lang:go \"x"] {
             check(text, &[]);
+        }
+        let deep = "(".repeat(200) + " lang:go";
+        let long = "lang:go ".repeat(MAX_QUERY_BYTES / 8 + 1);
+        for text in [&*deep, &long] {
+            check(text, &[]);
+            assert_eq!(operator_in_text(text), None);
         }
     }
 }

@@ -51,7 +51,7 @@ pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, SlowSearch, Statement, StatisticsBatch};
 pub use status::{IndexProgress, Ingest, ShardStatus};
 pub use store::Store;
-pub use symbols::{SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
+pub use symbols::{GivenUp, SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
 pub use target::Target;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs`

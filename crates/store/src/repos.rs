@@ -142,6 +142,22 @@ impl Store {
         .await?)
     }
 
+    /// Returns why one of some paths of a repository was left out: of several the longest. `None` if none was.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn left_out(&self, repo: RepoId, paths: &[&str]) -> Result<Option<String>> {
+        Ok(sqlx::query_scalar(
+            "select reason from skipped, state
+             where repo = $1 and path = any($2) and valid_from <= epoch and valid_to > epoch
+             order by length(path) desc limit 1",
+        )
+        .bind(repo.0)
+        .bind(paths)
+        .fetch_optional(self.control())
+        .await?)
+    }
+
     /// Returns the number of files left out of all repositories, by reason.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use engine::browse::FindRequest;
+use engine::browse::{FindRequest, LeftOut};
 use engine::fuzzy::PathQuery;
 use engine::search::Searcher;
 use serde_json::json;
@@ -65,7 +65,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
                 Some(repo) => missing_repository(&searcher, std::slice::from_ref(repo)).await,
                 None => None,
             };
-            let why = missing.unwrap_or_else(|| format!("no path is like {query}"));
+            let left_out = searcher.left_out_file(&query).await?;
+            let left_out = left_out.map(|LeftOut { repo, path, why }| {
+                format!("{} was left out of the index ({why})", paths.joined(&repo, &path))
+            });
+            let why =
+                missing.or(left_out).unwrap_or_else(|| format!("no path is like {query}"));
             note!("codesearch: nothing found: {why}");
         }
         Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })

@@ -172,7 +172,8 @@ pub(crate) fn serve(
         let ended =
             http::serve(&threads, listener, http::routes_of(server.clone(), hosts), bounds, stop)
                 .await;
-        for task in [watching, with_cache, following, checking] {
+        following.abort();
+        for task in [watching, with_cache, checking] {
             task.abort();
             let _ = task.await;
         }
@@ -198,17 +199,23 @@ pub(crate) fn serve(
     Ok(crate::FOUND)
 }
 
-/// Rereads the token file when it changes. If the new file is invalid, the previous tokens stay.
-async fn follow(mut file: Option<TokenFile>, limits: &Limits) -> Infallible {
+/// Rereads the token file when it changes. What cannot be read of it stays as it was; tokens whose lines are gone are
+/// taken away.
+async fn follow(file: Option<TokenFile>, limits: &Limits) {
+    let Some(mut file) = file else { return };
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let Some(file) = file.as_mut().filter(|file| file.has_changed()) else { continue };
-        match file.read() {
-            Ok(tokens) => limits.set_tokens(tokens),
-            Err(error) => tracing::error!(
-                "the file of tokens is not valid, so the tokens before stay in use: {error:#}"
-            ),
+        // The file may lie on a disk that does not answer.
+        let look = tokio::task::spawn_blocking(move || (file.look(), file));
+        let Ok((change, looked)) = look.await else { return };
+        file = looked;
+        let Some(change) = change else { continue };
+        if let Some(wrong) = &change.wrong {
+            tracing::error!(
+                "the file of tokens is wrong, and tokens that it lacks are taken away: {wrong}"
+            );
         }
+        limits.change_tokens(change);
     }
 }
 

@@ -79,7 +79,7 @@ async fn search(searcher: &Searcher, request: &Arc<Request>, until: Instant) -> 
     let bounded = Arc::new(bounded);
     let (stats, ()) = tokio::join!(searcher.search(&bounded, found), drop_all);
     let stats = stats.ok()?;
-    let complete = stats.stopped.is_none();
+    let complete = stats.is_complete();
     let counts = complete || stats.files > 0;
     let broken = matches!(stats.stopped, Some(Stopped::Shards(_)));
     (counts && !broken).then_some(FileCount { files: stats.files, complete })

@@ -19,11 +19,15 @@ use super::error::{Body, Failure};
 use super::limits::{Caller, refused};
 use super::pages::sign_in as page;
 use super::params::{Pairs, wants_page};
+use super::sender::Sender;
 use super::server::{Access, Server};
 use crate::statistics::Refusal;
 
 /// The name of the cookie that holds a person's token.
 const COOKIE_NAME: &str = "codesearch_token";
+
+/// Longest token that is looked up, in bytes; those that are made have 32.
+const MAX_TOKEN: usize = 4096;
 
 /// Seconds that a browser keeps the cookie: 30 days.
 const COOKIE_AGE: u32 = 30 * 24 * 60 * 60;
@@ -58,7 +62,7 @@ pub(super) fn admit(
         Admits::Clients => (needs_token, |_| true),
         // Without tokens, those on this machine see what others search for.
         Admits::Operators => {
-            let is_elsewhere = is_public || server.limits.is_forwarded(request.headers());
+            let is_elsewhere = is_public || !Sender::of(request).is_here();
             (needs_token || is_elsewhere, Caller::is_operator)
         }
     };
@@ -80,7 +84,12 @@ pub(super) fn admit(
         }
         None => {
             server.metrics.refuse(Refusal::Token);
-            let message = "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in";
+            let message = if server.access.needs_token || server.limits.has_tokens() {
+                "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in"
+            } else {
+                "without tokens, what others search for is shown on the server's own machine only, not through a \
+                 proxy; start codesearch serve with --tokens FILE, and send a token that is marked admin"
+            };
             return Err(Box::new(unauthorized("no_token", message, request)));
         }
     }
@@ -145,7 +154,7 @@ async fn sign_in(
     Form(given): Form<SignInForm>,
 ) -> Response {
     let token = given.token.trim();
-    if server.limits.caller(token).is_none() {
+    if token.len() > MAX_TOKEN || server.limits.caller(token).is_none() {
         server.metrics.refuse(Refusal::Token);
         return page(StatusCode::UNAUTHORIZED, &given.back, "Nobody has this token.");
     }

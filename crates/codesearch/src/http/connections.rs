@@ -39,6 +39,9 @@ const MAX_CONNECTIONS: usize = 4096;
 /// Longest time for the head of a request, and for silence between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Largest head of a request, in bytes: an address of 64 KiB, and as much of headers.
+const MAX_HEAD: usize = 128 << 10;
+
 /// Longest time in which the body of a request must arrive.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -165,6 +168,7 @@ async fn accept(
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(MAX_HEAD)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
         let connection = graceful.watch(connection);
         thread.spawn(async move {

@@ -28,9 +28,9 @@ pub(crate) enum Class {
     /// A search whose answer is built whole, in up to half a second of CPU time, so never on a connection's thread. The
     /// limits of [`Class::Search`] apply.
     Whole,
-    /// A read without a search. The limit of bytes applies.
+    /// A read without a search, never on a connection's thread: a large file takes a moment. The limit of bytes applies.
     Read,
-    /// No limits. Runs on the search threads, since it may take a moment.
+    /// No limits. Never on a connection's thread, since it may take a moment.
     Free,
     /// No limits. Answered at once on the connection's thread, so also while all search threads are busy.
     Light,

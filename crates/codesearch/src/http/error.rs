@@ -7,11 +7,14 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use query::QueryError;
+use query::{QueryError, shortened};
 use serde::Serialize;
 
 use crate::hints::Suggested;
 use crate::request::Refused;
+
+/// Longest message, in bytes: of what was asked it repeats no more than that.
+const MAX_MESSAGE: usize = 2000;
 
 /// The reason why a request failed, as its status and body.
 #[derive(Clone, Debug)]
@@ -37,7 +40,8 @@ pub(crate) struct Body {
 
 impl Body {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), position: None, suggestion: None }
+        let message = shortened(&message.into(), MAX_MESSAGE).into_owned();
+        Self { code, message, position: None, suggestion: None }
     }
 }
 
@@ -78,7 +82,7 @@ impl Failure {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            "the body of the request is larger than 2 MiB: ask for less at once",
+            "the body of the request is larger than 256 KiB: ask for less at once",
         )
     }
 

@@ -46,14 +46,9 @@ impl Hosts {
     /// Returns whether a value of `Host`, with or without a port, names this server.
     fn allow(&self, host: &str) -> bool {
         let Some(others) = &self.others else { return true };
-        // A name before an @ would be a user's.
-        let parsed = host.parse::<Authority>().ok().filter(|_| !host.contains('@'));
-        let Some(authority) = parsed else { return false };
-        let name = authority.host().trim_end_matches('.').to_lowercase();
-        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        name == "localhost"
-            || name.ends_with(".localhost")
-            || address.is_ok_and(|ip| self.is_open || ip.to_canonical().is_loopback())
+        let Some(name) = name_of(host) else { return false };
+        is_loopback_name(host)
+            || self.is_open && address_of(&name).is_some()
             || others.contains(&name)
     }
 
@@ -90,6 +85,26 @@ impl Hosts {
         let is_page = wants_page(request.headers(), None);
         Some(if is_page { failed("", failure) } else { failure.into_response() })
     }
+}
+
+/// Returns the name of a host in lower case, without its port; `None` if it is none.
+fn name_of(host: &str) -> Option<String> {
+    // A name before an @ would be a user's.
+    let authority = host.parse::<Authority>().ok().filter(|_| !host.contains('@'))?;
+    Some(authority.host().trim_end_matches('.').to_lowercase())
+}
+
+fn address_of(name: &str) -> Option<IpAddr> {
+    name.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// Returns whether a value of `Host`, with or without a port, names this machine to itself.
+pub(super) fn is_loopback_name(host: &str) -> bool {
+    name_of(host).is_some_and(|name| {
+        name == "localhost"
+            || name.ends_with(".localhost")
+            || address_of(&name).is_some_and(|ip| ip.to_canonical().is_loopback())
+    })
 }
 
 /// Returns whether the headers say that a browser makes the request for a page of another site, other than to follow a

@@ -25,8 +25,9 @@ use super::params::{DeclaredParams, read_address};
 use super::server::{MAX_WAIT, Server};
 use super::timely_body::TimelyBody;
 
-/// Largest declared length of a body, in bytes. Of a body of unknown length axum reads as much, and rmcp 4 MiB at `/mcp`.
-const MAX_BODY: u64 = 2 << 20;
+/// Largest body, in bytes: a query of [`query::MAX_QUERY_BYTES`] as JSON with each of its bytes escaped, and what stands
+/// beside it.
+pub(super) const MAX_BODY: usize = 256 << 10;
 
 /// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
 const GRACE: Duration = Duration::from_secs(20);
@@ -48,7 +49,7 @@ pub(super) async fn every_request(
             let response = answered(&hosts, request, next).await;
             // hyper closes a connection without a word if an answer was given before its request was read. The client
             // may have sent the next one by then.
-            if body.read_away(MAX_BODY).await { response } else { closing(response) }
+            if body.read_away(MAX_BODY as u64).await { response } else { closing(response) }
         }
     };
     mark(&mut response);
@@ -72,7 +73,7 @@ fn closing(mut response: Response) -> Response {
 fn too_long(request: &Request) -> Option<Response> {
     let length = request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
     let is_zoekts = zoekt::is_zoekt_api(request.uri().path());
-    (length > MAX_BODY).then(|| failed(is_zoekts, Failure::too_large()))
+    (length > MAX_BODY as u64).then(|| failed(is_zoekts, Failure::too_large()))
 }
 
 /// Adds headers to a response: browsers must not guess its type, other sites must not embed it, and caches must keep
@@ -148,8 +149,8 @@ impl Checks {
         let (cost, threads, search) = match endpoint.class {
             Class::Search => (Some(Cost::Search), Some(searches.clone()), search),
             Class::Whole => (Some(Cost::Search), Some(searches.clone().only()), search),
-            Class::Read => (Some(Cost::Nothing), Some(searches.clone()), Duration::ZERO),
-            Class::Free => (None, Some(searches.clone()), Duration::ZERO),
+            Class::Read => (Some(Cost::Nothing), Some(searches.clone().only()), Duration::ZERO),
+            Class::Free => (None, Some(searches.clone().only()), Duration::ZERO),
             Class::Light => (None, None, Duration::ZERO),
         };
         let Endpoint { admits, params, .. } = *endpoint;

@@ -22,14 +22,16 @@ mod params;
 mod request;
 mod search;
 mod search_stream;
+mod sender;
 mod server;
 mod stream;
 mod timely_body;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::from_fn_with_state;
@@ -82,11 +84,20 @@ fn endpoints() -> Vec<Endpoint> {
 
 const HOME: Endpoint = Endpoint::undocumented("/", Class::Free, || get(pages::home));
 
+/// What `/readyz` says if searches can be answered.
+const READY_TEXT: &str = "ready\n";
+
+/// Time from which on `/readyz` tells of a wrong file of tokens: it may be half written, or about to be mended.
+const WORTH_TELLING: Duration = Duration::from_mins(1);
+
 const READY: Endpoint = Endpoint {
     doc: Some(Doc {
         summary: "Whether searches can be answered",
-        description: "",
-        answers: &[Answer::ok("They can.", Content::Only("ready\n")), Answer::UNAVAILABLE],
+        description: "Below the first line, what is wrong besides: with the file of tokens, for a minute or more.",
+        answers: &[
+            Answer::ok("They can: the first line is ready.", Content::Text("text/plain")),
+            Answer::UNAVAILABLE,
+        ],
     }),
     ..Endpoint::undocumented("/readyz", Class::Free, || get(ready))
 };
@@ -122,6 +133,8 @@ pub(crate) fn routes_of(server: Server, hosts: Hosts) -> Router {
         )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
+        // A body whose length was not declared.
+        .layer(DefaultBodyLimit::max(layers::MAX_BODY))
         .layer(from_fn_with_state(hosts, layers::every_request))
         // Server-sent events are compressed as well, while they are sent.
         .layer(CompressionLayer::new().compress_when(SizeAbove::default()))
@@ -170,10 +183,17 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     }
 }
 
-/// Answers whether searches work now.
-async fn ready(State(server): State<Server>) -> Result<&'static str, Failure> {
+/// Answers whether searches work now. What does not keep them from working is told below.
+async fn ready(State(server): State<Server>) -> Result<String, Failure> {
     server.searcher.catalog().await?;
-    Ok("ready\n")
+    let wrong = server.limits.tokens_wrong_for().filter(|time| *time >= WORTH_TELLING);
+    Ok(wrong.map_or_else(
+        || READY_TEXT.to_owned(),
+        |time| {
+            let seconds = time.as_secs();
+            format!("{READY_TEXT}the file of tokens has been wrong for {seconds} s; see the server's log\n")
+        },
+    ))
 }
 
 /// Sends the `OpenAPI` document.
@@ -185,6 +205,18 @@ async fn openapi() -> impl IntoResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_parameter_has_a_bound_that_its_readers_stand() {
+        for endpoint in endpoints() {
+            for param in endpoint.params.all() {
+                let (path, name, most) = (endpoint.path, param.name, param.most_bytes());
+                assert!((1..=query::MAX_QUERY_BYTES).contains(&most), "{path} {name}: {most}");
+                let refused = param.check(&"x".repeat(most + 1)).unwrap_err();
+                assert!(refused.contains("is longer than"), "{path} {name}: {refused}");
+            }
+        }
+    }
 
     #[test]
     fn the_document_is_the_one_in_docs() {

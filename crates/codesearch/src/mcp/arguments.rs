@@ -4,10 +4,17 @@
 //! are accepted. Any other wrong value gets a sentence that names the argument and says what it takes.
 
 use anyhow::{Result, bail};
+use query::shortened;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// Simplifies a schema: one type for each argument, without null and without the widths of numbers.
+/// Longest text of an argument that says nothing else, in bytes: that of a path on most systems.
+const MAX_TEXT: usize = 4096;
+
+/// Longest number that is given as a text, in bytes.
+const MAX_NUMBER: usize = 64;
+
+/// Simplifies a schema: one type for each argument, without null and without the widths of numbers. Bounds every text.
 pub(super) fn plain(schema: &mut JsonObject) {
     schema.remove("$schema");
     schema.remove("title");
@@ -20,6 +27,9 @@ pub(super) fn plain(schema: &mut JsonObject) {
         let types = argument.get("type").and_then(Value::as_array).cloned().unwrap_or_default();
         if let Some(only) = types.into_iter().find(|one| one != "null") {
             argument.insert("type".to_owned(), only);
+        }
+        if argument.get("type") == Some(&json!("string")) {
+            argument.entry("maxLength").or_insert(json!(MAX_TEXT));
         }
     }
 }
@@ -35,8 +45,14 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> 
     for (name, value) in given {
         let Some(takes) = known.get(&name) else {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            let name = shortened(&name, MAX_NUMBER);
             bail!("{tool} takes no {name}; it takes {}", names.join(", "));
         };
+        let most = takes["maxLength"].as_u64().map_or(MAX_NUMBER, |most| most as usize);
+        // Whatever reads it later may take more than the length in time.
+        if value.as_str().is_some_and(|text| text.len() > most) {
+            bail!("{name}: that is longer than {most} bytes; give less at once");
+        }
         if !value.is_null() {
             let Some(value) = of_type(takes, &value) else {
                 bail!("{name}: give {}", wanted(takes))
@@ -118,6 +134,7 @@ mod tests {
             json!({ "type": "integer", "minimum": 1, "maximum": 500 })
         );
         assert_eq!(schema().get("$schema"), None);
+        assert_eq!(schema()["properties"]["query"]["maxLength"], json!(MAX_TEXT));
     }
 
     #[test]
@@ -143,6 +160,18 @@ mod tests {
             (json!({}), "search needs query: give a text"),
             (json!({ "query": null }), "search needs query: give a text"),
             (json!({ "query": {} }), "query: give a text"),
+            (
+                json!({ "query": "x".repeat(4097) }),
+                "query: that is longer than 4096 bytes; give less at once",
+            ),
+            (
+                json!({ "query": "x", "limit": "1".repeat(65) }),
+                "limit: that is longer than 64 bytes; give less at once",
+            ),
+            (
+                json!({ "query": "x", "order": "x".repeat(4097) }),
+                "order: that is longer than 4096 bytes; give less at once",
+            ),
             (json!({ "query": "x", "order": "worst" }), "order: give best or exhaustive"),
             (
                 json!({ "query": "x", "lines": 1 }),

@@ -228,7 +228,7 @@ impl Page {
             None => head += ".",
         }
         let all = self.from == 0 && self.upto == self.files;
-        if all && stats.stopped.is_none() {
+        if all && stats.is_complete() {
             head += if goes_on { " That is the rest." } else { " That is all." };
         } else if self.upto > self.from && !(all && cursor.is_none()) {
             head += &format!(" Here are {} to {}", self.from + 1, self.upto);
@@ -258,7 +258,7 @@ impl Page {
 /// Returns a summary of all results.
 fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
     let files = count(top.files, "file", "files");
-    let least = if stats.stopped.is_some() { "at least " } else { "" };
+    let least = if stats.is_complete() { "" } else { "at least " };
     let repos = match top.repos.len() {
         0 | 1 => String::new(),
         many => format!(" of {}", count(many, "repository", "repositories")),

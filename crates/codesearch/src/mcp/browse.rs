@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use engine::browse::{FindRequest, FolderItem, NearFile, Tree};
+use engine::browse::{FindRequest, FolderItem, LeftOut, NearFile, Tree};
 use engine::fuzzy::QueryTooLong;
 use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
@@ -162,6 +162,9 @@ pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Resul
         let text: String = children.iter().map(entry).collect();
         return lines("A folder", &text, &asked);
     }
+    if let Some(why) = searcher.why_left_out(&asked.repo, path).await? {
+        bail!("'{path}' in {} is not in the index: it was left out ({why})", asked.repo);
+    }
     let name = path.rsplit('/').next().unwrap_or(path);
     let (typed, within, kept) = (name.to_owned(), asked.repo.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
@@ -278,8 +281,16 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<An
     // The search visits every path.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
+    let typed = asked.typed.clone();
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
+    if all == 0
+        && let Some(LeftOut { repo, path, why }) = searcher.left_out_file(&typed).await?
+    {
+        let text =
+            format!("No file is like that. {repo}: {path} was left out of the index ({why}).");
+        return Ok(Answer::bare(text, "files").and("next_offset", Value::Null));
+    }
     Ok(list(files, page, all, ("file", "files", "files")))
 }
 

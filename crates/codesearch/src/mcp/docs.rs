@@ -1,7 +1,7 @@
 //! The tool `docs`: documents and comments, found by words and ranked.
 
 use anyhow::Result;
-use engine::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_RANKED, TextRun};
+use engine::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_QUERY, MAX_RANKED, TextRun};
 use engine::search::{DEFAULT_TIMEOUT, Searcher};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use crate::request::{self, DocsQuery};
 pub(super) struct FindDocs {
     /// Words, all of which must be there in any form; "a phrase" in quotes, or between two of which one will do, a minus
     /// before what must not be there.
+    #[schemars(extend("maxLength" = MAX_QUERY))]
     query: String,
     /// Only repositories whose names match this regular expression.
     #[serde(default)]

@@ -139,6 +139,7 @@ fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
         }
         Some(Stopped::Timeout(time)) => format!("{found}, and there may be more: {}", late(*time)),
         Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {BROKEN}"),
+        None if !stats.is_complete() => format!("{found}."),
         None => {
             let rest = if goes_on { "That is the rest." } else { "That is all." };
             format!("{found}. {rest}")

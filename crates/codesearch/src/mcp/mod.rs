@@ -44,6 +44,12 @@ to follow a name, outline for what a file defines, docs for questions in words, 
 indexed. A file is named by its repository and its path in it, which answers write as REPOSITORY: PATH. Answers are \
 bounded: the first line says whether that is all, and how to get the rest.";
 
+/// Most bytes of a tool's name that an error repeats.
+const MAX_NAME: usize = 64;
+
+/// Longest error of a call, in bytes: it repeats what was asked.
+const MAX_ERROR: usize = 2000;
+
 /// Answers the calls of one agent.
 pub(crate) struct Tools {
     searcher: Arc<Searcher>,
@@ -123,7 +129,8 @@ impl ServerHandler for Tools {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
-            let message = format!("there is no tool named {}; see tools/list", request.name);
+            let name = query::shortened(&request.name, MAX_NAME);
+            let message = format!("there is no tool named {name}; see tools/list");
             return Err(ErrorData::invalid_params(message, None));
         };
         let found = FileCounter::default();
@@ -142,7 +149,10 @@ impl ServerHandler for Tools {
                 result.structured_content = Some(Value::Object(structured));
                 result
             }
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
+            Err(error) => {
+                let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
+                CallToolResult::error(vec![ContentBlock::text(told)])
+            }
         };
         Ok(result.into())
     }

@@ -288,13 +288,14 @@ fn head(
             format!("At least {what}, and there may be more: {}", late(*time))
         }
         Some(Stopped::Shards(error)) => format!("At least {what}, and there may be more: {error}."),
+        None if !stats.is_complete() => format!("At least {what}."),
         None => format!("{what}."),
     };
     if told < all {
         head += &format!(
             " Here are the nearest {told} {things}; the limit was reached, or the answer is full, at {bytes} bytes."
         );
-    } else if stats.stopped.is_none() {
+    } else if stats.is_complete() {
         head += " That is all.";
     }
     if let Some(left) = crate::print::symbols_left(stats) {

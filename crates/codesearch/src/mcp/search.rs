@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use engine::search::{Error, FileMatch, Line, Request, Resume, Searcher, Stats};
-use query::Count;
+use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -25,6 +25,7 @@ const FOUND_AHEAD: usize = 2;
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Search {
     /// What to search for, in the query language of this tool's description.
+    #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
     /// best: the files that are likely to be wanted first, of each the lines that say most. exhaustive: every file and
     /// every line, in the order of the index.
@@ -49,6 +50,7 @@ pub(super) struct Search {
     pub(super) max_bytes: usize,
     /// Where to go on: the cursor of the answer before, with the same query and order.
     #[serde(default)]
+    #[schemars(extend("maxLength" = cursor::MAX_CURSOR))]
     pub(super) cursor: Option<String>,
 }
 

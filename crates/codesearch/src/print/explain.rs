@@ -105,6 +105,9 @@ fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         ms(phases.verify)
     )?;
     let why = match &stats.stopped {
+        None if !stats.is_complete() => {
+            "all was searched but symbols that are not there".to_owned()
+        }
         None => "all was searched".to_owned(),
         Some(Stopped::Limit) => {
             format!("the limit of {} was reached", count(stats.files, "result"))

@@ -126,7 +126,7 @@ impl Printer for Json {
         let data = json!({
             "elapsed_total": ElapsedJson::of(stats.duration),
             "stats": StatsJson::of(self.totals, stats.duration),
-            "complete": stats.stopped.is_none(),
+            "complete": stats.is_complete(),
         });
         writeln!(out, "{}", json!({ "data": data, "type": "summary" }))
     }

@@ -19,7 +19,7 @@ use engine::navigate::{Outline, SymbolsState};
 use engine::search::{FileMatch, Stats};
 use store::Store;
 
-use crate::human::grouped;
+use crate::human::{count, grouped};
 
 pub(crate) use explain::{Explain, explained, explanation, score, scores};
 pub(crate) use json::Json;
@@ -108,12 +108,19 @@ pub(crate) fn symbols_left(stats: &Stats) -> Option<String> {
             "no symbols are taken of files in {language}; search for text instead"
         ));
     }
-    let files = match left.pending {
-        0 => return None,
-        1 => "1 file".to_owned(),
-        many => format!("{} files", crate::human::grouped(many)),
-    };
-    Some(format!("the symbols of {files} are not there yet; codesearch symbols takes them"))
+    let pending = (left.pending > 0).then(|| {
+        let files = count(left.pending, "file");
+        format!("the symbols of {files} are not there yet; codesearch symbols takes them")
+    });
+    let given_up: usize = left.given_up.values().sum();
+    let given_up = (given_up > 0).then(|| {
+        let (files, why) = (count(given_up, "file"), reasons(&left.given_up));
+        format!(
+            "symbols of {files} were given up ({why}); search for text to find what they define"
+        )
+    });
+    let all: Vec<String> = pending.into_iter().chain(given_up).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// What is to be said of an outline beside its symbols.

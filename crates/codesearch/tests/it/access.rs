@@ -138,11 +138,41 @@ fn tokens_come_and_go_while_a_server_runs() {
     assert_eq!((of(&ann), of(&bob)), (200, 401));
     fixture.write("tokens", format!("{line}\n{other}\n"));
     eventually("a new token", || of(&bob) == 200);
-    // An invalid file changes nothing.
-    fixture.write("tokens", "nonsense\n");
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    assert_eq!((of(&ann), of(&bob)), (200, 200));
-    fixture.write("tokens", format!("{other}\n"));
+    // In a file with a wrong line, the others count, and a line that is gone is gone.
+    let (eve, third) = new_token(&fixture, &["eve"]);
+    fixture.write("tokens", format!("{other} per-minutes=5\n{third}\n"));
     eventually("a token that is taken away", || of(&ann) == 401);
-    assert_eq!(of(&bob), 200);
+    assert_eq!((of(&bob), of(&eve)), (200, 200));
+    assert_eq!(server.ask("/readyz", &[("authorization", &format!("Bearer {bob}"))]).2, "ready\n");
+    fixture.write("tokens", "# nobody\n");
+    eventually("the last tokens are taken away", || (of(&bob), of(&eve)) == (401, 401));
+    fixture.write("tokens", format!("{line}\n"));
+    eventually("a token that is given again", || of(&ann) == 200);
+    std::fs::remove_file(fixture.path().join("tokens")).unwrap();
+    eventually("a file that is gone", || of(&ann) == 401);
+}
+
+#[test]
+fn what_others_search_for_is_told_on_this_machine_only() {
+    let fixture = indexed();
+    let server = fixture.serve_with(&["--host", "search.example"]);
+    let status = |path: &str, headers: &[(&str, &str)]| server.ask(path, headers).0;
+    for path in ["/stats", "/metrics"] {
+        assert_eq!(status(path, &[]), 200);
+        assert_eq!(status(path, &[("host", "localhost")]), 200);
+        for header in [
+            ("x-forwarded-for", "192.0.2.1"),
+            ("forwarded", "for=192.0.2.1"),
+            ("via", "1.1 proxy"),
+            ("x-real-ip", "192.0.2.1"),
+            ("x-forwarded-proto", "https"),
+            ("cf-connecting-ip", "192.0.2.1"),
+            ("host", "search.example"),
+        ] {
+            assert_eq!(status(path, &[header]), 401, "{path} {header:?}");
+            assert_eq!(status("/search?q=needle", &[header]), 200, "{header:?}");
+        }
+        let old = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        assert!(raw(server.address, old.as_bytes()).contains(" 401 "), "{path}");
+    }
 }

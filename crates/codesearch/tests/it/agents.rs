@@ -385,6 +385,10 @@ fn files_are_read_in_parts() {
             "there is no file 'zzz' in one; find_file finds files by their paths",
         ),
         (
+            json!({ "repo": "two", "path": "binary" }),
+            "'binary' in two is not in the index: it was left out (binary)",
+        ),
+        (
             json!({ "repo": "one", "path": "a.go", "from_line": 9 }),
             "from_line: there are lines 1 to 8",
         ),
@@ -395,6 +399,29 @@ fn files_are_read_in_parts() {
     ] {
         assert_eq!(agent.refused("read_file", &arguments), expected);
     }
+    // So say the tools that read no text.
+    let left_out = "two/binary is not in the index: it was left out (binary)";
+    let of = json!({ "repo": "two", "path": "binary" });
+    assert_eq!(agent.refused("outline", &of), left_out);
+    for tool in ["definitions", "references"] {
+        assert_eq!(agent.refused(tool, &json!({ "name": "x", "from": "two: binary:1" })), left_out);
+    }
+    let found = agent.told("find_file", &json!({ "typed": "two/binary" }));
+    assert_eq!(found, "No file is like that. two: binary was left out of the index (binary).");
+    // As does whoever asks for it elsewhere.
+    let ran = fixture.run(&["outline", "two/binary"]).code(2);
+    assert!(ran.err.contains(left_out), "{}", ran.err);
+    let ran = fixture.run(&["def", "--from", "two/binary:1", "x"]).code(2);
+    assert!(ran.err.contains(left_out), "{}", ran.err);
+    let ran = fixture.run(&["files", "two/binary"]).code(1);
+    assert!(ran.err.contains("two/binary was left out of the index (binary)"), "{}", ran.err);
+    let server = fixture.serve();
+    for path in ["/file", "/raw", "/outline", "/blame", "/history"] {
+        let (status, _, body) = server.get(&format!("{path}?repo=two&path=binary"), "*/*");
+        assert!(status == 404 && body.contains(left_out), "{path}: {body}");
+    }
+    let (_, _, body) = server.get("/print?r=two&f=binary&format=raw", "*/*");
+    assert_eq!(body, left_out);
 }
 
 #[test]

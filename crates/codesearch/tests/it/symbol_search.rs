@@ -294,7 +294,10 @@ fn symbols_that_are_not_there_yet_are_told() {
     // What is there already is found.
     let answer = server.json("/search?q=sym:^Serve$").1;
     assert_eq!(answer["stats"]["files"], 2, "{answer}");
-    assert_eq!(answer["stats"]["symbols"], json!({ "pending": 2, "without": [] }), "{answer}");
+    let left = json!({ "pending": 2, "given_up": {}, "without": [] });
+    assert_eq!(answer["stats"]["symbols"], left, "{answer}");
+    assert_eq!(answer["stats"]["complete"], false, "{answer}");
+    assert_eq!(answer["stats"]["stopped_because"], "symbols", "{answer}");
     let ran = fixture.run(&["search", "sym:^Serve$"]).code(0);
     assert!(ran.err.contains("the symbols of 2 files are not there yet"), "{}", ran.err);
     let ran = fixture.run(&["search", "sym:nothing lang:python"]).code(1);
@@ -413,6 +416,78 @@ fn agent(server: &Server, method: &str, params: &Value) -> Value {
 pub(crate) fn told(server: &Server, tool: &str, arguments: &Value) -> String {
     let result = agent(server, "tools/call", &json!({ "name": tool, "arguments": arguments }));
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn ordinary_clients_call_tools_over_http() {
+    let fixture = fixture();
+    let server = served(&fixture);
+    let ask = |method: &str, headers: &[(&str, &str)], body: &str| {
+        let mut text =
+            format!("{method} /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        crate::harness::raw(server.address, text.as_bytes())
+    };
+    let json_rpc = |method: &str, params: &Value| {
+        json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string()
+    };
+    let hello = json_rpc(
+        "initialize",
+        &json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } }),
+    );
+    let call = json_rpc(
+        "tools/call",
+        &json!({ "name": "list_repos", "arguments": {}, "_meta": { "progressToken": 1 } }),
+    );
+    let json = ("Content-Type", "application/json");
+    for headers in [
+        &[json, ("Accept", "application/json, text/event-stream")][..],
+        &[json, ("Accept", "*/*")],
+        &[json, ("Accept", "application/json")],
+        &[json],
+        &[("Content-Type", "application/json; charset=utf-8"), ("Accept", "application/*")],
+        &[("Accept", "*/*")],
+        // As curl says without being told.
+        &[("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "*/*")],
+    ] {
+        // Twice, and without a session.
+        for (body, part) in [(&hello, "serverInfo"), (&hello, "serverInfo"), (&call, "That is all")]
+        {
+            let answer = ask("POST", headers, body);
+            let takes_events = headers.iter().any(|(_, value)| value.contains("event-stream"));
+            assert!(answer.starts_with("HTTP/1.1 200"), "{headers:?}: {answer}");
+            assert!(answer.contains(part) && answer.contains("\"id\":7"), "{headers:?}: {answer}");
+            let is_json = answer.contains("content-type: application/json");
+            assert!(is_json || takes_events, "{headers:?}: {answer}");
+        }
+    }
+    let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+    assert!(ask("POST", &[json], &told).starts_with("HTTP/1.1 202"));
+    let unknown = ("Mcp-Session-Id", "nobody");
+    assert!(ask("POST", &[json, unknown], &call).starts_with("HTTP/1.1 200"));
+    for (headers, body, code, part) in [
+        (&[json][..], "{", "-32700", "the body is no JSON"),
+        (&[json], "", "-32700", "the body is no JSON"),
+        (&[json], &format!("[{call}]"), "-32600", "send each message of a batch by itself"),
+        (&[json], "{\"a\": 1}", "-32600", "no message of the protocol"),
+        (&[json, ("MCP-Protocol-Version", "1999-01-01")], &call, "-32600", "1999-01-01"),
+    ] {
+        let answer = ask("POST", headers, body);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{body}: {answer}");
+        assert!(answer.contains(code) && answer.contains(part), "{body}: {answer}");
+        assert!(answer.contains("\"jsonrpc\":\"2.0\""), "{body}: {answer}");
+    }
+    let answer = ask("POST", &[json], &json_rpc("nosuch", &json!({})));
+    assert!(answer.contains("-32601"), "{answer}");
+    for method in ["GET", "DELETE", "PUT"] {
+        let answer = ask(method, &[("Accept", "text/event-stream"), unknown], "");
+        assert!(answer.starts_with("HTTP/1.1 405") && answer.contains("allow: POST"), "{answer}");
+    }
+    let large = ask("POST", &[json], &" ".repeat((256 << 10) + 1));
+    assert!(large.starts_with("HTTP/1.1 413"), "{large}");
 }
 
 #[test]

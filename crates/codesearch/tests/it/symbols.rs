@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::process::Stdio;
 
+use serde_json::{Value, json};
+
 use crate::harness::{Defined, Fixture, Ran, eventually};
 
 /// How many symbols there are, in files that are seen.
@@ -262,6 +264,47 @@ fn hostile_texts_cost_their_symbols_only() {
         32_767
     );
     fixture.check_invariants();
+    // A search for symbols says of how many files it does not know them, whether memory answers or the database.
+    let server = fixture.serve();
+    server.settle();
+    let without_memory = fixture.serve_with(&["--cache", "0"]);
+    for (query, expected) in [
+        ("sym:nowhere file:min", json!({ "minified": 1 })),
+        ("sym:nowhere file:bad/(min|name)", json!({})),
+        ("sym:nowhere (file:min or file:name)", json!({ "minified": 1, "long-name": 1 })),
+        ("type:symbol nowhere lang:javascript", json!({ "minified": 1 })),
+        ("sym:sail file:name", json!({ "long-name": 1 })),
+        ("sym:sail repo:one", json!({})),
+        ("sail", json!({})),
+    ] {
+        for server in [&server, &without_memory] {
+            let answer = server.search(query);
+            let (stats, is_complete) = (&answer["stats"], expected == json!({}));
+            assert_eq!(stats["complete"], is_complete, "{query}: {answer}");
+            let given_up = if is_complete { Value::Null } else { expected.clone() };
+            assert_eq!(stats["symbols"]["given_up"], given_up, "{query}");
+        }
+    }
+    let ran = fixture.run(&["search", "--json", "sym:nowhere", "file:min"]).code(1);
+    assert!(ran.err.contains("symbols of 1 file were given up (1 minified)"), "{}", ran.err);
+    assert!(ran.out.contains("\"complete\":false"), "{}", ran.out);
+    let zoekt = |query: &str| {
+        let body = json!({ "Q": query }).to_string();
+        let mut answer =
+            ureq::post(format!("http://{}/api/search", server.address)).send(body).unwrap();
+        let answer: Value =
+            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        answer["Result"]["FilesSkipped"].as_u64()
+    };
+    assert_eq!((zoekt("sym:nowhere file:min"), zoekt("sym:nowhere repo:one")), (Some(1), Some(0)));
+    let livegrep = |more: &str| {
+        server.json(&format!("/api/v1/search/?q=nowhere+tags:{more}")).1["info"]["why"].clone()
+    };
+    assert_eq!((livegrep("+file:min"), livegrep("+repo:one")), (json!("TIMEOUT"), json!("NONE")));
+    let definitions = server.json("/definitions?name=nowhere&repo=bad").1;
+    assert!(
+        definitions["complete"] == false && definitions["note"].to_string().contains("given up")
+    );
     // They are not tried again.
     let out = fixture.run(&["symbols"]).code(0).out;
     assert!(out.contains("were taken before"), "{out}");

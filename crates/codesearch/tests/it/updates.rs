@@ -438,3 +438,33 @@ fn a_file_that_changes_all_the_time_is_there_and_read_again() {
     assert_eq!(fixture.search(&["busy"]), ["r/busy.txt:1:busy at last"]);
     fixture.check_invariants();
 }
+
+#[test]
+fn a_server_knows_a_repository_by_its_new_name() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "needle\n");
+    fixture.commit("r", "one");
+    fixture.ingest();
+    fixture.ingest_until_known();
+    let server = fixture.serve();
+    server.settle();
+    let names = |server: &crate::harness::Server, query: &str| -> Vec<String> {
+        let found = server.search(query);
+        let files = found["files"].as_array().unwrap();
+        files.iter().map(|file| file["repo"].as_str().unwrap().to_owned()).collect()
+    };
+    let file = |name: &str, tag: &str| {
+        server.ask(&format!("/file?repo={name}&path=a.txt&format=json"), &[("if-none-match", tag)])
+    };
+    assert_eq!(names(&server, "needle repo:^r$"), ["r"]);
+    let tag = file("r", "").1["etag"].to_str().unwrap().to_owned();
+    assert_eq!(file("r", &tag).0, 304);
+    fixture.git("r", &["remote", "add", "origin", "https://git.example/team/new.git"]);
+    let out = fixture.ingest().out;
+    assert!(out.contains(": 0 read, 0 new or changed, 0 gone"), "{out}");
+    let new = "git.example/team/new";
+    crate::harness::eventually("the new name", || names(&server, "needle repo:team/new") == [new]);
+    assert_eq!(names(&server, "needle repo:^r$"), [""; 0]);
+    assert_eq!((file(new, "").0, file("r", &tag).0), (200, 404));
+    assert!(server.get("/suggest?word=repo:team", "*/*").2.contains(new));
+}

@@ -7,9 +7,11 @@
 pub(crate) mod entry;
 mod file;
 mod find;
+mod left_out;
 pub(crate) mod tree;
 
 pub use entry::FileEntry;
 pub use file::{FileText, MAX_COPIES};
 pub use find::{FindRequest, NearFile};
+pub use left_out::LeftOut;
 pub use tree::{FileTotals, FolderItem, RepoTree, Tree};

@@ -284,8 +284,11 @@ impl ShardCache {
             let symbols = if wanted && self.symbols_memory() < room {
                 let mut lease = store.lease().await?;
                 let groups = lease.symbol_groups(shard.id).await?;
+                let given_up = lease.symbols_given_up_in(&[shard.id]).await?;
                 lease.done();
-                let work = tokio::task::spawn_blocking(move || ShardSymbols::new(groups, taken));
+                let given_up = given_up.into_values().next().unwrap_or_default();
+                let work = move || ShardSymbols::new(groups, given_up, taken);
+                let work = tokio::task::spawn_blocking(work);
                 Some(Arc::new(work.await.expect("compressing does not panic")))
             } else {
                 None

@@ -8,7 +8,7 @@ use std::ops::Range;
 use lzzzz::{lz4, lz4_hc};
 use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use query::{CompiledTerm, Scratch, fold};
-use store::{BlobId, SymbolGroup, SymbolRow};
+use store::{BlobId, GivenUp, SymbolGroup, SymbolRow};
 
 /// Compression level of LZ4 HC. Higher levels gain a hundredth.
 const LEVEL: i32 = 6;
@@ -29,6 +29,8 @@ pub(crate) struct ShardSymbols {
     /// Number of the first symbol of each blob, and after the last one, the number of symbols.
     first: Vec<u32>,
     groups: Vec<Group>,
+    /// Blobs whose symbols, or some of them, were given up, ascending.
+    given_up: Box<[GivenUp]>,
     /// The compressed names and numbers of each group.
     data: Box<[u8]>,
     /// Filters of the n-grams of all names of a group, and of whole names.
@@ -50,13 +52,14 @@ struct Group {
 }
 
 impl ShardSymbols {
-    /// Compresses the groups of a shard, which are in the order of blobs.
-    pub(crate) fn new(groups: Vec<SymbolGroup>, upto: i32) -> Self {
+    /// Compresses the groups of a shard, which are in the order of blobs, as are those whose symbols were given up.
+    pub(crate) fn new(groups: Vec<SymbolGroup>, given_up: Vec<GivenUp>, upto: i32) -> Self {
         let mut all = Self {
             upto,
             blobs: Vec::new(),
             first: vec![0],
             groups: Vec::with_capacity(groups.len()),
+            given_up: given_up.into(),
             data: Box::default(),
             filters: BitSlices::new(FilterKind::Chunk, &[]),
             words: BitSlices::new(FilterKind::Chunk, &[]),
@@ -100,11 +103,21 @@ impl ShardSymbols {
         self.upto
     }
 
+    /// Returns the blobs whose symbols, or some of them, were given up, ascending.
+    pub(crate) fn given_up(&self) -> &[GivenUp] {
+        &self.given_up
+    }
+
     /// Returns about how many bytes it takes.
     pub(crate) fn memory(&self) -> u64 {
         let lists = self.blobs.len() * size_of::<BlobId>()
             + self.first.len() * size_of::<u32>()
-            + self.groups.len() * size_of::<Group>();
+            + self.groups.len() * size_of::<Group>()
+            + self
+                .given_up
+                .iter()
+                .map(|one| size_of::<GivenUp>() + one.reason.len())
+                .sum::<usize>();
         (lists + self.data.len() + self.filters.memory() + self.words.memory() + size_of::<Self>())
             as u64
     }
@@ -270,7 +283,7 @@ mod tests {
     #[test]
     fn rows_come_back_as_they_were() {
         let rows = rows();
-        let symbols = ShardSymbols::new(SymbolGroup::all(&rows), 2000);
+        let symbols = ShardSymbols::new(SymbolGroup::all(&rows), Vec::new(), 2000);
         assert!(symbols.groups.len() > 2);
         let all: Vec<BlobId> = (0..2000).map(BlobId).collect();
         assert_eq!(symbols.rows(&all), rows);
@@ -279,16 +292,16 @@ mod tests {
         }
         let some = [0, 4, 5, 13, 1000, 1900].map(BlobId);
         assert_eq!(symbols.rows(&some), [&rows[1], &rows[3], &rows[332]].map(Clone::clone));
-        assert!(ShardSymbols::new(Vec::new(), 0).rows(&all).is_empty());
+        assert!(ShardSymbols::new(Vec::new(), Vec::new(), 0).rows(&all).is_empty());
         // A group in which nothing is defined.
         let nothing = [row(3, &[])];
-        let symbols = ShardSymbols::new(SymbolGroup::all(&nothing), 9);
+        let symbols = ShardSymbols::new(SymbolGroup::all(&nothing), Vec::new(), 9);
         assert_eq!(symbols.rows(&all), nothing);
     }
 
     #[test]
     fn blobs_are_found_by_the_names_they_define() {
-        let symbols = ShardSymbols::new(SymbolGroup::all(&rows()), 2000);
+        let symbols = ShardSymbols::new(SymbolGroup::all(&rows()), Vec::new(), 2000);
         let found = |text: &str, blobs: Range<i32>, left: Option<&[i32]>| {
             let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
             let terms: Vec<&CompiledTerm> = query.terms.iter().collect();
@@ -305,7 +318,7 @@ mod tests {
         assert_eq!(found("sym:name.open", all.clone(), Some(&[13])), [13]);
         assert_eq!(found("sym:nowhere", all.clone(), None), [0; 0]);
         assert_eq!(found("sym:e$", all, Some(&[1])), [1]);
-        let empty = ShardSymbols::new(Vec::new(), 0);
+        let empty = ShardSymbols::new(Vec::new(), Vec::new(), 0);
         assert!(empty.matching(&[], &(0..9), None, &|| true).is_empty());
     }
 }

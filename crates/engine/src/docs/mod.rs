@@ -15,7 +15,8 @@ mod types;
 mod words;
 
 pub use types::{
-    Dictionary, Doc, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_RANKED, TextRun,
+    Dictionary, Doc, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, MAX_RANKED,
+    TextRun,
 };
 pub use words::websearch_query;
 

@@ -8,7 +8,7 @@ use query::Matcher;
 pub const MAX_RANKED: usize = 5_000;
 
 /// Most bytes of a query.
-pub(super) const MAX_QUERY: usize = 2000;
+pub const MAX_QUERY: usize = 2000;
 
 /// Which texts are searched, and whether by stems or by words as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

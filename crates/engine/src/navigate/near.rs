@@ -64,18 +64,35 @@ impl Searcher {
         let tree = self.tree().await?;
         // Names of repositories hold slashes, too.
         let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
-        let found = places.rev().find(|(repo, path)| tree.file(repo, path).is_some());
-        let Some((repo, path)) = found else { return Err(Error::NoFile(file.to_owned())) };
+        let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
+        let Some((repo, path)) = found else {
+            let is_known = |(repo, _): &(&str, &str)| tree.repo(repo).is_some();
+            return Err(match places.rev().find(is_known) {
+                Some((repo, path)) => self.no_file(repo, path).await,
+                None => Error::NoFile(file.to_owned()),
+            });
+        };
         Ok(Place { line, column, ..Place::file(repo, path) })
+    }
+
+    /// Returns the error for a file that is not in the index: why it was left out, if it was.
+    pub(super) async fn no_file(&self, repo: &str, path: &str) -> Error {
+        let file = format!("{repo}/{path}");
+        match self.why_left_out(repo, path).await {
+            Ok(Some(why)) => Error::LeftOut(file, why),
+            Ok(None) => Error::NoFile(file),
+            Err(error) => error.into(),
+        }
     }
 
     /// Reads the file of a place.
     pub(super) async fn origin(&self, place: &Place) -> Result<Origin, Error> {
-        let no_file = || Error::NoFile(format!("{}/{}", place.repo, place.path));
-        let found = self.file_text(&place.repo, &place.path).await?;
-        let file = found.ok_or_else(no_file)?;
         let tree = self.tree().await?;
-        let (shard, entry) = tree.locate(&place.repo, &place.path).ok_or_else(no_file)?;
+        let found = self.file_text(&place.repo, &place.path).await?;
+        let (Some(file), Some((shard, entry))) = (found, tree.locate(&place.repo, &place.path))
+        else {
+            return Err(self.no_file(&place.repo, &place.path).await);
+        };
         let (imports, blob) = (imports(&file.text), (shard.id, entry.blob));
         let (repo, place, language) = (entry.repo, place.clone(), file.language);
         Ok(Origin { place, language, text: file.text, repo, blob, imports })

@@ -52,9 +52,10 @@ impl Searcher {
     /// # Errors
     /// There is no such file, or the database cannot be asked.
     pub async fn outline(&self, place: &Place) -> Result<Outline, Error> {
-        let no_file = || Error::NoFile(format!("{}/{}", place.repo, place.path));
         let tree = self.tree().await?;
-        let (shard, entry) = tree.locate(&place.repo, &place.path).ok_or_else(no_file)?;
+        let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
+            return Err(self.no_file(&place.repo, &place.path).await);
+        };
         let language = entry.language.map(str::to_owned);
         let file = (tree.epoch(), entry.repo, place.path.as_str());
         let text = (entry.blob, entry.bytes);

@@ -46,6 +46,9 @@ pub enum Error {
     /// There is no such file.
     #[error("{0} is not in the index; codesearch files finds it by what is typed of its path")]
     NoFile(String),
+    /// The file was seen and left out: its name, and why.
+    #[error("{0} is not in the index: it was left out ({1})")]
+    LeftOut(String, String),
     /// The search has no answer.
     #[error(transparent)]
     Search(#[from] crate::search::Error),

@@ -1,12 +1,14 @@
 //! Counts the files that were left out of the index and might match, and those whose symbols were not taken yet.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use query::Predicate;
-use store::{Catalog, Store};
+use store::{Catalog, File, GivenUp, ShardId, Store};
 
+use super::shards::ShardCandidate;
 use super::state::Search;
 use super::stats::SymbolsLeft;
 
@@ -55,9 +57,9 @@ pub(crate) async fn count(
 }
 
 /// Says what a search for symbols could not find. `found` says that it found something. With all symbols in memory
-/// the database is not asked unless nothing was found.
-pub(crate) async fn symbols(
-    search: &Search,
+/// the database is not asked unless nothing was found, or the files of given up symbols are not in memory.
+pub(crate) async fn symbols<'s>(
+    search: &'s Search,
     store: &Store,
     found: bool,
 ) -> Result<SymbolsLeft, store::Error> {
@@ -71,12 +73,23 @@ pub(crate) async fn symbols(
     let unknown: Vec<_> =
         selection.shards.iter().filter(|of| of.cached.symbols.is_none()).collect();
     let languages = selection.files.languages.as_ref().filter(|_| !found);
+    let kept = |of: &'s ShardCandidate| {
+        let given_up = of.cached.symbols.as_ref()?.given_up();
+        (!given_up.is_empty()).then_some((of, Cow::Borrowed(given_up)))
+    };
+    let mut given_up: Vec<OfShard<'s>> = selection.shards.iter().filter_map(kept).collect();
     if unknown.is_empty() && languages.is_none() {
+        left.given_up = reasons(search, store, given_up).await?;
         return Ok(left);
     }
     let mut lease = store.lease().await?;
     let known = lease.symbols_languages().await?;
     if !unknown.is_empty() {
+        let ids: Vec<ShardId> = unknown.iter().map(|of| of.shard.id).collect();
+        let mut by_shard = lease.symbols_given_up_in(&ids).await?;
+        for of in &unknown {
+            given_up.extend(by_shard.remove(&of.shard.id).map(|all| (*of, Cow::Owned(all))));
+        }
         let taken = lease.symbols_upto().await?;
         let upto = |of: &store::Shard| taken.get(&of.id).copied().unwrap_or(0);
         let shards: Vec<_> = unknown
@@ -88,10 +101,67 @@ pub(crate) async fn symbols(
         left.pending = lease.files_after(&shards, &selection.files, &known).await?;
     }
     lease.done();
+    left.given_up = reasons(search, store, given_up).await?;
     if let Some(languages) = languages
         && !languages.iter().any(|language| known.contains(language))
     {
         left.without.clone_from(languages);
     }
     Ok(left)
+}
+
+/// A shard, and its blobs whose symbols were given up.
+type OfShard<'s> = (&'s ShardCandidate, Cow<'s, [GivenUp]>);
+
+/// Counts the files that the query may mean and that have a text whose symbols were given up, by the reason.
+async fn reasons(
+    search: &Search,
+    store: &Store,
+    given_up: Vec<OfShard<'_>>,
+) -> Result<BTreeMap<String, usize>, store::Error> {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let begun = Instant::now();
+    let go_on = || begun.elapsed() < MOST;
+    for (of, given_up) in given_up {
+        let blobs: Vec<_> = given_up.iter().map(|one| one.blob).collect();
+        let files = match &of.cached.files {
+            Some(files) => files.of(Some(&blobs), &search.selection.files),
+            None => {
+                let mut lease = store.lease().await?;
+                let files = lease.files(of.shard.id, Some(&blobs), &search.selection.files).await?;
+                lease.done();
+                files
+            }
+        };
+        for file in files.iter().filter(|file| may_mean(search, file, &go_on)) {
+            if let Ok(at) = given_up.binary_search_by_key(&file.blob, |one| one.blob) {
+                let reason = &given_up[at].reason;
+                match reasons.get_mut(reason) {
+                    Some(count) => *count += 1,
+                    None => drop(reasons.insert(reason.clone(), 1)),
+                }
+            }
+        }
+    }
+    Ok(reasons)
+}
+
+/// Whether a query may mean a file, whatever its text and symbols are. Once `go_on` returns false, it may mean all.
+fn may_mean(search: &Search, file: &File, go_on: &dyn Fn() -> bool) -> bool {
+    let query = search.query();
+    let known = |of| match of {
+        Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
+        Predicate::Path(term) => {
+            let matcher = &query.terms[term].matcher;
+            let found = matcher.is_match_within(&file.path, go_on);
+            (!matcher.is_slow() || go_on()).then_some(found)
+        }
+        Predicate::Language(index) => {
+            let wanted = &query.languages[index];
+            let language = file.language.as_ref().map(|language| language.to_lowercase());
+            Some(language.is_some_and(|language| wanted.contains(&language)))
+        }
+        Predicate::Content(_) | Predicate::Symbol(_) => None,
+    };
+    query.expr.eval(&known) != Some(false)
 }

@@ -60,11 +60,25 @@ pub struct Stats {
 pub struct SymbolsLeft {
     /// Files in the searched shards whose symbols were not taken yet.
     pub pending: usize,
+    /// Files that the query may mean whose symbols, or some of them, were given up, by the reason in a word.
+    pub given_up: BTreeMap<String, usize>,
     /// Languages that the query asks for, if symbols are taken of none of them.
     pub without: Vec<String>,
 }
 
+impl SymbolsLeft {
+    /// Returns the number of files that the search could not look at.
+    pub fn files(&self) -> usize {
+        self.pending + self.given_up.values().sum::<usize>()
+    }
+}
+
 impl Stats {
+    /// Returns whether the answer is all there is: nothing ended the search, and it could look at all symbols.
+    pub fn is_complete(&self) -> bool {
+        self.stopped.is_none() && self.symbols.files() == 0
+    }
+
     /// Returns whether the limit ended the search and there are more results.
     pub fn ended_at_limit(&self) -> bool {
         self.stopped == Some(Stopped::Limit)

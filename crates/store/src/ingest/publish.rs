@@ -123,7 +123,7 @@ impl Session {
         let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
         let languages = count_languages(&mut self.conn, *epoch, changed).await?;
         let mut tx = self.conn.begin().await?;
-        let ranked = update_repos(&mut tx, repos, &counts).await?;
+        let told = update_repos(&mut tx, repos, &counts).await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
         scip::delete_imports(&mut tx, &gone, None).await?;
         scip::recount(&mut tx, &ids).await?;
@@ -149,7 +149,7 @@ impl Session {
                 .await?;
         }
         // The first ingest makes an epoch even if it found nothing to index.
-        let differs = published.stored + published.retired > 0 || skips + ranked > 0;
+        let differs = published.stored + published.retired > 0 || skips + told > 0;
         if epoch.0 == 1 || differs || !gone.is_empty() {
             advance(&mut tx, *epoch).await?;
         } else {
@@ -385,7 +385,8 @@ async fn count(
     Ok(all)
 }
 
-/// Updates the rows of the repositories. Returns the number of changed ranks and folders for git.
+/// Updates the rows of the repositories. Returns the number of changed names, ranks and folders for git: catalogs hold
+/// them, so that they need another epoch.
 async fn update_repos(
     conn: &mut PgConnection,
     repos: &[RepoRow],
@@ -396,7 +397,7 @@ async fn update_repos(
     let none = Counts::default();
     let counts = || ids.iter().map(|id| counts.get(id).unwrap_or(&none));
     // Two repositories may swap their names.
-    sqlx::query(
+    let renamed = sqlx::query(
         "update repos r set name = format('(being renamed: %s)', id)
          from unnest($1::int[], $2::text[]) given (given_id, given_name)
          where id = given_id and name <> given_name",
@@ -404,7 +405,8 @@ async fn update_repos(
     .bind(&ids)
     .bind(&names)
     .execute(&mut *conn)
-    .await?;
+    .await?
+    .rows_affected();
     let ranked = sqlx::query(
         "update repos r set rank = given.rank from unnest($1::int[], $2::int[]) given (id, rank)
          where r.id = given.id and r.rank <> given.rank",
@@ -455,7 +457,7 @@ async fn update_repos(
     .bind(shards.collect::<Vec<_>>())
     .execute(conn)
     .await?;
-    Ok(ranked + trusted)
+    Ok(renamed + ranked + trusted)
 }
 
 /// Returns the shards that occur in a temporary table.

@@ -41,6 +41,15 @@ impl SymbolsProgress {
     }
 }
 
+/// A blob whose symbols, or some of them, were given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenUp {
+    /// The blob.
+    pub blob: BlobId,
+    /// Why, in a word.
+    pub reason: String,
+}
+
 /// Deletes the symbols of some blobs of a shard.
 pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
     update_groups(conn, shard, &[], blobs).await?;
@@ -187,6 +196,28 @@ impl Lease {
         let rows: Vec<(String,)> =
             self.fetch(BoundStatement::new(sql).bind(shard.0).bind(blob.0)).await?;
         Ok(rows.into_iter().next().map(|(reason,)| reason))
+    }
+
+    /// Returns the blobs of some shards whose symbols, or some of them, were given up, ascending.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn symbols_given_up_in(
+        &mut self,
+        shards: &[ShardId],
+    ) -> Result<HashMap<ShardId, Vec<GivenUp>>> {
+        let sql = "select shard, blob, reason from symbols_skipped where shard = any($1) order by shard, blob";
+        let ids: Vec<i16> = shards.iter().map(|shard| shard.0).collect();
+        let rows: Vec<(i16, i32, String)> =
+            self.fetch(BoundStatement::new(sql.to_owned()).bind(ids)).await?;
+        let mut given_up: HashMap<ShardId, Vec<GivenUp>> = HashMap::new();
+        for (shard, blob, reason) in rows {
+            given_up
+                .entry(ShardId(shard))
+                .or_default()
+                .push(GivenUp { blob: BlobId(blob), reason });
+        }
+        Ok(given_up)
     }
 
     /// Returns how many files in some languages have a blob with this number or a larger one, in each of some

@@ -36,6 +36,7 @@ pub(crate) struct StatsJson {
 #[derive(Debug, Serialize)]
 struct SymbolsLeftJson {
     pending: usize,
+    given_up: BTreeMap<String, usize>,
     without: Vec<String>,
 }
 
@@ -83,11 +84,14 @@ impl From<&Stats> for StatsJson {
                 load: ms(stats.phases.load),
                 verify: ms(stats.phases.verify),
             },
-            complete: stopped.is_none(),
-            stopped_because: stopped.map(|(word, _)| word),
+            complete: stats.is_complete(),
+            stopped_because: stopped
+                .map(|(word, _)| word)
+                .or((!stats.is_complete()).then_some("symbols")),
             skipped: stats.skipped.clone(),
             symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
                 pending: stats.symbols.pending,
+                given_up: stats.symbols.given_up.clone(),
                 without: stats.symbols.without.clone(),
             }),
         }

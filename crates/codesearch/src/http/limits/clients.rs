@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
@@ -16,8 +16,9 @@ use tokio::time::timeout;
 
 use super::budget::Budget;
 use super::quota::Quota;
-use super::token::Token;
+use super::token::{Token, TokenChange};
 use crate::http::connections::{Peer, network};
+use crate::http::sender::Sender;
 use crate::http::server::MAX_WAIT;
 use crate::statistics::Refusal;
 
@@ -44,6 +45,8 @@ pub(crate) struct Limits {
     unnamed: Cache<Origin, Arc<Client>>,
     /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
     tokens: RwLock<HashMap<[u8; 32], Caller>>,
+    /// Since when the file of tokens has been wrong.
+    wrong_since: Mutex<Option<Instant>>,
     /// Whether a proxy is trusted to name its client.
     trust_forwarded: bool,
 }
@@ -135,14 +138,38 @@ impl Limits {
             all: Arc::new(Client::new(all, None)),
             unnamed: Cache::new(MAX_CLIENTS),
             tokens: RwLock::default(),
+            wrong_since: Mutex::default(),
             trust_forwarded,
         };
         limits.set_tokens(tokens);
         limits
     }
 
+    /// Takes the tokens of a changed file. One of a wrong line stays as it was, and one whose line is gone is taken away.
+    pub(crate) fn change_tokens(&self, change: TokenChange) {
+        let mut since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = change.wrong.is_some().then(|| since.unwrap_or_else(Instant::now));
+        let Some(mut tokens) = change.tokens else { return };
+        let known = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        for (hash, is_admin) in change.held {
+            let before = known.get(&hash).map(|caller| &caller.token);
+            if let Some(before) = before.filter(|_| tokens.iter().all(|token| token.hash != hash)) {
+                let is_admin = is_admin && before.is_admin;
+                tokens.push(Token { name: before.name.clone(), is_admin, ..**before });
+            }
+        }
+        drop(known);
+        self.set_tokens(tokens);
+    }
+
+    /// Returns for how long the file of tokens has been wrong; `None` if it is not.
+    pub(crate) fn tokens_wrong_for(&self) -> Option<Duration> {
+        let since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| since.elapsed())
+    }
+
     /// Replaces the tokens. A client whose token and limits are unchanged keeps its state.
-    pub(crate) fn set_tokens(&self, tokens: Vec<Token>) {
+    fn set_tokens(&self, tokens: Vec<Token>) {
         let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
         let caller = |token: Token| {
             tracing::debug!("a token for {}: {:?}", token.name, token.quota);
@@ -173,13 +200,8 @@ impl Limits {
     }
 
     /// Returns the client of a request: the owner of a token, or an address; on this machine a program, unless addresses
-    /// have limits, which a program would escape by another name.
-    pub(super) fn client(
-        &self,
-        caller: Option<&Caller>,
-        headers: &HeaderMap,
-        peer: Option<Peer>,
-    ) -> Arc<Client> {
+    /// have limits, which a program would escape by another name. So would the clients of a proxy.
+    pub(super) fn client(&self, caller: Option<&Caller>, sender: Sender<'_>) -> Arc<Client> {
         if let Some(caller) = caller {
             return Arc::clone(&caller.client);
         }
@@ -187,10 +209,10 @@ impl Limits {
             return Arc::clone(&self.anyone);
         }
         // Requests without a connection have no address; they count as one client.
-        let peer = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let headers = sender.headers;
         let told = if self.trust_forwarded { forwarded(headers) } else { None };
-        let by_program =
-            peer.is_loopback() && !self.trust_forwarded && self.each == Quota::default();
+        let by_program = !self.trust_forwarded && self.each == Quota::default() && sender.is_here();
         let origin = Origin {
             network: network(told.unwrap_or(peer)),
             program: if by_program { program(headers) } else { 0 },
@@ -281,7 +303,7 @@ fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, Version};
 
     use super::*;
 
@@ -316,7 +338,8 @@ mod tests {
         let limits = Limits::new(each, Quota::default(), None, Vec::new(), false);
         for n in 0..(2 * MAX_CLIENTS as u32) {
             let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
-            limits.client(None, &HeaderMap::new(), Some(peer));
+            let (peer, headers) = (Some(peer), &HeaderMap::new());
+            limits.client(None, Sender { peer, version: Version::HTTP_11, headers });
         }
         assert!(limits.unnamed.len() <= MAX_CLIENTS);
     }
@@ -330,13 +353,15 @@ mod tests {
             let client = |program| {
                 let headers =
                     HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(program))]);
-                limits.client(None, &headers, Some(Peer(address.parse().unwrap())))
+                let peer = Some(Peer(address.parse().unwrap()));
+                limits.client(None, Sender { peer, version: Version::HTTP_11, headers: &headers })
             };
             assert!(Arc::ptr_eq(&client("curl"), &client("curl")));
             !Arc::ptr_eq(&client("curl"), &client("Firefox"))
         };
         assert!(told_apart(Quota::default(), false, "127.0.0.1"));
         assert!(told_apart(Quota::default(), false, "::1"));
+        assert!(told_apart(Quota::default(), false, "::ffff:127.0.0.1"));
         assert!(!told_apart(Quota::default(), false, "192.0.2.1"));
         assert!(!told_apart(Quota::default(), true, "127.0.0.1"));
         assert!(!told_apart(bounded, false, "127.0.0.1"));

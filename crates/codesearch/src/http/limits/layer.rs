@@ -12,10 +12,10 @@ use hyper::body::{Frame, SizeHint};
 
 use super::clients::{Admission, Caller, Cost, Rejection};
 use crate::http::compat::zoekt;
-use crate::http::connections::Peer;
 use crate::http::error::{Body as ErrorBody, Failure};
 use crate::http::pages::failed;
 use crate::http::params::{Pairs, wants_page};
+use crate::http::sender::Sender;
 use crate::http::server::Server;
 use crate::statistics::Refusal;
 
@@ -57,9 +57,8 @@ pub(crate) async fn limited<F: Future<Output = Response>>(
     answer: impl FnOnce(Request) -> F,
 ) -> Response {
     let limits = &server.limits;
-    let peer = request.extensions().get::<Peer>().copied();
     let caller = request.extensions().get::<Caller>();
-    let ticket = limits.admit(limits.client(caller, request.headers(), peer), cost);
+    let ticket = limits.admit(limits.client(caller, Sender::of(&request)), cost);
     match ticket.await {
         Ok(ticket) => {
             let address = Address::of(&request);

@@ -123,6 +123,11 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         ("cache_used_bytes", used, "Bytes of compressed text in memory."),
         ("cache_capacity_bytes", room, "Bytes of compressed text that may be in memory."),
         ("connections_busy", busy as u64, "Connections to Postgres that searches use now."),
+        (
+            "tokens_wrong_seconds",
+            server.limits.tokens_wrong_for().map_or(0, |time| time.as_secs()),
+            "For how long the file of tokens has been wrong: 0 is well.",
+        ),
         ("connections_max", most as u64, "Connections to Postgres that searches may use."),
     ];
     // Without an index or a database, the server's own values are still exposed.

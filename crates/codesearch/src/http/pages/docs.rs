@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::docs::{
-    Dictionary, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_RANKED, TextRun,
+    Dictionary, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, MAX_RANKED, TextRun,
 };
 use engine::search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 
@@ -45,7 +45,7 @@ pub(crate) const DOCS: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: DeclaredParams {
         documented: &[
-            Q.saying(
+            Q.at_most(MAX_QUERY).saying(
                 "Words, all of which must be there, in any form; quotes hold a phrase, or stands between two of which \
                  one will do, a minus before what must not be there. An identifier is found by its parts. repo: and \
                  lang: narrow the search as in a query for code; other fields are ignored.",

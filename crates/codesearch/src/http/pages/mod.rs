@@ -18,7 +18,7 @@ mod syntax;
 mod view;
 
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
-pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS};
+pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS, not_in_index};
 pub(crate) use docs::DOCS;
 pub(crate) use history::{BLAME, HISTORY};
 pub(crate) use home::home;

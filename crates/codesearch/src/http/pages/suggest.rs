@@ -17,7 +17,7 @@ use crate::human::count;
 /// Most completions.
 const MOST: usize = 8;
 
-const WORD: Param = Param::text("word", "The word as far as it is typed.");
+const WORD: Param = Param::text("word", "The word as far as it is typed.").at_most(1024);
 
 /// `/suggest`.
 pub(crate) const SUGGEST: Endpoint = Endpoint {

@@ -2,6 +2,12 @@
 
 use serde_json::{Value, json};
 
+/// Longest text of a parameter that says nothing else, in bytes: that of a path on most systems.
+const MAX_TEXT: usize = 4096;
+
+/// Longest text of a number or a word, in bytes.
+const MAX_WORD: usize = 64;
+
 /// A parameter of an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Param {
@@ -16,8 +22,8 @@ pub(crate) struct Param {
 /// The values that a parameter takes. An empty value counts as missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Any text. The code that reads the value checks it further.
-    Text,
+    /// Any text of at most so many bytes. The code that reads the value checks it further.
+    Text { most: usize },
     /// A number within bounds.
     Number {
         least: usize,
@@ -54,9 +60,27 @@ impl DeclaredParams {
 }
 
 impl Param {
-    /// Declares an optional parameter with any text.
+    /// Declares an optional parameter with any text of at most [`MAX_TEXT`] bytes.
     pub(crate) const fn text(name: &'static str, says: &'static str) -> Self {
-        Self { name, kind: Kind::Text, required: false, says }
+        Self { name, kind: Kind::Text { most: MAX_TEXT }, required: false, says }
+    }
+
+    /// Declares an optional parameter with a short text: a switch, a number, a duration.
+    pub(crate) const fn word(name: &'static str, says: &'static str) -> Self {
+        Self::text(name, says).at_most(MAX_WORD)
+    }
+
+    /// Bounds its text to so many bytes.
+    pub(crate) const fn at_most(self, most: usize) -> Self {
+        Self { kind: Kind::Text { most }, ..self }
+    }
+
+    /// Returns the most bytes of a value.
+    pub(crate) const fn most_bytes(&self) -> usize {
+        match self.kind {
+            Kind::Text { most } => most,
+            Kind::Number { .. } | Kind::OneOf(_) => MAX_WORD,
+        }
     }
 
     /// Declares an optional parameter with one of these words.
@@ -78,13 +102,17 @@ impl Param {
         Self { says, ..self }
     }
 
-    /// Checks a value.
+    /// Checks a value, its length first: what reads it later may take more than the length in time.
     ///
     /// # Errors
     /// A sentence that says what to give instead.
     pub(crate) fn check(&self, value: &str) -> Result<(), String> {
+        let most = self.most_bytes();
+        if value.len() > most {
+            return Err(format!("{}= is longer than {most} bytes: give less at once", self.name));
+        }
         let (fits, instead) = match self.kind {
-            Kind::Text => return Ok(()),
+            Kind::Text { .. } => return Ok(()),
             Kind::Number { least, most, instead } => {
                 let number = value.parse::<usize>().ok();
                 let within = |number| number >= least && number <= most;
@@ -98,8 +126,10 @@ impl Param {
     /// Returns its entry in the `OpenAPI` document.
     pub(crate) fn openapi(&self) -> Value {
         let schema = match self.kind {
-            Kind::Text if self.required => json!({ "type": "string", "minLength": 1 }),
-            Kind::Text => json!({ "type": "string" }),
+            Kind::Text { most } if self.required => {
+                json!({ "type": "string", "minLength": 1, "maxLength": most })
+            }
+            Kind::Text { most } => json!({ "type": "string", "maxLength": most }),
             Kind::Number { least, most, .. } => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
             }
@@ -143,6 +173,17 @@ mod tests {
             (word, "no", None),
             (word, "No", Some("w=No: use yes, no or auto")),
             (Param::text("t", ""), "any", None),
+            (Param::text("t", "").at_most(4), "éé", None),
+            (
+                Param::text("t", "").at_most(4),
+                "ééé",
+                Some("t= is longer than 4 bytes: give less at once"),
+            ),
+            (
+                number,
+                "0000000000000000000000000000000000000000000000000000000000000000000000001",
+                Some("n= is longer than 64 bytes: give less at once"),
+            ),
         ] {
             assert_eq!(param.check(value).err().as_deref(), wrong, "{value}");
         }

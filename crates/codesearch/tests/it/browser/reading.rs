@@ -422,3 +422,39 @@ fn style_and_scripts_are_small() {
         );
     });
 }
+
+#[test]
+fn nothing_hides_what_matches() {
+    let long = || {
+        let fixture = Fixture::new();
+        fixture
+            .write("one/a.py", format!("def harbor():\n    return '{}'\n", "needle ".repeat(60)));
+        fixture.write("one/b.py", "def needle():\n    pass\n");
+        fixture.ingest();
+        fixture
+    };
+    for colours in ["--window-size=1280,900", "--blink-settings=preferredColorScheme=0"] {
+        journeys_in(long, &["--window-size=1280,900", colours], &async |tab: &Tab<'_>| {
+            tab.open("/search?q=needle&sort=path&wait=1").await;
+            assert_eq!(tab.text(".lines .in").await, "in harbor");
+            // Each match that lies in its card can be seen.
+            let seen = "const card = document.querySelector('.file').getBoundingClientRect();
+                 const boxes = [...document.querySelectorAll('.file mark')].map((mark) => [mark, mark.getBoundingClientRect()]);
+                 const within = boxes.filter(([, box]) => box.left >= card.left && box.right <= card.right);
+                 const top = (box) => document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                 return [within.length > 5, within.filter(([mark, box]) => !mark.contains(top(box))).length]";
+            assert_eq!(tab.run(seen).await, json!([true, 0]));
+            // Code of the card that is selected looks as that of any other.
+            let style = |card: &str| {
+                format!(
+                    "const style = getComputedStyle(document.querySelector('{card} code'));
+                     return [style.fontWeight, style.color, style.borderBottomStyle]"
+                )
+            };
+            tab.keys("body", "j").await;
+            tab.until("document.querySelector('.file.here')").await;
+            let (selected, other) = (style(".file.here"), style(".file:not(.here)"));
+            assert_eq!(tab.run(&selected).await, tab.run(&other).await);
+        });
+    }
+}

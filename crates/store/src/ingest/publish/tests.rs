@@ -60,6 +60,16 @@ fn an_epoch_begins_only_when_something_changes() {
         assert_eq!(epoch().await, 2);
         let fingerprint = "select fingerprint from files";
         assert_eq!(value::<i64>(store, fingerprint).await, 7);
+        // Another name is a change: whoever keeps a catalog would not know it.
+        let before = store.catalog().await.unwrap();
+        let (mut session, mut repo) = compared(store, "r", &[("a", 7, "one")]).await;
+        repo.name = "renamed".to_owned();
+        session.publish(&[repo], &[], &[]).await.unwrap();
+        session.close().await.unwrap();
+        assert_eq!(epoch().await, 3);
+        assert!(!before.is_current().await.unwrap());
+        let now = store.catalog().await.unwrap();
+        assert_eq!(now.repos.values().next().unwrap().name, "renamed");
     });
 }
 

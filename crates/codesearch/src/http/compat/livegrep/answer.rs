@@ -131,6 +131,8 @@ async fn search(
     let why = match stats.stopped {
         Some(Stopped::Timeout(_) | Stopped::Shards(_)) => "TIMEOUT",
         _ if full(count, bytes) => "MATCH_LIMIT",
+        // There is no other word for what could not all be searched.
+        _ if !stats.is_complete() => "TIMEOUT",
         _ => "NONE",
     };
     results.truncate(most.unwrap_or(usize::MAX));

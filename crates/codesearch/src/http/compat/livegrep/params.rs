@@ -1,12 +1,29 @@
 //! Parses livegrep's parameters, from an address or a form.
 
-use query::MAX_TERMS;
+use query::{MAX_PATTERN_BYTES, MAX_QUERY_BYTES, MAX_TERMS};
 
 use super::parse::{escape, has_capital, parse};
 use super::query::LivegrepQuery;
+use crate::http::params::Param;
+
+/// What is read of an address or a form; livegrep's own pages send more, which is ignored.
+const PARAMS: [Param; 7] = [
+    Param::text("q", "").at_most(MAX_QUERY_BYTES),
+    Param::text("line", "").at_most(MAX_PATTERN_BYTES),
+    Param::text("file", "").at_most(MAX_PATTERN_BYTES),
+    Param::text("repo", "").at_most(MAX_PATTERN_BYTES),
+    Param::text("repo[]", ""),
+    Param::word("regex", ""),
+    Param::word("fold_case", ""),
+];
 
 /// Parses the parameters of an address or a form.
 pub(super) fn read(parameters: &[(String, String)]) -> Result<LivegrepQuery, String> {
+    for (name, value) in parameters {
+        if let Some(param) = PARAMS.iter().find(|param| param.name == name) {
+            param.check(value)?;
+        }
+    }
     let all = |name: &str| -> Vec<String> {
         let of_name = parameters.iter().filter(|(key, _)| key == name);
         of_name.map(|(_, value)| value.clone()).collect()
@@ -39,6 +56,10 @@ pub(super) fn read(parameters: &[(String, String)]) -> Result<LivegrepQuery, Str
         Some("false") => query.fold_case = false,
         Some("true") => query.fold_case = true,
         Some(_) => query.fold_case = !has_capital(&query.line),
+    }
+    let tags = [&query.tags, &query.not_tags].into_iter().flatten().flatten().count();
+    if tags > MAX_TERMS {
+        return Err(format!("give at most {MAX_TERMS} patterns for kinds"));
     }
     if query.files.len() + query.not_files.len() > MAX_TERMS {
         return Err(format!("give at most {MAX_TERMS} patterns for paths"));

@@ -207,7 +207,7 @@ pub(super) async fn matching(
     let mut counts = SearchStats::of(&stats);
     counts.file_count = found.files;
     counts.match_count = found.matches;
-    counts.files_skipped = found.skipped;
+    counts.files_skipped = found.skipped + stats.symbols.files();
     if found.cut || matches!(stats.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
         counts.files_skipped += documents.saturating_sub(stats.files_considered).max(1);
     }

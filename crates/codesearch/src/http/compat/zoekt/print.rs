@@ -5,20 +5,21 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use query::MAX_QUERY_BYTES;
 
 use super::list::HEAD;
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
 use crate::http::etag::with_etag;
-use crate::http::pages::{file_address, protect};
+use crate::http::pages::{file_address, not_in_index, protect};
 use crate::http::params::{CheckedParams, DeclaredParams, Param, RejectedParams, StrictParams};
 use crate::http::server::Server;
 
 const REPO: Param = Param::text("r", "");
 const FILE: Param = Param::text("f", "");
 const BRANCH: Param = Param::text("b", "");
-const Q: Param = Param::text("q", "");
-const NUM: Param = Param::text("num", "");
+const Q: Param = Param::text("q", "").at_most(MAX_QUERY_BYTES);
+const NUM: Param = Param::word("num", "");
 const FORMAT: Param = Param::one_of("format", &["raw"], "");
 
 /// `/print`, which is not used otherwise, so that links made by Zoekt work here.
@@ -70,7 +71,9 @@ async fn answer(
         return Ok(Redirect::to(&file_address(&repo, &path, &q, None)).into_response());
     }
     let found = server.searcher.file_text(&repo, &path).await?;
-    let file = found.ok_or_else(|| Failure::not_indexed(&format!("{repo}/{path}")))?;
+    let Some(file) = found else {
+        return Err(Failure::no_such(not_in_index(server, &repo, &path).await?));
+    };
     let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     let mut response = (kind, file.text).into_response();
     protect(&mut response, "default-src 'none'; sandbox");

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use query::{Field, Select, Tree};
+use query::{Field, MAX_QUERY_BYTES, Select, Tree};
 use serde_json::{Value, json};
 
 use super::arguments::{MAX_REPO_MATCHES, Options};
@@ -31,12 +31,12 @@ const MAX_CONTEXT: i64 = 10;
 /// Longest time of a search.
 const MAX_WALL_TIME: Duration = Duration::from_secs(10);
 
-const Q: Param = Param::text("q", "");
-const NUM: Param = Param::text("num", "");
-const CTX: Param = Param::text("ctx", "");
-const ORDER: Param = Param::text("order", "");
+const Q: Param = Param::text("q", "").at_most(MAX_QUERY_BYTES);
+const NUM: Param = Param::word("num", "");
+const CTX: Param = Param::word("ctx", "");
+const ORDER: Param = Param::word("order", "");
 const FORMAT: Param = Param::one_of("format", &["json"], "");
-const DEBUG: Param = Param::text("debug", "");
+const DEBUG: Param = Param::word("debug", "");
 
 /// `/zoekt/search`, which Zoekt has at `/search`.
 pub(super) const WEB: Endpoint = Endpoint {

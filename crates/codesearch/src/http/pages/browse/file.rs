@@ -14,11 +14,11 @@ use engine::browse::FileText;
 use engine::git::is_hash;
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use query::{Case, Predicate, Query as Parsed};
+use query::{Case, MAX_QUERY_BYTES, Predicate, Query as Parsed};
 use serde_json::json;
 
 use super::around::files_around;
-use super::missing::{no_such_file, no_such_text};
+use super::missing::{no_such_file, no_such_text, not_in_index};
 use super::outline::{Pane, pane};
 use super::{
     Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, answered, crumbs, repo,
@@ -83,7 +83,8 @@ pub(crate) const FILE: Endpoint = Endpoint {
             PATH.required(),
             LINE_RANGE,
             HASH,
-            Param::text("q", "For a page: a query, of which the matches are shown."),
+            Param::text("q", "For a page: a query, of which the matches are shown.")
+                .at_most(MAX_QUERY_BYTES),
             FORMAT,
         ],
         undocumented: &[],
@@ -344,10 +345,13 @@ async fn raw(
     let document = match document(&server, &wanted).await {
         Ok(Some(document)) => document,
         Ok(None) => {
-            let what = format!("{}/{}", wanted.repo, wanted.path);
             let failure = match &wanted.hash {
-                Some(hash) => Failure::not_stored(&what, hash),
-                None => Failure::not_indexed(&what),
+                Some(hash) => {
+                    Failure::not_stored(&format!("{}/{}", wanted.repo, wanted.path), hash)
+                }
+                None => not_in_index(&server, &wanted.repo, &wanted.path)
+                    .await
+                    .map_or_else(Failure::from, Failure::no_such),
             };
             return answered(&headers, "", None, Err(failure));
         }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::browse::FindRequest;
-use engine::fuzzy::{PathQuery, QueryTooLong};
+use engine::fuzzy::{MAX_LETTERS, PathQuery, QueryTooLong};
 use serde_json::json;
 
 use super::{Answered, BrowseParams, LIMIT, answered};
@@ -49,7 +49,8 @@ pub(crate) const FILES: Endpoint = Endpoint {
                 "Letters of the path, in any case, in order, with gaps, a few of them wrong; a blank sets apart what \
                  may stand in any order. The name of the repository, or its last folders, may stand before the path. \
                  Up to 256 letters and 8 words.",
-            ),
+            )
+            .at_most(4 * MAX_LETTERS),
             REPO.saying("A part of the repository's name."),
             LANG,
             LIMIT,

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::search::FileMatch;
 
+use super::missing::not_in_index;
 use super::{Answered, BrowseParams, PATH};
 use crate::http::endpoint::{Class, Endpoint};
 use crate::http::error::Failure;
@@ -70,7 +71,7 @@ async fn lines_answer(server: &Server, wanted: &BrowseParams) -> Answered {
     }
     search.end()?;
     let Some(mut file) = found.pop() else {
-        return Err(Failure::not_indexed(&format!("{}/{}", wanted.repo, wanted.path)));
+        return Err(Failure::no_such(not_in_index(server, &wanted.repo, &wanted.path).await?));
     };
     let all = file.matches();
     file.lines.truncate(MAX_LINES);

@@ -7,7 +7,6 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use engine::browse::{FindRequest, NearFile, Tree};
-use engine::ingest::SkipReason;
 
 use super::{Answered, BrowseParams};
 use crate::http::error::Failure;
@@ -62,6 +61,18 @@ fn redirect(mut address: String, wanted: &BrowseParams) -> Response {
     Redirect::to(&address).into_response()
 }
 
+/// Returns a sentence that says that a file is not in the index, and why it was left out if it was.
+pub(crate) async fn not_in_index(
+    server: &Server,
+    repo: &str,
+    path: &str,
+) -> Result<String, store::Error> {
+    Ok(match server.searcher.why_left_out(repo, path).await? {
+        Some(why) => format!("{repo}/{path} is not in the index: it was left out ({why})"),
+        None => format!("{repo}/{path} is not in the index"),
+    })
+}
+
 /// Returns the answer for a path that is not a file of the repository. If it is a folder, it redirects to its page.
 pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
     let tree = server.searcher.tree().await?;
@@ -84,15 +95,7 @@ pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: b
         };
         return Err(Failure::no_such(format!("{name} is {what}: ask {place}")));
     }
-    let left_out = server.searcher.store().skipped(repo.id).await?;
-    let left_out = left_out.into_iter().find(|(skipped, _, _)| skipped == path);
-    let mut message = match left_out {
-        Some((_, _, reason)) => {
-            let why = SkipReason::of(&reason).map_or(reason, |reason| reason.to_string());
-            format!("{name} is not in the index: it was left out ({why})")
-        }
-        None => format!("{name} is not in the index"),
-    };
+    let mut message = not_in_index(server, &repo.name, path).await?;
     let (here, elsewhere) = near(&tree, &repo.name, path).await?;
     if !page {
         if !here.is_empty() {
@@ -174,8 +177,14 @@ async fn near(
     work.await.map_err(|_| Failure::panicked())
 }
 
+/// Longest name, in bytes, for which similar ones are looked for: to compare two takes the product of their lengths.
+const MAX_NAME: usize = 256;
+
 /// Returns the most similar names: those that contain its last part, then those with few differing letters.
 fn nearest<'n>(names: impl Iterator<Item = &'n str>, name: &str) -> Vec<&'n str> {
+    if name.len() > MAX_NAME {
+        return Vec::new();
+    }
     let name = name.to_lowercase();
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let wanted = last(&name);

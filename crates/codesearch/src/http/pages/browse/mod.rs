@@ -15,6 +15,7 @@ use store::Repo;
 pub(crate) use self::file::{FILE, RAW};
 pub(crate) use self::finder::FILES;
 pub(crate) use self::lines::LINES;
+pub(crate) use self::missing::not_in_index;
 pub(crate) use self::repos::REPOS;
 use super::link;
 use super::search_page::failed;
@@ -33,17 +34,18 @@ const LIMIT: Param = Param {
 };
 
 /// The range of lines to send.
-const LINE_RANGE: Param = Param::text("lines", "Which lines: 10-20, or 10.");
+const LINE_RANGE: Param = Param::word("lines", "Which lines: 10-20, or 10.");
 
 /// Contents of a file.
 const HASH: Param = Param::text(
     "hash",
     "Git's hash of the contents, as `hash` of an answer: the file with these, whatever it has now, as long as they are \
      stored or the clone has them.",
-);
+)
+.at_most(128);
 
 /// Makes the browser save the file.
-const DOWNLOAD: Param = Param::text("download", "1 for a file to be saved.");
+const DOWNLOAD: Param = Param::word("download", "1 for a file to be saved.");
 
 /// The parameters of a request for files or repositories.
 #[derive(Clone, Debug)]

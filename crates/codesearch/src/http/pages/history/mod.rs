@@ -167,7 +167,7 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
     let tree = server.searcher.tree().await?;
     let found = browse::repo(server, repo).await?;
     let (Some(_), Some(found)) = (tree.file(repo, path), found) else {
-        return Err(Failure::not_indexed(&format!("{repo}/{path}")));
+        return Err(Failure::no_such(browse::not_in_index(server, repo, path).await?));
     };
     let file = TrackedFile::find(&found, path).await.map_err(|error| unknown(&error))?;
     Ok(Tracked { file, web: found.web })

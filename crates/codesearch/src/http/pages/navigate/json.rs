@@ -28,7 +28,7 @@ pub(super) fn definitions_json(found: &Definitions) -> Value {
             })
         })
         .collect();
-    let complete = found.stats.stopped.is_none() && found.count == all.len();
+    let complete = found.stats.is_complete() && found.count == all.len();
     let mut told = json!({
         "name": found.name,
         "symbols": found.symbols,
@@ -81,7 +81,7 @@ pub(super) fn references_json(found: &References) -> Value {
         .collect();
     let repos: Vec<Value> =
         found.repos.iter().map(|(repo, lines)| json!({ "repo": repo, "lines": lines })).collect();
-    let complete = found.stats.stopped.is_none() && found.count == all.len();
+    let complete = found.stats.is_complete() && found.count == all.len();
     let mut told = json!({
         "name": found.name,
         "symbols": found.symbols,

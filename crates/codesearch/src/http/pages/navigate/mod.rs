@@ -100,7 +100,9 @@ async fn place(server: &Server, text: &str) -> Result<Place, Failure> {
 pub(super) fn refused(error: navigate::Error) -> Failure {
     match error {
         navigate::Error::Invalid(why) => Failure::bad_request(why),
-        navigate::Error::NoFile(_) => Failure::no_such(error.to_string()),
+        navigate::Error::NoFile(_) | navigate::Error::LeftOut(..) => {
+            Failure::no_such(error.to_string())
+        }
         navigate::Error::Search(error) => error.into(),
     }
 }

@@ -344,7 +344,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
 
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
     let before = request.resume.map_or(0, |resume| resume.results);
-    let more = if stats.stopped.is_some() { "at least " } else { "" };
+    let more = if stats.is_complete() { "" } else { "at least " };
     let found = match request.query().settings.select {
         // The files matched by their paths, or because something is not in them.
         Select::Lines | Select::Symbols if stats.matches == 0 => {
