@@ -100,7 +100,10 @@ pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (
     session.seen(&seen).await.unwrap();
     session.compare(false).await.unwrap();
     let (name, source) = (name.to_owned(), "/nowhere".to_owned());
-    (session, RepoRow { id, name, source, web: None, commit: None, rank: 0, git_folders: Vec::new() })
+    (
+        session,
+        RepoRow { id, name, source, web: None, commit: None, rank: 0, git_folders: Vec::new() },
+    )
 }
 
 pub(crate) fn seen(repo: RepoId, path: &str, fingerprint: i64, text: &str) -> SeenRow {

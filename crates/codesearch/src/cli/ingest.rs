@@ -12,8 +12,12 @@ What is a repository:
 itself is one. Its name is that of its remote 'origin' (github.com/golang/go), or else its path below PATH.
 
 What is left out:
-  Files over --max-size, binary files (with a NUL byte), symbolic links, and what cannot be read; each is listed by: \
-codesearch repos --skipped NAME
+  Files over --max-size, binary files (with a NUL byte), symbolic links, paths over 2,500 bytes, and what cannot be read; \
+each is listed by: codesearch repos --skipped NAME
+
+Whose history is shown:
+  That of a repository whose .git leads to git's data below PATH, or to data that name it as their worktree or submodule. \
+With --follow-git, they may be anywhere if they are yours.
 
 Ingesting the same folder again reads only what has changed. A repository is seen by searches wholly as it was before, or \
 wholly as it is after. If ingest is interrupted, run it again.

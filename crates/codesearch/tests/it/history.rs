@@ -235,6 +235,71 @@ fn a_clone_runs_no_program() {
 }
 
 #[test]
+fn history_is_only_that_of_a_trusted_clone() {
+    let fixture = Fixture::new();
+    let at = |path: &str| fixture.path().join(path);
+    fixture.write("private/a.py", FIRST);
+    fixture.commit("private", "Nobody's business");
+    let blob = fixture.git("private", &["rev-parse", "HEAD:a.py"]);
+    fixture.write("private/a.py", SECOND);
+    fixture.commit("private", "More of it");
+    // Each has a file of the same path.
+    for repo in ["file", "link", "common", "borrows", "objects", "later"] {
+        fixture.write(&format!("in/{repo}/a.py"), "a = 1\n");
+        if !matches!(repo, "file" | "link") {
+            fixture.commit(&format!("in/{repo}"), "Own");
+        }
+    }
+    let private = at("private/.git");
+    fixture.write("in/file/.git", format!("gitdir: {}\n", private.display()));
+    std::os::unix::fs::symlink(&private, at("in/link/.git")).unwrap();
+    fixture.write("in/common/.git/commondir", "../../../private/.git");
+    let objects = format!("{}/objects\n", private.display());
+    fixture.write("in/borrows/.git/objects/info/alternates", &objects);
+    fs::remove_dir_all(at("in/objects/.git/objects")).unwrap();
+    std::os::unix::fs::symlink(private.join("objects"), at("in/objects/.git/objects")).unwrap();
+    fixture.git("private", &["worktree", "add", "--quiet", "../in/worktree"]);
+    let from = format!("file://{}", at("private").display());
+    fixture.git("in", &["clone", "--quiet", "--depth", "1", &from, "shallow"]);
+    let told = fixture.run(&["ingest", "--shards", "2", "in"]).code(0).err;
+    assert_eq!(told.matches("use --follow-git").count(), 5, "{told}");
+    // What was a clone of its own becomes another.
+    fixture.write("in/later/.git/objects/info/alternates", &objects);
+    let server = fixture.serve();
+    for repo in ["file", "link", "common", "borrows", "objects", "later"] {
+        for page in ["blame", "history"] {
+            let answer = ask(&server, &format!("/{page}?repo={repo}&path=a.py"), 404);
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains("ingest it with --follow-git"), "{repo}: {message}");
+        }
+        let of_file = format!("/file?repo={repo}&path=a.py&hash={blob}");
+        assert_eq!(server.json(&of_file).0, 404, "{repo}");
+        assert_eq!(server.get(&of_file.replace("/file", "/raw"), "*/*").0, 404, "{repo}");
+    }
+    let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
+    assert!(
+        skipped.contains("git data outside of the ingested folder") && skipped.contains(".git")
+    );
+    // The private clone itself knows of the worktree; and a shallow clone has all that it has.
+    for (repo, commits) in [("worktree", 2), ("shallow", 1)] {
+        let history = ask(&server, &format!("/history?repo={repo}&path=a.py"), 200);
+        assert_eq!(history["changes"].as_array().unwrap().len(), commits, "{repo}");
+    }
+    // Whoever owns it may say so.
+    fixture.run(&["ingest", "--follow-git", "in"]).code(0);
+    let server = fixture.serve();
+    for repo in ["file", "link", "common", "borrows", "later"] {
+        let history = ask(&server, &format!("/history?repo={repo}&path=a.py"), 200);
+        assert!(!history["changes"].as_array().unwrap().is_empty(), "{repo}");
+    }
+    assert_eq!(ask(&server, &format!("/file?repo=file&path=a.py&hash={blob}"), 200)["text"], FIRST);
+    // A pipe among the objects is not waited for, nor a file that would be read forever.
+    let pipe = at("in/borrows/.git/objects/pack/x.idx");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(server.json("/blame?repo=borrows&path=a.py").0, 500);
+}
+
+#[test]
 fn a_link_to_a_text_lives_longer_than_the_text() {
     let fixture = Fixture::new();
     fixture.write("one/a.py", FIRST);

@@ -15,10 +15,8 @@ use nix::sys::stat::Mode;
 use super::skip::SkipReason;
 
 /// How files are opened. One that has become a pipe does not keep us waiting.
-const FILE: OFlag = OFlag::O_RDONLY
-    .union(OFlag::O_NONBLOCK)
-    .union(OFlag::O_NOCTTY)
-    .union(OFlag::O_CLOEXEC);
+const FILE: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
 /// How folders are opened. To pass through a folder, nobody needs the right to list it.
 #[cfg(target_os = "linux")]

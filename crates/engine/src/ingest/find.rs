@@ -252,12 +252,7 @@ impl Inside {
 }
 
 /// Asks git's data about the repository in a folder.
-fn named(
-    root: &Path,
-    folder: PathBuf,
-    mut trust: Trust,
-    unranked: &mut Vec<PathBuf>,
-) -> FoundRepo {
+fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<PathBuf>) -> FoundRepo {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy();
     let own = || root.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
     let below = if below.is_empty() { own() } else { below };

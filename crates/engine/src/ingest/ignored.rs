@@ -50,8 +50,9 @@ impl Ignored {
         let path = data.and_then(|data| data.exclude(&mut trust).ok().flatten());
         if let Some(path) = path {
             let rules = beneath::read(&path, MAX_FILE_BYTES);
-            ignored.exclude =
-                rules.and_then(|text| ignored.rules(root, &text)).map_err(|reason| (path, reason))?;
+            ignored.exclude = rules
+                .and_then(|text| ignored.rules(root, &text))
+                .map_err(|reason| (path, reason))?;
         }
         Ok(ignored)
     }
@@ -84,7 +85,9 @@ impl Ignored {
     }
 
     fn rules(&self, folder: &Path, text: &[u8]) -> Result<Gitignore, SkipReason> {
-        if self.bytes.fetch_add(text.len() as u64, Ordering::Relaxed) + text.len() as u64 > MAX_BYTES {
+        if self.bytes.fetch_add(text.len() as u64, Ordering::Relaxed) + text.len() as u64
+            > MAX_BYTES
+        {
             return Err(SkipReason::TooLarge);
         }
         let mut builder = GitignoreBuilder::new(folder);

@@ -82,7 +82,11 @@ pub(crate) fn read(folder: &Folder, path: &str, max_bytes: u64) -> Result<ReadFi
 ///
 /// # Errors
 /// It is binary, or made to have the hash of another file.
-pub(super) fn text_of(path: &str, bytes: Vec<u8>, fingerprint: i64) -> Result<ReadFile, SkipReason> {
+pub(super) fn text_of(
+    path: &str,
+    bytes: Vec<u8>,
+    fingerprint: i64,
+) -> Result<ReadFile, SkipReason> {
     let oid = blob_oid(&bytes);
     let text = decode(bytes).ok_or(SkipReason::Binary)?;
     let oid = oid.ok_or(SkipReason::Collision)?;

@@ -17,6 +17,8 @@ mod clients;
 mod disk;
 mod faults;
 mod fuzz;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod kills;
 mod largest;
 #[cfg(target_os = "linux")]

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use gix_config::File;
+use gix_config::Source;
 use gix_config::file::Metadata;
 use gix_config::file::init::Options;
-use gix_config::Source;
 
 use super::{GitData, Trust, Unread, origin};
 
@@ -54,8 +54,13 @@ impl Config {
     fn instead(&self, url: &str) -> String {
         let sections = self.0.sections_by_name("url").into_iter().flatten();
         let rules = sections.flat_map(|section| {
-            let new = section.header().subsection_name().map(ToString::to_string).unwrap_or_default();
-            section.body().values("insteadOf").into_iter().map(move |old| (new.clone(), old.to_string()))
+            let new =
+                section.header().subsection_name().map(ToString::to_string).unwrap_or_default();
+            section
+                .body()
+                .values("insteadOf")
+                .into_iter()
+                .map(move |old| (new.clone(), old.to_string()))
         });
         let fits = rules.filter(|(_, old)| !old.is_empty() && url.starts_with(old.as_str()));
         match fits.max_by_key(|(_, old)| old.len()) {

@@ -36,14 +36,16 @@ impl GitData {
 /// Returns the name of a branch, if it is one that git allows.
 fn branch(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name.trim_ascii()).ok().filter(|name| name.len() <= MAX_NAME)?;
-    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(char::is_control);
+    let is_plain =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(char::is_control);
     (name.starts_with("refs/") && name.split('/').all(is_plain)).then_some(name)
 }
 
 /// Returns a hash in hexadecimal, if that is all there is.
 fn hash(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text.trim_ascii()).ok()?;
-    let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hash =
+        matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hash.then(|| text.to_owned())
 }
 

@@ -51,8 +51,7 @@ impl GitData {
     pub(crate) fn of(checkout: &Path, trust: &mut Trust) -> Result<Option<Self>, Unread> {
         let unread = |reason| Unread { path: ".git".to_owned(), reason };
         let Some(place) = place::of(checkout).map_err(unread)? else { return Ok(None) };
-        let data =
-            Self { own: place.own, common: place.common, checkout: checkout.to_owned() };
+        let data = Self { own: place.own, common: place.common, checkout: checkout.to_owned() };
         if trust.allows(checkout, &data.own) && trust.allows(checkout, &data.common) {
             return Ok(Some(data));
         }
@@ -66,11 +65,8 @@ impl GitData {
     /// Returns the git data of a folder if that is a bare clone.
     pub(crate) fn bare(folder: &Path) -> Option<Self> {
         let is_bare = ["objects", "refs"].iter().all(|part| folder.join(part).is_dir());
-        let data = Self {
-            own: folder.to_owned(),
-            common: folder.to_owned(),
-            checkout: folder.to_owned(),
-        };
+        let data =
+            Self { own: folder.to_owned(), common: folder.to_owned(), checkout: folder.to_owned() };
         (is_bare && folder.join("HEAD").is_file()).then_some(data)
     }
 
@@ -80,7 +76,12 @@ impl GitData {
     }
 
     /// Returns the path at which a file of git's lies, with links resolved; `None` if there is none.
-    fn resolve(&self, folder: &Path, name: &str, trust: &mut Trust) -> Result<Option<PathBuf>, Unread> {
+    fn resolve(
+        &self,
+        folder: &Path,
+        name: &str,
+        trust: &mut Trust,
+    ) -> Result<Option<PathBuf>, Unread> {
         let unread = |reason| Unread { path: self.shown(folder, name), reason };
         let path = match folder.join(name).canonicalize() {
             Ok(path) => path,

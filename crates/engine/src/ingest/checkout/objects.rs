@@ -78,7 +78,9 @@ impl GitData {
 
     /// Returns the folder of the objects, if there is one, and those that it borrows from, directly or not.
     fn folders(&self, trust: &mut Trust) -> Result<Vec<PathBuf>, Unread> {
-        let Some(own) = self.resolve(&self.common, "objects", trust)? else { return Ok(Vec::new()) };
+        let Some(own) = self.resolve(&self.common, "objects", trust)? else {
+            return Ok(Vec::new());
+        };
         let mut folders = vec![own];
         let mut at = 0;
         while let Some(folder) = folders.get(at).cloned() {
@@ -88,7 +90,8 @@ impl GitData {
                 if line.is_empty() || line.starts_with(b"#") {
                     continue;
                 }
-                let unread = |reason| Unread { path: self.shown(&folder, "info/alternates"), reason };
+                let unread =
+                    |reason| Unread { path: self.shown(&folder, "info/alternates"), reason };
                 // Git does without those that are not there. It unquotes what begins with a quote, and we do not.
                 let path = folder.join(place::path(line));
                 let path = match path.canonicalize() {

@@ -11,8 +11,14 @@ const MAX_NAME: usize = 500;
 const SCHEMES: [&str; 8] = ["https", "http", "ssh", "git", "git+ssh", "ssh+git", "ftp", "ftps"];
 
 /// Characters of a path that stand for themselves in a URL.
-const PATH: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'+').remove(b'@');
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'+')
+    .remove(b'@');
 
 /// Returns host and path of a URL as git understands it, such as `github.com/golang/go`: without user, password and port.
 pub(super) fn of_url(url: &str) -> Origin {
@@ -35,7 +41,8 @@ fn parts(url: &str) -> Option<(&str, String)> {
         // What follows these may be a token.
         let path = if scheme.starts_with("http") { path.split(['?', '#']).next()? } else { path };
         // A host or path that is no text has no place in a name.
-        let path = percent_decode_str(path).decode_utf8().map_or_else(|_| "\0".to_owned(), Into::into);
+        let path =
+            percent_decode_str(path).decode_utf8().map_or_else(|_| "\0".to_owned(), Into::into);
         return Some((host, path));
     }
     // As scp writes it: USER@HOST:PATH, with no slash before the colon.
@@ -64,11 +71,14 @@ fn name(host: &str, path: &str) -> Option<String> {
         }
     };
     let is_port = port.strip_prefix(':').unwrap_or(port).bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = |c: char| c.is_alphanumeric() || "-._".contains(c) || (host.starts_with('[') && "[]:".contains(c));
+    let is_host = |c: char| {
+        c.is_alphanumeric() || "-._".contains(c) || (host.starts_with('[') && "[]:".contains(c))
+    };
     if host.is_empty() || !is_port || !host.chars().all(is_host) || host.starts_with(['-', '.']) {
         return None;
     }
-    let mut segments: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let mut segments: Vec<&str> =
+        path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     if let Some(last) = segments.last_mut() {
         *last = last.strip_suffix(".git").unwrap_or(last);
     }
@@ -182,8 +192,14 @@ mod tests {
     #[test]
     fn addresses_on_the_web_are_quoted() {
         let address = |origin| web(origin, "c0ffee");
-        assert_eq!(address("github.com/a/b c\"?#").unwrap(), "https://github.com/a/b%20c%22%3F%23/blob/c0ffee/");
-        assert_eq!(address("gitlab.example.org/a/b").unwrap(), "https://gitlab.example.org/a/b/-/blob/c0ffee/");
+        assert_eq!(
+            address("github.com/a/b c\"?#").unwrap(),
+            "https://github.com/a/b%20c%22%3F%23/blob/c0ffee/"
+        );
+        assert_eq!(
+            address("gitlab.example.org/a/b").unwrap(),
+            "https://gitlab.example.org/a/b/-/blob/c0ffee/"
+        );
         assert_eq!(address("example.org/a/b"), None);
     }
 }

@@ -2,8 +2,6 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-
-
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// A folder that is ingested, beside one of somebody else's.
@@ -157,7 +155,8 @@ fn links_among_objects_are_refused() {
     }
     let disk = Disk::new();
     disk.clone_at("repos/r/.git", "");
-    nix::unistd::mkfifo(&disk.at("repos/r/.git/objects/pack/x.idx"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    nix::unistd::mkfifo(&disk.at("repos/r/.git/objects/pack/x.idx"), nix::sys::stat::Mode::S_IRWXU)
+        .unwrap();
     let unread = disk.read("repos/r", &mut disk.ingest(true)).unwrap_err();
     assert_eq!(unread.reason, SkipReason::Special);
 }
@@ -189,8 +188,14 @@ fn worktrees_and_submodules_are_known_by_what_points_back() {
     let disk = Disk::new();
     disk.write("private/.git/worktrees/w/HEAD", HASH);
     disk.write("private/.git/worktrees/w/commondir", "../..\n");
-    disk.write("private/.git/worktrees/w/gitdir", format!("{}\n", disk.at("repos/r/.git").display()));
-    disk.write("repos/r/.git", format!("gitdir: {}\n", disk.at("private/.git/worktrees/w").display()));
+    disk.write(
+        "private/.git/worktrees/w/gitdir",
+        format!("{}\n", disk.at("repos/r/.git").display()),
+    );
+    disk.write(
+        "repos/r/.git",
+        format!("gitdir: {}\n", disk.at("private/.git/worktrees/w").display()),
+    );
     disk.is_inside("repos/r");
     // Another checkout that names the same worktree.
     disk.folder("repos/evil");
@@ -295,15 +300,27 @@ fn an_origin_is_the_first_and_includes_are_not_read() {
     let more = disk.at("repos/r/more");
     let more = more.to_str().unwrap();
     for (config, expected) in [
-        ("\turl = https://a.example/x\n\turl = https://b.example/y\n", Origin::At("a.example/x".to_owned())),
-        ("\turl = https://a.example/x\n\turl =\n\turl = https://b.example/y\n", Origin::At("b.example/y".to_owned())),
+        (
+            "\turl = https://a.example/x\n\turl = https://b.example/y\n",
+            Origin::At("a.example/x".to_owned()),
+        ),
+        (
+            "\turl = https://a.example/x\n\turl =\n\turl = https://b.example/y\n",
+            Origin::At("b.example/y".to_owned()),
+        ),
         ("\turl =\n", Origin::None),
         ("\turl\n", Origin::None),
         ("\tpushurl = https://a.example/x\n", Origin::None),
-        ("\turl = gh:x/y\n[url \"https://github.com/\"]\n\tinsteadOf = gh:\n", Origin::At("github.com/x/y".to_owned())),
+        (
+            "\turl = gh:x/y\n[url \"https://github.com/\"]\n\tinsteadOf = gh:\n",
+            Origin::At("github.com/x/y".to_owned()),
+        ),
         ("\turl = C:\\\\repos\\\\g\n", Origin::None),
         ("\turl = https://a.example/%00\n", Origin::Odd),
-        (&format!("[include]\n\tpath = {more}\n[includeIf \"gitdir:/\"]\n\tpath = {more}\n"), Origin::None),
+        (
+            &format!("[include]\n\tpath = {more}\n[includeIf \"gitdir:/\"]\n\tpath = {more}\n"),
+            Origin::None,
+        ),
     ] {
         disk.clone_at("repos/r/.git", &format!("[remote \"origin\"]\n{config}"));
         let mut trust = disk.ingest(false);

@@ -37,11 +37,13 @@ impl Trust {
 
     /// Whether a file or folder may be read for a checkout. Notes it if it lies outside of the checkout.
     pub(crate) fn allows(&mut self, checkout: &Path, path: &Path) -> bool {
-        if path.starts_with(checkout) || self.folders.iter().any(|folder| path.starts_with(folder)) {
+        if path.starts_with(checkout) || self.folders.iter().any(|folder| path.starts_with(folder))
+        {
             return true;
         }
         let Rule::Ingest { below, follows } = &self.rule else { return false };
-        let is_ours = || path.metadata().is_ok_and(|found| found.uid() == nix::unistd::geteuid().as_raw());
+        let is_ours =
+            || path.metadata().is_ok_and(|found| found.uid() == nix::unistd::geteuid().as_raw());
         if path.starts_with(below) || (*follows && is_ours()) {
             self.vouch(path);
             return true;

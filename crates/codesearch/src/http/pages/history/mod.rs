@@ -176,11 +176,7 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
 /// Why the history of a file is not known.
 fn unknown(error: &Error) -> Failure {
     let (status, code) = match error {
-        Error::NoGit
-        | Error::NoFolder
-        | Error::NoClone
-        | Error::Outside
-        | Error::Untracked => {
+        Error::NoGit | Error::NoFolder | Error::NoClone | Error::Outside | Error::Untracked => {
             return Failure::no_such(error.to_string());
         }
         Error::Changed => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
