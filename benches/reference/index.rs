@@ -70,7 +70,8 @@ impl Index {
             Some(postgres) => socket(postgres, &place.index),
             None => Target::Url(url.context("there is no database")?),
         };
-        let store = runtime.block_on(Store::connect(&target, connections()))?;
+        let store =
+            runtime.block_on(Store::connect(&target, connections(), store::Missing::Make))?;
         let searcher = Searcher::new(store.clone(), cores());
         let name = place.index.clone();
         Ok(Self { store, searcher, home, name, target, postgres, _sample: sample })
@@ -84,7 +85,7 @@ impl Index {
 
     /// Opens the index again with up to `connections` of its own for searching.
     pub(crate) async fn connect(&self, connections: u32) -> Result<Store> {
-        Ok(Store::connect(&self.target, connections).await?)
+        Ok(Store::connect(&self.target, connections, store::Missing::Refuse).await?)
     }
 
     /// Opens a connection for SQL.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use postgres::{Postgres, Source};
-use store::{Store, Target};
+use store::{Missing, Store, Target};
 use tokio::runtime::Runtime;
 
-use crate::cli::DatabaseArgs;
+use crate::cli::{DEFAULT_INDEX, DatabaseArgs};
 
 /// The role in the private Postgres, and the preferred user to run it as when started by root.
 const ROLE: &str = "codesearch";
@@ -16,42 +16,59 @@ const ROLE: &str = "codesearch";
 pub(crate) struct Database {
     pub(crate) runtime: Runtime,
     pub(crate) store: Store,
+    target: Target,
     postgres: Option<Postgres>,
 }
 
 impl Database {
-    /// Opens the database, with up to `connections` for searching.
+    /// Opens the database to ingest into it, with up to `connections` for searching. Makes what is missing: the private
+    /// Postgres, the index in it.
     pub(crate) fn open(args: &DatabaseArgs, connections: u32) -> Result<Self> {
+        Self::with(args, connections, Missing::Make, true)
+    }
+
+    /// Opens the database to read its index. Makes nothing: a mistyped folder must not become a private Postgres, a
+    /// mistyped name no index.
+    pub(crate) fn open_index(args: &DatabaseArgs, connections: u32) -> Result<Self> {
+        check_made(args)?;
+        Self::with(args, connections, Missing::Refuse, false)
+    }
+
+    /// Opens the database to serve its index. Makes what is missing, so that a server can be started before the first
+    /// ingest; but not an index that was named, since the name may be mistyped.
+    pub(crate) fn open_to_serve(args: &DatabaseArgs, connections: u32) -> Result<Self> {
+        let is_named = external(args).is_none() && args.index != DEFAULT_INDEX;
+        Self::with(args, connections, if is_named { Missing::Refuse } else { Missing::Make }, false)
+    }
+
+    /// Opens the index to add to what is in it.
+    pub(crate) fn open_to_add(args: &DatabaseArgs, connections: u32) -> Result<Self> {
+        check_made(args)?;
+        Self::with(args, connections, Missing::Refuse, true)
+    }
+
+    fn with(args: &DatabaseArgs, connections: u32, missing: Missing, writes: bool) -> Result<Self> {
         let postgres = match external(args) {
             Some(_) => None,
             None => Some(Postgres::open(&postgres_options(args)?)?),
         };
         let runtime = Runtime::new().context("cannot start threads")?;
         let target = target(args, postgres.as_ref());
-        match runtime.block_on(Store::connect(&target, connections)) {
-            Ok(store) => Ok(Self { runtime, store, postgres }),
+        let room = match &postgres {
+            Some(postgres) if writes => postgres.ensure_room().map_err(anyhow::Error::from),
+            _ => Ok(()),
+        };
+        let opened = room
+            .and_then(|()| Ok(runtime.block_on(Store::connect(&target, connections, missing))?));
+        match opened {
+            Ok(store) => Ok(Self { runtime, store, target, postgres }),
             Err(error) => {
                 if let Some(postgres) = postgres {
                     let _ = postgres.close();
                 }
-                Err(error.into())
+                Err(error)
             }
         }
-    }
-
-    /// Opens the database to read its index, as [`Database::open`] does. Makes no private Postgres where there is none: a
-    /// mistyped folder must not become a new one.
-    pub(crate) fn open_index(args: &DatabaseArgs, connections: u32) -> Result<Self> {
-        if external(args).is_none() {
-            let options = postgres_options(args)?;
-            if !postgres::is_made(&options)? {
-                bail!(
-                    "nothing is indexed yet in {}; run: codesearch ingest FOLDER (or: codesearch up FOLDER)",
-                    options.home.display()
-                );
-            }
-        }
-        Self::open(args, connections)
     }
 
     /// Whether the database can be opened without anything being started first.
@@ -89,9 +106,14 @@ impl Database {
         }
     }
 
-    /// Returns the private Postgres, if this is one.
-    pub(crate) fn postgres(&self) -> Option<&Postgres> {
-        self.postgres.as_ref()
+    /// Returns folders on the disks on which the index grows, if they are this machine's.
+    pub(crate) fn disks(&self) -> Vec<PathBuf> {
+        self.postgres.as_ref().map_or_else(Vec::new, |postgres| postgres.disks().to_vec())
+    }
+
+    /// Returns the address of the database.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Takes the private Postgres, if this is one.
@@ -106,6 +128,21 @@ impl Database {
             close_postgres(postgres);
         }
     }
+}
+
+/// Checks that there is a private Postgres, if no other one is given.
+fn check_made(args: &DatabaseArgs) -> Result<()> {
+    if external(args).is_some() {
+        return Ok(());
+    }
+    let options = postgres_options(args)?;
+    if !postgres::is_made(&options)? {
+        bail!(
+            "nothing is indexed yet in {}; run: codesearch ingest FOLDER (or: codesearch up FOLDER)",
+            options.home.display()
+        );
+    }
+    Ok(())
 }
 
 /// Stops using the private Postgres. The command's work is done by then, so an error is only

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result, io};
-use crate::home::{Home, hex};
+use crate::home::{Home, hex, read_small};
 
 /// The version to download if no other Postgres is installed.
 const VERSION: &str = "18.6.0";
@@ -109,9 +109,9 @@ impl Build {
 /// Returns the build that made the data directory, if there is one.
 pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
     let path = home.record();
-    match fs::read(&path) {
-        Ok(bytes) => {
-            let mut build: Build = serde_json::from_slice(&bytes)
+    match read_small(&path) {
+        Ok(text) => {
+            let mut build: Build = serde_json::from_str(&text)
                 .map_err(|e| Error::Build(format!("{} cannot be read: {e}", path.display())))?;
             build.programs = home.base().join(build.programs);
             Ok(Some(build))

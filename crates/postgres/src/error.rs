@@ -63,6 +63,41 @@ pub enum Error {
     /// The disk is full.
     #[error("the disk that holds {path} is full; free some space and try again, nothing is lost", path = .0.display())]
     DiskFull(PathBuf),
+    /// Too little of the disk is free to write to the index.
+    #[error(
+        "the disk that holds {path} is nearly full: {free} MB are left, and writing to the index may need {need} MB; free \
+         some space and try again, nothing was changed", path = path.display(), free = free >> 20, need = need >> 20
+    )]
+    NoRoom {
+        /// The home.
+        path: PathBuf,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that should be.
+        need: u64,
+    },
+    /// Another program has locked a file for minutes.
+    #[error(
+        "{by} has locked {path} for minutes; wait until it has ended, or end it, and try again",
+        path = path.display()
+    )]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// Who has locked it, in words.
+        by: String,
+    },
+    /// A server runs on the data, but not with its socket where it should be.
+    #[error(
+        "a Postgres runs on the data in {path} (process {pid}), but its socket is not there: the folder was moved, or the \
+         socket removed; end the programs that use it, and try again", path = path.display()
+    )]
+    Elsewhere {
+        /// The home.
+        path: PathBuf,
+        /// The server.
+        pid: u32,
+    },
     /// The server is in use by other programs.
     #[error("the server is used by another program; stop that first, or use --force")]
     InUse,

@@ -1,16 +1,30 @@
 //! The folder of a private server: its paths and locks, no processes.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use nix::unistd::{Uid, User, geteuid};
+use nix::fcntl::OFlag;
+use nix::sys::statvfs::statvfs;
+use nix::unistd::geteuid;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result, io};
-use crate::user::Owner;
+use crate::lock;
+use crate::user::{Owner, foreign};
+
+/// Longest time to wait for a lock. Whoever has it may be starting a server, which recovers for minutes.
+const LOCK: Duration = Duration::from_mins(6);
+
+/// Time after which this program says what it waits for.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// Bytes that are kept in reserve: with three segments of its log, Postgres recovers on a disk that was full.
+pub(crate) const RESERVE: u64 = 48 << 20;
 
 /// Longest path of a Unix socket, in bytes (`sun_path` of Linux has 108 with the final NUL).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
@@ -44,6 +58,7 @@ impl Home {
                 home.base.display()
             )));
         }
+        owner.check_path(&home.base)?;
         DirBuilder::new()
             .recursive(true)
             .mode(0o755)
@@ -51,43 +66,55 @@ impl Home {
             .map_err(io("cannot create", &home.base))?;
         owner.can_reach(&home.base)?;
         home.check_user()?;
-        match home.run.symlink_metadata() {
-            Ok(found) if !found.is_dir() || !owner.may_own(found.uid()) => {
-                return Err(Error::Build(format!(
-                    "{} belongs to somebody else; remove it, or choose another place with --home",
-                    home.run.display()
-                )));
-            }
-            Ok(_) => {}
-            Err(_) => {
-                // Another program may create it first.
-                DirBuilder::new()
-                    .mode(0o700)
-                    .recursive(true)
-                    .create(&home.run)
-                    .map_err(io("cannot create", &home.run))?;
-                owner.give(&home.run)?;
-            }
-        }
-        fs::set_permissions(&home.run, Permissions::from_mode(0o700))
-            .map_err(io("cannot make private", &home.run))?;
+        home.make_run(owner)?;
         Ok(home)
+    }
+
+    /// Makes the folder of the socket, private to the owner. It may lie in a folder where others make theirs, so what
+    /// has its name is opened once, looked at, and changed by that handle.
+    fn make_run(&self, owner: &Owner) -> Result<()> {
+        let run = &self.run;
+        match DirBuilder::new().mode(0o700).create(run) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(io("cannot create", run)(error));
+            }
+            _ => {}
+        }
+        let somebodys = || {
+            Error::Build(format!(
+                "{} belongs to somebody else; remove it, or choose another place with --home",
+                run.display()
+            ))
+        };
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
+        let folder = match OpenOptions::new().read(true).custom_flags(flags.bits()).open(run) {
+            Ok(folder) => folder,
+            // Of another user, a link, or a file.
+            Err(_) if run.symlink_metadata().is_ok() => return Err(somebodys()),
+            Err(error) => return Err(io("cannot open", run)(error)),
+        };
+        let found = folder.metadata().map_err(io("cannot read the status of", run))?;
+        if !owner.may_own(found.uid()) {
+            return Err(somebodys());
+        }
+        if found.uid() == geteuid().as_raw() {
+            owner.give(&folder, run)?;
+        }
+        if found.mode() & 0o777 != 0o700 {
+            folder
+                .set_permissions(Permissions::from_mode(0o700))
+                .map_err(io("cannot make private", run))?;
+        }
+        Ok(())
     }
 
     /// Checks that this user made the home: another user would leave files in it that its owner
     /// cannot use.
     fn check_user(&self) -> Result<()> {
-        let Ok(found) = self.record().metadata() else { return Ok(()) };
-        if found.uid() == geteuid().as_raw() {
-            return Ok(());
+        match self.record().metadata() {
+            Ok(found) if found.uid() != geteuid().as_raw() => Err(foreign(&self.base, found.uid())),
+            _ => Ok(()),
         }
-        let user = User::from_uid(Uid::from_raw(found.uid())).ok().flatten();
-        let user = user.map_or_else(|| found.uid().to_string(), |user| user.name);
-        Err(Error::Build(format!(
-            "the private Postgres in {} belongs to the user '{user}'; run this as '{user}', or choose another \
-             place with --home",
-            self.base.display()
-        )))
     }
 
     pub(crate) fn base(&self) -> &Path {
@@ -126,26 +153,64 @@ impl Home {
 
     /// Waits for the right to change the server's state.
     pub(crate) fn lock_start(&self) -> Result<File> {
-        let (file, path) = self.lock_file("start.lock")?;
-        file.lock().map_err(io("cannot lock", &path))?;
-        Ok(file)
+        self.lock("start.lock", File::try_lock)
     }
 
     /// Registers this program as a user of the server, until the file is dropped.
     pub(crate) fn lock_users(&self) -> Result<File> {
-        let (file, path) = self.lock_file("users.lock")?;
-        file.lock_shared().map_err(io("cannot lock", &path))?;
-        Ok(file)
+        self.lock("users.lock", File::try_lock_shared)
     }
 
+    /// Returns whether no program is registered as a user.
+    pub(crate) fn is_unused(&self) -> Result<bool> {
+        Ok(self.lock_file("users.lock")?.0.try_lock().is_ok())
+    }
+
+    /// Waits for a lock, for so long as a start of the server may take.
+    fn lock(&self, name: &str, try_lock: fn(&File) -> Result<(), TryLockError>) -> Result<File> {
+        let (file, path) = self.lock_file(name)?;
+        let begun = Instant::now();
+        let mut told = false;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match try_lock(&file) {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(io("cannot lock", &path)(error)),
+            }
+            if begun.elapsed() > LOCK {
+                return Err(Error::Locked { by: lock::holders(&file), path });
+            }
+            if !told && begun.elapsed() > SILENT {
+                told = true;
+                let by = lock::holders(&file);
+                tracing::warn!("waiting for {}, which {by} has locked", path.display());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Opens a file for locking. Whoever can open it can lock it, so nobody but this user can.
     fn lock_file(&self, name: &str) -> Result<(File, PathBuf)> {
         let path = self.base.join(name);
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600)
+            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
             .open(&path)
             .map_err(io("cannot write", &path))?;
+        let found = file.metadata().map_err(io("cannot read the status of", &path))?;
+        if found.uid() != geteuid().as_raw() {
+            return Err(foreign(&path, found.uid()));
+        }
+        // An earlier version let others read it.
+        if found.mode() & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(0o600))
+                .map_err(io("cannot make private", &path))?;
+        }
         Ok((file, path))
     }
 
@@ -163,21 +228,91 @@ impl Home {
         }
     }
 
+    /// Returns the bytes that are free for the server, on the fuller one of the disks of its data and of its log;
+    /// `None` if that cannot be read.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let free = |folder: PathBuf| {
+            let disk = statvfs(&folder).ok()?;
+            #[allow(clippy::useless_conversion, reason = "their types differ between systems")]
+            Some(u64::from(disk.blocks_available()) * u64::from(disk.fragment_size()))
+        };
+        self.disks().into_iter().filter_map(free).min()
+    }
+
+    /// Returns folders on the disks on which the index grows.
+    pub(crate) fn disks(&self) -> [PathBuf; 2] {
+        [self.data(), self.data().join("pg_wal")]
+    }
+
+    /// The file that takes up room, so that it can be given to the server when its disk is full.
+    fn reserve(&self) -> PathBuf {
+        self.base.join("reserve")
+    }
+
+    /// Takes up the room in reserve unless it is taken. Returns whether it is.
+    pub(crate) fn fill_reserve(&self) -> bool {
+        let path = self.reserve();
+        if path.metadata().is_ok_and(|found| found.len() == RESERVE) {
+            return true;
+        }
+        if self.free_bytes().is_none_or(|free| free < 3 * RESERVE) {
+            return false;
+        }
+        let fill = || {
+            let mut file = OpenOptions::new()
+                .create(true)
+                .truncate(true)
+                .write(true)
+                .mode(0o600)
+                .custom_flags(OFlag::O_NOFOLLOW.bits())
+                .open(&path)?;
+            let zeros = vec![0; 1 << 20];
+            (0..RESERVE >> 20).try_for_each(|_| file.write_all(&zeros))
+        };
+        let filled = fill();
+        if filled.is_err() {
+            self.use_reserve();
+        }
+        filled.is_ok()
+    }
+
+    /// Gives the room in reserve to the server. Returns whether there was some.
+    pub(crate) fn use_reserve(&self) -> bool {
+        fs::remove_file(self.reserve()).is_ok()
+    }
+
     /// Returns the size of the data directory in bytes; 0 if it does not exist or cannot be read.
     pub(crate) fn data_bytes(&self) -> u64 {
-        fn sum(dir: &Path) -> u64 {
-            let Ok(entries) = fs::read_dir(dir) else { return 0 };
-            entries
-                .flatten()
-                .map(|entry| match entry.metadata() {
-                    Ok(found) if found.is_dir() => sum(&entry.path()),
-                    Ok(found) => found.len(),
-                    Err(_) => 0,
-                })
-                .sum()
-        }
-        sum(&self.data())
+        size_of(&self.data())
     }
+}
+
+/// Returns the bytes of the files below a folder; those that cannot be read do not count.
+pub(crate) fn size_of(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(found) if found.is_dir() => size_of(&entry.path()),
+            Ok(found) => found.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// Reads a file that another user may have put there: no link, nothing that is no file, and no more than 1 MiB.
+///
+/// # Errors
+/// It cannot be read, or is something else.
+pub(crate) fn read_small(path: &Path) -> std::io::Result<String> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(1 << 20).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns bytes as hexadecimal digits.

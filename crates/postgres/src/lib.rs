@@ -14,12 +14,19 @@
 //! # Files in the home
 //! `builds/` holds downloaded builds of Postgres; `data/` the data directory; `build.json` the
 //! build that made it (another major version never opens it); `run/` the socket and `server.log`
-//! (they lie in the folder for temporary files if the home's path is too long for a socket).
+//! (they lie in the folder for temporary files if the home's path is too long for a socket);
+//! `reserve` takes up room, which the server gets when its disk is full.
+//!
+//! # Root
+//! Root runs the server as another user, who owns `data/` and `run/` and may put a link in the place of anything
+//! there. So root has what is written in them written by that user, and uses a home only if nobody else can replace it.
 
 mod builds;
 mod error;
 mod home;
+mod lock;
 mod memory;
+mod process;
 mod server;
 mod user;
 
@@ -28,6 +35,7 @@ pub use error::{Error, Result};
 pub use memory::Memory;
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use home::Home;
@@ -53,7 +61,12 @@ pub struct Postgres {
     build: Build,
     users: File,
     name: String,
+    /// The process of the server, and its data directory: device and inode.
+    running: Running,
 }
+
+/// A server as it was found, to find it again if its folder is moved.
+type Running = (Option<u32>, Option<(u64, u64)>);
 
 /// The state of a private server, read without starting it.
 #[derive(Clone, Debug)]
@@ -91,7 +104,8 @@ impl Postgres {
         let build = server::ensure_data(&home, &owner, &options.name, &options.source)?;
         server::ensure_running(&home, &owner, &build, &options.name)?;
         let users = home.lock_users()?;
-        Ok(Self { home, owner, build, users, name: options.name.clone() })
+        let running = (server::pid(&home), identity(&home.data()));
+        Ok(Self { home, owner, build, users, name: options.name.clone(), running })
     }
 
     /// Returns the folder of the socket; the port is always 5432.
@@ -128,6 +142,24 @@ impl Postgres {
             .then(|| Error::DiskFull(self.home.base().to_owned()))
     }
 
+    /// Makes sure that there is room to write to the index, and that room is kept in reserve, in which the server
+    /// recovers if the disk becomes full all the same.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`].
+    pub fn ensure_room(&self) -> Result<()> {
+        let free = self.home.free_bytes().unwrap_or(u64::MAX);
+        if free >= home::RESERVE && self.home.fill_reserve() {
+            return Ok(());
+        }
+        Err(Error::NoRoom { path: self.home.base().to_owned(), free, need: 3 * home::RESERVE })
+    }
+
+    /// Returns folders on the disks on which the index grows.
+    pub fn disks(&self) -> [PathBuf; 2] {
+        self.home.disks()
+    }
+
     /// Lets the server run on after its last user has left, until [`stop`].
     ///
     /// # Errors
@@ -142,13 +174,33 @@ impl Postgres {
     /// # Errors
     /// The server does not stop, or the home cannot be locked.
     pub fn close(self) -> Result<bool> {
-        let _start = self.home.lock_start()?;
-        if self.home.is_kept() || self.users.try_lock().is_err() {
+        let home = self.home_of_now();
+        let _start = home.lock_start()?;
+        if home.is_kept() || self.users.try_lock().is_err() {
             return Ok(false);
         }
-        server::stop(&self.home, &self.owner, &self.build)?;
+        server::stop(&home, &self.owner, &self.build)?;
         Ok(true)
     }
+
+    /// Returns the home, under its new name if it was moved while the server ran.
+    fn home_of_now(&self) -> Home {
+        let (pid, data) = self.running;
+        if identity(&self.home.data()) == data {
+            return self.home.clone();
+        }
+        let moved = pid.and_then(process::folder_of).filter(|folder| identity(folder) == data);
+        let moved = moved.as_deref().and_then(Path::parent).map(Home::at);
+        moved
+            .filter(|home| self.owner.check_path(home.base()).is_ok())
+            .unwrap_or_else(|| self.home.clone())
+    }
+}
+
+/// Returns the device and the inode of a folder.
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    let found = folder.metadata().ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Returns whether the private server has a data directory.
@@ -192,6 +244,7 @@ pub fn stop(options: &Options, force: bool) -> Result<bool> {
         return Ok(false);
     }
     let owner = Owner::choose(&options.name)?;
+    owner.check_path(home.base())?;
     let _start = home.lock_start()?;
     let users = home.lock_users()?;
     if !force && users.try_lock().is_err() {
@@ -199,7 +252,7 @@ pub fn stop(options: &Options, force: bool) -> Result<bool> {
     }
     home.set_kept(false)?;
     let Some(build) = builds::recorded(&home)? else { return Ok(false) };
-    if !server::is_ready(&home) {
+    if !server::runs(&home) {
         return Ok(false);
     }
     server::stop(&home, &owner, &build)?;

@@ -3,14 +3,14 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::builds::{self, Build, Source};
 use crate::error::{Error, Result, io};
-use crate::home::Home;
+use crate::home::{Home, RESERVE, read_small, size_of};
 use crate::memory::Memory;
+use crate::process;
 use crate::user::Owner;
 
 /// Seconds that a start may take: recovery after a crash reads at most `max_wal_size` of log.
@@ -18,6 +18,9 @@ const START_SECONDS: u64 = 300;
 
 /// Time to keep trying while a dying server still holds its lock file or its memory.
 const RETRY: Duration = Duration::from_secs(30);
+
+/// Time after which this program says what it waits for.
+const SILENT: Duration = Duration::from_secs(3);
 
 /// The system's message for a full disk.
 const FULL_DISK: &str = "No space left on device";
@@ -46,7 +49,7 @@ pub(crate) fn ensure_data(
     match builds::recorded(home)? {
         Some(recorded) if exists => {
             let version = data.join("PG_VERSION");
-            fs::read(&version).map_err(|cause| Error::Damaged { file: version, cause })?;
+            read_small(&version).map_err(|cause| Error::Damaged { file: version, cause })?;
             return builds::same(home, source, recorded);
         }
         None if exists => {
@@ -72,36 +75,32 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
         fs::remove_dir_all(&fresh).map_err(io("cannot remove", &fresh))?;
     }
     fs::create_dir(&fresh).map_err(io("cannot create", &fresh))?;
-    owner.give(&fresh)?;
+    let folder = fs::File::open(&fresh).map_err(io("cannot open", &fresh))?;
+    owner.give(&folder, &fresh)?;
     // With LC_CTYPE=C, pg_trgm would drop every non-ASCII letter. Only C.UTF-8 sorts by bytes and
     // knows all letters, but not every system has it.
     let mut done = Ok(String::new());
     for locale in ["C.UTF-8", "en_US.UTF-8"] {
         let mut initdb = owner.command(&build.program("initdb"), home.base());
         initdb.arg("-D").arg(&fresh).args(["-U", name, "-E", "UTF8", "-k", "-A", "peer"]);
-        initdb.arg("--no-instructions").arg(format!("--locale={locale}"));
+        initdb.args(["--no-sync", "--no-instructions"]).arg(format!("--locale={locale}"));
         done = run("initdb", home, &mut initdb);
         if done.is_ok() {
             break;
         }
     }
     done?;
-    write(&fresh.join("pg_ident.conf"), &identities(owner, name))?;
-    write(
+    owner.write(&fresh.join("pg_ident.conf"), &identities(owner, name))?;
+    owner.write(
         &fresh.join("pg_hba.conf"),
         "# Only through the socket, only as its owner.\nlocal all all peer map=owner\n",
     )?;
-    let main = fresh.join("postgresql.conf");
-    let mut text = fs::read_to_string(&main).map_err(io("cannot read", &main))?;
-    text.push_str("\ninclude 'managed.conf'\ninclude_if_exists 'local.conf'\n");
-    write(&main, &text)?;
-    // initdb has flushed its own files.
-    for name in ["pg_ident.conf", "pg_hba.conf", "postgresql.conf"] {
-        let path = fresh.join(name);
-        fs::File::open(&path)
-            .and_then(|file| file.sync_all())
-            .map_err(io("cannot flush", &path))?;
-    }
+    owner.append(
+        &fresh.join("postgresql.conf"),
+        "\ninclude 'managed.conf'\ninclude_if_exists 'local.conf'\n",
+    )?;
+    let mut flush = owner.command(&build.program("initdb"), home.base());
+    run("initdb", home, flush.arg("--sync-only").arg("-D").arg(&fresh))?;
     let data = home.data();
     fs::rename(&fresh, &data).map_err(io("cannot create", &data))?;
     home.flush_names()
@@ -127,20 +126,19 @@ fn reader(owner: &Owner, name: &str) -> String {
 /// Adds the reader to the roles as which the owner of an older data directory may connect.
 fn admit_reader(home: &Home, owner: &Owner, name: &str) -> Result<()> {
     let path = home.data().join("pg_ident.conf");
-    // Without the file, whoever took it away knows what to do.
-    let Ok(mut text) = fs::read_to_string(&path) else { return Ok(()) };
-    if !text.contains(&format!("\"{name}_reader\"")) {
-        text.push_str(&reader(owner, name));
-        write(&path, &text)?;
-        owner.give(&path)?;
+    // Without the file, or with a link in its place, whoever did that knows what to do.
+    let Ok(text) = read_small(&path) else { return Ok(()) };
+    if text.contains(&format!("\"{name}_reader\"")) {
+        return Ok(());
     }
-    Ok(())
+    owner.append(&path, &reader(owner, name))
 }
 
 /// Writes the settings that this program needs. `local.conf` beside them belongs to the operator.
 fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     let Memory { bytes, bound } = Memory::available();
     let memory = bytes / MIB;
+    let log = log_mib(home.free_bytes(), size_of(&home.data().join("pg_wal")));
     let compression =
         if offers_lz4(home, owner, build) { "default_toast_compression = 'lz4'\n" } else { "" };
     // pg_stat_statements counts statements, their time and the blocks they read.
@@ -165,7 +163,9 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
          # One server, no replicas: a new index need not be logged as well as written.\n\
          wal_level = minimal\n\
          max_wal_senders = 0\n\
-         max_wal_size = '4GB'\n\
+         # Of the room on its disk, so that it does not fill that.\n\
+         max_wal_size = '{log}MB'\n\
+         min_wal_size = '{least_log}MB'\n\
          checkpoint_completion_target = 0.9\n\
          # Hundreds of partitions and their indexes in one transaction.\n\
          max_locks_per_transaction = 512\n\
@@ -178,16 +178,26 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
         shared = (memory / 24).clamp(16, 8192),
         cache = (memory * 6 / 10).max(64),
         maintenance = (memory / 16).clamp(16, 1024),
+        least_log = (log / 2).clamp(LEAST_LOG_MIB, 80),
     );
-    let data = home.data();
-    let managed = data.join("managed.conf");
-    write(&managed, &text)?;
-    owner.give(&managed)
+    owner.write(&home.data().join("managed.conf"), &text)
 }
+
+/// Returns the megabytes of log that the server may keep: few on a small disk, since an ingest needs room, too. More
+/// makes no ingest faster.
+fn log_mib(free: Option<u64>, kept: u64) -> u64 {
+    free.map_or(MOST_LOG_MIB, |free| ((free + kept) / 8 / MIB).clamp(LEAST_LOG_MIB, MOST_LOG_MIB))
+}
+
+/// Most megabytes of log.
+const MOST_LOG_MIB: u64 = 4096;
+
+/// Fewest megabytes of log: Postgres takes no less than two of its segments of 16 MB.
+const LEAST_LOG_MIB: u64 = 32;
 
 /// Returns the memory settings of the server's last start, with their values.
 pub(crate) fn given(home: &Home) -> Vec<String> {
-    let text = fs::read_to_string(home.data().join("managed.conf")).unwrap_or_default();
+    let text = read_small(&home.data().join("managed.conf")).unwrap_or_default();
     let of_memory = |line: &&str| OF_MEMORY.iter().any(|name| line.starts_with(name));
     text.lines().filter(of_memory).map(|line| line.replace('\'', "")).collect()
 }
@@ -227,35 +237,86 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build, name: &s
     if is_ready(home) {
         return Ok(());
     }
+    clear_way(home, owner, build)?;
+    // Recovery needs room for its log.
+    if home.free_bytes().is_some_and(|free| free < RESERVE / 2) {
+        give_reserve(home);
+    }
     let empty = home.data().join("managed.conf");
-    if !empty.exists() {
-        write(&empty, "")?;
-        owner.give(&empty)?;
+    if empty.symlink_metadata().is_err() {
+        owner.write(&empty, "")?;
     }
     configure(home, owner, build)?;
     admit_reader(home, owner, name)?;
     let log = home.log();
     // The log of the previous run is kept once more.
-    let _ = fs::rename(&log, log.with_extension("log.1"));
+    owner.rename(&log, &log.with_extension("log.1"));
     let begun = Instant::now();
+    let mut told = false;
     loop {
-        let _ = fs::remove_file(&log);
+        owner.remove(&log);
         let mut start = owner.command(&build.program("pg_ctl"), home.base());
         start.args(["start", "-w", "-s", "-t", &START_SECONDS.to_string(), "-D"]);
         start.arg(home.data()).arg("-l").arg(&log);
-        let Err(error) = run("pg_ctl start", home, &mut start) else { return Ok(()) };
+        let Err(error) = run("pg_ctl start", home, &mut start) else {
+            home.fill_reserve();
+            return Ok(());
+        };
         // A server that was just killed may still be exiting; another program may have started one
         // meanwhile.
         if is_ready(home) {
             return Ok(());
         }
-        let log = fs::read_to_string(&log).unwrap_or_default();
+        let log = read_small(&log).unwrap_or_default();
+        if log.contains(FULL_DISK) && give_reserve(home) {
+            continue;
+        }
         let dying = log.contains("lock file") && log.contains("already exists")
             || log.contains("pre-existing shared memory block");
         if !dying || begun.elapsed() > RETRY {
             return Err(explain(home, error, &log));
         }
+        if !told && begun.elapsed() > SILENT {
+            told = true;
+            tracing::warn!("waiting for the Postgres of {} to end", home.base().display());
+        }
         std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Gives the room in reserve to a server whose disk is full. Returns whether there was some.
+fn give_reserve(home: &Home) -> bool {
+    let given = home.use_reserve();
+    if given {
+        tracing::warn!(
+            "the disk that holds {} is full: Postgres starts in the room that was kept in reserve; free some space",
+            home.base().display()
+        );
+    }
+    given
+}
+
+/// Looks at the process that `postmaster.pid` names before a start. After a crash of the machine, it may be any other
+/// one; Postgres would wait for it. A server that runs on these data, but whose socket is gone (it lies elsewhere if the
+/// home was moved), is stopped if nobody uses it.
+fn clear_way(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
+    let Some(pid) = pid(home) else { return Ok(()) };
+    match process::works_in(pid, &home.data()) {
+        Some(false) => {
+            tracing::info!(
+                "process {pid} is not the Postgres that left its number in {}",
+                home.data().display()
+            );
+            owner.remove(&home.data().join("postmaster.pid"));
+            Ok(())
+        }
+        Some(true) if says_ready(home) => {
+            if !home.is_unused()? {
+                return Err(Error::Elsewhere { path: home.base().to_owned(), pid });
+            }
+            stop(home, owner, build)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -269,24 +330,30 @@ pub(crate) fn stop(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
 
 /// Returns whether the server runs and accepts connections.
 pub(crate) fn is_ready(home: &Home) -> bool {
+    says_ready(home) && UnixStream::connect(home.socket()).is_ok()
+}
+
+/// Returns whether the server that ran last, or runs, wrote down that it accepts connections.
+fn says_ready(home: &Home) -> bool {
     // The eighth line of the file is the state that the server itself wrote.
-    let pid_file = fs::read_to_string(home.data().join("postmaster.pid")).unwrap_or_default();
+    let pid_file = read_small(&home.data().join("postmaster.pid")).unwrap_or_default();
     pid_file.lines().nth(7).is_some_and(|state| state.trim() == "ready")
-        && UnixStream::connect(home.socket()).is_ok()
+}
+
+/// Returns whether a server runs on the data, whether it can be reached or not.
+pub(crate) fn runs(home: &Home) -> bool {
+    is_ready(home)
+        || pid(home).is_some_and(|pid| process::works_in(pid, &home.data()) == Some(true))
 }
 
 /// Returns the process id that the server wrote down.
 pub(crate) fn pid(home: &Home) -> Option<u32> {
-    fs::read_to_string(home.data().join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
+    read_small(&home.data().join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
 }
 
 /// Returns whether the server has met a full disk since its start.
 pub(crate) fn log_tells_full_disk(home: &Home) -> bool {
-    fs::read(home.log()).is_ok_and(|log| String::from_utf8_lossy(&log).contains(FULL_DISK))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).map_err(io("cannot write", path))
+    read_small(&home.log()).is_ok_and(|log| log.contains(FULL_DISK))
 }
 
 /// Runs a program of Postgres, and returns its standard output.
@@ -321,4 +388,20 @@ fn error_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let telling = lines.clone().find(|line| line.contains("error:") || line.contains("FATAL:"));
     telling.or_else(|| lines.next()).unwrap_or("it printed nothing").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_small_on_a_small_disk() {
+        assert_eq!(log_mib(None, 0), 4096);
+        assert_eq!(log_mib(Some(100 << 30), 0), 4096);
+        assert_eq!(log_mib(Some(2 << 30), 0), 256);
+        assert_eq!(log_mib(Some(200 << 20), 16 << 20), 32);
+        assert_eq!(log_mib(Some(0), 64 << 20), 32);
+        // What the log takes already is no reason for less.
+        assert_eq!(log_mib(Some(1 << 30), 1 << 30), 256);
+    }
 }

@@ -1,12 +1,20 @@
 //! The user that owns the server: Postgres refuses to run as root, so root runs it as another user.
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use nix::unistd::{Gid, Uid, User, chown, geteuid};
+use nix::unistd::{Gid, Uid, User, fchown, geteuid};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io};
+
+/// Most links that a path may lead through.
+const MAX_LINKS: u32 = 40;
 
 /// The user the server runs as.
 #[derive(Clone, Debug)]
@@ -71,20 +79,125 @@ impl Owner {
             || geteuid().as_raw() == uid
     }
 
-    /// Gives a file or folder to the owner.
-    pub(crate) fn give(&self, path: &Path) -> Result<()> {
+    /// Gives a folder that this program has made to the owner.
+    pub(crate) fn give(&self, folder: &File, path: &Path) -> Result<()> {
         let Some((uid, gid)) = self.switch else { return Ok(()) };
-        chown(path, Some(uid), Some(gid)).map_err(|errno| Error::Io {
+        fchown(folder, Some(uid), Some(gid)).map_err(|errno| Error::Io {
             action: "cannot change the owner of",
             path: path.to_owned(),
             cause: errno.into(),
         })
     }
 
+    /// Writes a file in a folder of the server, in the place of what has its name.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<()> {
+        let fresh = path.with_extension("new");
+        match self.switch {
+            None => fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path)),
+            Some(_) => {
+                let line = "rm -f \"$1\" && cat >\"$1\" && mv -f \"$1\" \"$2\"";
+                self.shell(line, &[&fresh, path], text)
+            }
+        }
+        .map_err(io("cannot write", path))
+    }
+
+    /// Appends to a file in a folder of the server.
+    pub(crate) fn append(&self, path: &Path, text: &str) -> Result<()> {
+        match self.switch {
+            None => OpenOptions::new()
+                .append(true)
+                .open(path)
+                .and_then(|mut file| file.write_all(text.as_bytes())),
+            Some(_) => self.shell("cat >>\"$1\"", &[path], text),
+        }
+        .map_err(io("cannot write", path))
+    }
+
+    /// Gives a file in a folder of the server another name, if it is there.
+    pub(crate) fn rename(&self, path: &Path, to: &Path) {
+        let _ = match self.switch {
+            None => fs::rename(path, to),
+            Some(_) => self.shell("mv -f \"$1\" \"$2\"", &[path, to], ""),
+        };
+    }
+
+    /// Removes a file in a folder of the server, if it is there.
+    pub(crate) fn remove(&self, path: &Path) {
+        let _ = match self.switch {
+            None => fs::remove_file(path),
+            Some(_) => self.shell("rm -f \"$1\"", &[path], ""),
+        };
+    }
+
+    /// Runs a line of shell as the owner. Whoever owns a folder can put a link in the place of anything in it at any
+    /// moment. So root has whatever is written there written by that user, who can reach no more by it than without.
+    fn shell(&self, line: &str, paths: &[&Path], input: &str) -> std::io::Result<()> {
+        let mut shell = self.command(Path::new("/bin/sh"), Path::new("/"));
+        shell.args(["-c", &format!("umask 077; {line}"), "sh"]).args(paths);
+        let mut child =
+            shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        // A shell that ends without reading says why.
+        let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+        let out = child.wait_with_output()?;
+        if out.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+        let is_full = said.contains("No space left on device");
+        let kind = if is_full { ErrorKind::StorageFull } else { ErrorKind::Other };
+        Err(std::io::Error::new(kind, said))
+    }
+
+    /// Checks that nobody but root can put something else in the place of a folder, if root uses it: a folder of
+    /// another user, or one that others may write to, leads wherever they like. What is not there yet is made by root.
+    pub(crate) fn check_path(&self, path: &Path) -> Result<()> {
+        if self.switch.is_none() {
+            return Ok(());
+        }
+        let mut at = PathBuf::from("/");
+        let mut rest: VecDeque<OsString> = names(path);
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            if name == ".." {
+                at.pop();
+                continue;
+            }
+            at.push(&name);
+            let Ok(found) = at.symlink_metadata() else { return Ok(()) };
+            if found.uid() != 0 {
+                return Err(foreign(&at, found.uid()));
+            }
+            if found.is_symlink() {
+                links += 1;
+                let Some(to) = at.read_link().ok().filter(|_| links <= MAX_LINKS) else { break };
+                at.pop();
+                if to.is_absolute() {
+                    at = PathBuf::from("/");
+                }
+                let mut to = names(&to);
+                to.append(&mut rest);
+                rest = to;
+                continue;
+            }
+            // In a folder like /tmp, others cannot replace what root has made; but the home itself is root's alone.
+            let (mode, last) = (found.mode(), rest.is_empty());
+            let by_group = mode & 0o020 != 0 && found.gid() != 0;
+            if (by_group || mode & 0o002 != 0) && (last || mode & 0o1000 == 0) {
+                return Err(Error::Build(format!(
+                    "others may write to {}, and could redirect what root writes there; take that right from them \
+                     (chmod go-w), or choose another place with --home",
+                    at.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that the server's user may enter every folder down to `path`, if root runs the server
     /// as that user.
     pub(crate) fn can_reach(&self, path: &Path) -> Result<()> {
-        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        use std::os::unix::fs::PermissionsExt;
         let Some((uid, gid)) = self.switch else { return Ok(()) };
         for dir in path.ancestors().filter(|d| !d.as_os_str().is_empty()) {
             let Ok(found) = dir.metadata() else { continue };
@@ -98,5 +211,109 @@ impl Owner {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the names in a path, without the root.
+fn names(path: &Path) -> VecDeque<OsString> {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+/// Returns what is said of a file of another user.
+pub(crate) fn foreign(path: &Path, uid: u32) -> Error {
+    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    let user = user.map_or_else(|| uid.to_string(), |user| user.name);
+    Error::Build(format!(
+        "{} belongs to the user '{user}', who could redirect what this program writes there; run this as '{user}', or \
+         choose another place with --home",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn root_uses_no_folder_that_others_can_replace() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let owner = Owner::choose("nobody").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let allowed = |name: &str| owner.check_path(&at(name)).is_ok();
+        for name in ["mine/home", "theirs/home", "open", "sticky/home", "sticky/theirs"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        for name in ["theirs", "sticky/theirs"] {
+            chown(at(name), Some(65534), Some(65534)).unwrap();
+        }
+        fs::set_permissions(at("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(at("sticky"), fs::Permissions::from_mode(0o1777)).unwrap();
+        symlink(at("mine"), at("link")).unwrap();
+        symlink("theirs/../mine", at("through")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        for name in ["mine/home", "mine/home/new/below", "sticky/home", "link/home", "mine/../mine"]
+        {
+            assert!(allowed(name), "{name}");
+        }
+        for name in [
+            "theirs",
+            "theirs/home",
+            "theirs/new",
+            "open",
+            "open/new",
+            "sticky",
+            "sticky/theirs",
+            "through/home",
+        ] {
+            assert!(!allowed(name), "{name}");
+        }
+        symlink(at("mine"), at("theirs/link")).unwrap();
+        assert!(!allowed("theirs/link/home"));
+        assert!(owner.check_path(&at("loop/home")).is_ok(), "nothing can be made there");
+    }
+
+    #[test]
+    fn root_writes_as_the_user_of_the_server() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let owner = Owner::choose("nobody").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        owner.give(&File::open(&data).unwrap(), &data).unwrap();
+        let secret = folder.path().join("secret");
+        fs::write(&secret, "of root\n").unwrap();
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+        let file = data.join("it's a.conf");
+        owner.write(&file, "one\n").unwrap();
+        owner.append(&file, "two\n").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntwo\n");
+        let found = fs::metadata(&file).unwrap();
+        assert!(found.uid() != 0 && found.mode() & 0o777 == 0o600);
+        // Through a link, only what that user may write is written; the link itself is replaced.
+        fs::remove_file(&file).unwrap();
+        symlink(&secret, &file).unwrap();
+        assert!(owner.append(&file, "x").is_err());
+        owner.write(&file, "x").unwrap();
+        assert!(!file.is_symlink());
+        symlink(&secret, data.join("it's a.new")).unwrap();
+        owner.write(&file, "y").unwrap();
+        owner.rename(&file, &folder.path().join("outside"));
+        owner.remove(&secret);
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "of root\n");
+        assert_eq!(fs::metadata(&secret).unwrap().uid(), 0);
+        assert!(file.exists());
     }
 }

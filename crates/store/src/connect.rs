@@ -7,30 +7,51 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::ShardId;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::filters::GROUP_SHARDS;
 use crate::pool::ConnectionPool;
-use crate::prepare::ServerProperties;
+use crate::prepare::{ServerProperties, encoding};
 use crate::store::Store;
 use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
+
+/// What to do about an index that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Make it.
+    Make,
+    /// Say so: whoever only reads has mistyped its name, or is early.
+    Refuse,
+}
 
 impl Store {
     /// Connects, checks that the server can be used, and brings the schema up to date. At most
     /// `connections` are used at once for searching, fewer if the server has no room for them.
     ///
     /// # Errors
-    /// [`Error::Unreachable`]; [`Error::Unsuitable`] if the server is too old, lacks an extension
-    /// or a right, folds letters differently, or has the schema of a newer version.
-    pub async fn connect(target: &Target, connections: u32) -> Result<Self> {
+    /// [`Error::Unreachable`]; [`Error::NoIndex`] and [`Error::Empty`] if there is no index and none is to be made;
+    /// [`Error::Unsuitable`] if the server is too old, lacks an extension or a right, folds letters differently, or has
+    /// the schema of a newer version.
+    pub async fn connect(target: &Target, connections: u32, missing: Missing) -> Result<Self> {
         let options = options(target)?;
         let mut first = match connect(&options).await {
-            Err(error) if lacks_database(&error) => {
+            Err(error) if is_of_encoding(&error) => return Err(encoding(None)),
+            Err(error) if lacks_database(&error) && missing == Missing::Make => {
                 make_database(target).await?;
                 connect(&options).await?
             }
+            Err(error) if lacks_database(&error) => return Err(no_index(target, error).await),
             connected => connected?,
         };
-        let server = answered(ANSWER, ServerProperties::of(&mut first)).await?;
+        let server = match answered(ANSWER, ServerProperties::of(&mut first)).await {
+            Err(Error::Database(error)) if is_of_encoding(&error) => {
+                let name = sqlx::query_scalar("show server_encoding").fetch_one(&mut first).await?;
+                return Err(encoding(Some(name)));
+            }
+            server => server?,
+        };
+        if missing == Missing::Refuse && !server.is_index {
+            return Err(Error::Empty);
+        }
         let searching = options.clone().options([
             // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never
             // is.
@@ -110,6 +131,40 @@ fn lacks_database(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("3D000"))
 }
 
+/// Returns whether an error is about characters that the database's encoding does not have, or that the server cannot
+/// convert to UTF-8 at all: the codes `untranslatable_character`, and `invalid_parameter_value` of `client_encoding`.
+fn is_of_encoding(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| match error.code().as_deref() {
+        Some("22P05") => true,
+        Some("22023" | "0A000") => {
+            error.message().contains("client_encoding")
+                || error.message().contains("conversion between")
+        }
+        _ => false,
+    })
+}
+
+/// Returns the error about an index that is not there.
+async fn no_index(target: &Target, error: sqlx::Error) -> Error {
+    let Target::Socket { database, .. } = target else { return error.into() };
+    match indexes(target).await {
+        Ok(others) => Error::NoIndex { name: database.clone(), others },
+        Err(error) => error,
+    }
+}
+
+/// Returns the names of the databases of a private server that may be indexes.
+async fn indexes(target: &Target) -> Result<Vec<String>> {
+    let mut conn = connect(&options(target)?.database("postgres")).await?;
+    let names = sqlx::query_scalar(
+        "select datname::text from pg_database
+         where not datistemplate and datallowconn and datname <> 'postgres' order by datname",
+    );
+    let names = names.fetch_all(&mut conn).await?;
+    conn.close().await?;
+    Ok(names)
+}
+
 /// Creates the database on a private server. The database of a URL is its owner's to create.
 async fn make_database(target: &Target) -> Result<()> {
     let Target::Socket { database, .. } = target else { return Ok(()) };
@@ -130,6 +185,12 @@ async fn make_database(target: &Target) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::{AssertSqlSafe, Executor};
+
+    use super::Missing;
+    use crate::error::Error;
+    use crate::store::Store;
+    use crate::target::Target;
     use crate::testing::{on_index, value};
 
     #[test]
@@ -146,6 +207,80 @@ mod tests {
                 let sql = format!("{parts}{table}'");
                 assert_eq!(value::<i64>(store, &sql).await, 1, "{table}");
             }
+        });
+    }
+
+    #[test]
+    fn a_database_that_would_lose_matches_is_refused_before_anything_is_made() {
+        on_index(1, async |store| {
+            let mut conn = store.connection().await.unwrap();
+            let icu: bool = sqlx::query_scalar(
+                "select exists (select from pg_collation where collprovider = 'i')",
+            )
+            .fetch_one(&mut conn)
+            .await
+            .unwrap();
+            let turkish = "UTF8' locale_provider icu icu_locale 'tr-TR";
+            for (encoding, told) in [
+                ("LATIN1", "is encoded in LATIN1; create one with: create database"),
+                ("SQL_ASCII", "is encoded in SQL_ASCII; create one with: create database"),
+                ("EUC_JP", "is encoded in EUC_JP; create one with: create database"),
+                ("MULE_INTERNAL", "is encoded in something else than UTF-8; create one"),
+                ("ISO_8859_7", "is encoded in ISO_8859_7; create one with: create database"),
+                ("WIN1251", "is encoded in WIN1251; create one with: create database"),
+                ("KOI8R", "is encoded in KOI8R; create one with: create database"),
+                ("UTF8", "'s locale knows no letters but ASCII"),
+                (turkish, "'s locale folds letters in a way that would lose matches"),
+            ] {
+                if encoding == turkish && !icu {
+                    continue;
+                }
+                let database = format!("{}_other", store.options.get_database().unwrap());
+                let sql = format!(
+                    "create database \"{database}\" encoding '{encoding}' locale 'C' template template0"
+                );
+                conn.execute(AssertSqlSafe(sql)).await.unwrap();
+                let folder = store.options.get_socket().unwrap().clone();
+                let target = Target::Socket {
+                    folder,
+                    role: "codesearch".to_owned(),
+                    database: database.clone(),
+                };
+                for missing in [Missing::Make, Missing::Refuse] {
+                    let refused =
+                        Store::connect(&target, 1, missing).await.unwrap_err().to_string();
+                    assert!(
+                        refused.starts_with("the database") && refused.contains(told),
+                        "{refused}"
+                    );
+                }
+                let sql = format!("drop database \"{database}\" with (force)");
+                conn.execute(AssertSqlSafe(sql)).await.unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn an_index_that_is_not_there_is_made_only_if_asked_for() {
+        on_index(1, async |store| {
+            let database = |name: &str| Target::Socket {
+                folder: store.options.get_socket().unwrap().clone(),
+                role: "codesearch".to_owned(),
+                database: name.to_owned(),
+            };
+            let name = format!("{}_x", store.options.get_database().unwrap());
+            let refused =
+                Store::connect(&database(&name), 1, Missing::Refuse).await.unwrap_err().to_string();
+            assert!(
+                refused.starts_with(&format!("there is no index named '{name}'; there is: ")),
+                "{refused}"
+            );
+            let made = format!("select count(*) from pg_database where datname = '{name}'");
+            assert_eq!(value::<i64>(store, &made).await, 0);
+            // A database that is no index is not made one, either.
+            let refused =
+                Store::connect(&database("postgres"), 1, Missing::Refuse).await.unwrap_err();
+            assert!(matches!(refused, Error::Empty), "{refused}");
         });
     }
 

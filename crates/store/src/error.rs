@@ -23,6 +23,14 @@ pub enum Error {
     /// Nothing was ever ingested into this database.
     #[error("nothing is indexed yet; run: codesearch ingest FOLDER (or: codesearch up FOLDER)")]
     Empty,
+    /// There is no index of this name.
+    #[error("there is no index named '{name}'; {}", listed(.others))]
+    NoIndex {
+        /// The name.
+        name: String,
+        /// The indexes that there are.
+        others: Vec<String>,
+    },
     /// The disk of the server is full.
     #[error(
         "the database's disk is full; free some space and run the command again, nothing is lost"
@@ -43,6 +51,19 @@ pub enum Error {
     /// Any other error.
     #[error("the database refused a statement: {0}")]
     Database(sqlx::Error),
+}
+
+/// Most names that a message lists.
+const LISTED: usize = 10;
+
+/// Says which indexes there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "there is none yet; codesearch ingest FOLDER makes it".to_owned(),
+        1..=LISTED => format!("there is: {shown}"),
+        more => format!("there is: {shown}, and {} more", more - LISTED),
+    }
 }
 
 impl From<sqlx::Error> for Error {

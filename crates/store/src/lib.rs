@@ -20,6 +20,7 @@ mod locks;
 mod other_work;
 mod pool;
 mod prepare;
+mod reader;
 mod repos;
 mod schema;
 mod scip;
@@ -35,6 +36,7 @@ mod testing;
 pub use candidates::IndexAnswer;
 pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
 pub use check::{Check, Problem};
+pub use connect::Missing;
 pub use contents::{Chunk, File, FileFilter, SharedText};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
@@ -45,9 +47,10 @@ pub use ingest::{
     Totals, Waiting,
 };
 pub use lease::Lease;
+pub use reader::{READER, reader_settings};
 pub use repos::{Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
-pub use sql::{READER, SqlColumn, SqlKind, SqlQuery};
+pub use sql::{SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, SlowSearch, Statement, StatisticsBatch};
 pub use status::{IndexProgress, Ingest, ShardStatus};
 pub use store::Store;

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::filters;
 use crate::ingest::MAX_DERIVERS;
 use crate::locks::SETUP_LOCK;
+use crate::reader::prepare_reader;
 use crate::schema::{MIGRATIONS, program};
-use crate::sql::ensure_reader;
 use crate::store::Store;
 use crate::target::{CONTROL, Target};
 
@@ -31,7 +31,10 @@ pub(crate) struct ServerProperties {
     encoding: String,
     /// Whether it folds letters as [`query`] does.
     folds: bool,
-    /// Whether `pg_trgm` and the schema exist, in whatever version.
+    /// Whether it knows letters that are not ASCII: with `LC_CTYPE=C` it does not.
+    letters: bool,
+    /// Whether the schema exists, in whatever version; and `pg_trgm`, too.
+    pub(crate) is_index: bool,
     has_schema: bool,
     /// Whether the operator without a recheck exists.
     pub(crate) no_recheck: bool,
@@ -59,6 +62,8 @@ impl ServerProperties {
                     current_setting('server_encoding') as encoding,
                     lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz'
                         and lower('ΟΔΟΣ') = lower('ΟΔΟ') || lower('Σ') as folds,
+                    lower('ÄД') = 'äд' as letters,
+                    to_regclass('codesearch._sqlx_migrations') is not null as is_index,
                     exists (select from pg_extension where extname = 'pg_trgm')
                         and to_regclass('codesearch._sqlx_migrations') is not null as has_schema,
                     ({HAS_OPERATOR}) as no_recheck,
@@ -76,7 +81,7 @@ impl ServerProperties {
     }
 
     fn check(&self) -> Result<()> {
-        let Self { version, encoding, folds, .. } = self;
+        let Self { version, encoding: name, folds, letters, is_index, .. } = self;
         if *version < MIN_SERVER {
             return Err(Error::Unsuitable(format!(
                 "the server is PostgreSQL {}; version {} or newer is needed",
@@ -84,11 +89,8 @@ impl ServerProperties {
                 MIN_SERVER / 10_000
             )));
         }
-        if encoding != "UTF8" {
-            return Err(Error::Unsuitable(format!(
-                "the database is encoded in {encoding}; create one with: create database codesearch encoding \
-                 'UTF8' template template0"
-            )));
+        if name != "UTF8" {
+            return Err(encoding(Some(name.clone())));
         }
         // The planner folds ASCII letters by the locale (Turkish makes I a dotless ı), and a part
         // of a word must fold as it does within the word (ICU folds a final Greek sigma to a form
@@ -97,6 +99,15 @@ impl ServerProperties {
             return Err(Error::Unsuitable(
                 "the database's locale folds letters in a way that would lose matches; create a database with: \
                  create database codesearch locale_provider libc locale 'C.UTF-8' template template0"
+                    .to_owned(),
+            ));
+        }
+        // Documents are found by words in lowercase. An index that was made there is still searched.
+        if !letters && !is_index {
+            return Err(Error::Unsuitable(
+                "the database's locale knows no letters but ASCII, so that documents with others would not be found; \
+                 create a database with: create database codesearch locale_provider libc locale 'C.UTF-8' template \
+                 template0"
                     .to_owned(),
             ));
         }
@@ -147,6 +158,15 @@ impl ServerProperties {
     }
 }
 
+/// Returns the error about a database that is not encoded in UTF-8.
+pub(crate) fn encoding(name: Option<String>) -> Error {
+    Error::Unsuitable(format!(
+        "the database is encoded in {}; create one with: create database codesearch encoding 'UTF8' locale 'C.UTF-8' \
+         template template0",
+        name.as_deref().unwrap_or("something else than UTF-8")
+    ))
+}
+
 impl Store {
     /// Brings the database up to date for this program, and returns whether it has the operator
     /// without a recheck.
@@ -167,7 +187,7 @@ impl Store {
         MIGRATIONS.run(&mut *conn).await?;
         let no_recheck = ensure_operator(conn).await?;
         self.convert_derived(conn).await?;
-        ensure_reader(target, conn).await;
+        prepare_reader(target, conn).await;
         sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
         Ok(no_recheck)
     }
@@ -306,11 +326,8 @@ mod tests {
                     .await
                     .unwrap()
             );
-            let refused = store
-                .prepare(&Target::Url(String::new()), &mut conn)
-                .await
-                .unwrap_err()
-                .to_string();
+            let target = Target::Url(String::new());
+            let refused = store.prepare(&target, &mut conn).await.unwrap_err().to_string();
             assert!(refused.contains("newer version"), "{refused}");
         });
     }

@@ -1,22 +1,26 @@
 //! Statements that people write: one at a time, read only, on the views of `codesearch_sql`.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgErrorPosition};
+use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 use sqlx::{
     AssertSqlSafe, Column, Executor, PgConnection, Row, SqlSafeStr, Statement, TypeInfo, ValueRef,
 };
 
 use crate::error::{Error, Result};
+use crate::reader::named;
 use crate::store::Store;
-use crate::target::{Target, connect};
+use crate::target::Target;
 
-/// The role that may read everything and write nothing.
-pub const READER: &str = "codesearch_reader";
+/// What makes the server read a statement as a query that changes nothing, and as nothing else: a cursor is declared for
+/// no other. It is not run.
+const DECLARE: &str = "declare codesearch no scroll cursor for\n";
 
-/// Where names are looked for that a statement does not qualify.
-const SEARCH_PATH: &str = "codesearch_sql,public";
+/// What is said of a statement that is no such query.
+const QUERIES: &str =
+    "only queries are run: SELECT, WITH, VALUES or TABLE without a change in it, EXPLAIN, and SHOW";
 
 /// How the values of a column are told to programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,42 +54,66 @@ pub struct SqlQuery {
 }
 
 impl Store {
-    /// Settings of a session for `codesearch sql`: read only, and as the role [`READER`] if it exists and we may use
-    /// it.
+    /// Has a statement understood that reads: a query, `explain` or `show`. It runs as the role of `reader`, and for
+    /// `timeout` at most, if that is not zero.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses the statement.
-    pub async fn sql_settings(&self) -> Result<Vec<(&'static str, &'static str)>> {
-        let has_reader: bool = sqlx::query_scalar(
-            "select exists (select from pg_roles where rolname = $1 and pg_has_role(oid, 'member'))",
-        )
-        .bind(READER)
-        .fetch_one(self.control())
-        .await?;
-        let mut settings =
-            vec![("search_path", SEARCH_PATH), ("default_transaction_read_only", "on")];
-        settings.extend(has_reader.then_some(("role", READER)));
-        Ok(settings)
-    }
-
-    /// Has a statement understood.
-    ///
-    /// # Errors
-    /// [`Error::Statement`] if it is none, or several; the server cannot be reached.
-    pub async fn sql(&self, statement: &str) -> Result<SqlQuery> {
-        let options: PgConnectOptions = (*self.options).clone().options(self.sql_settings().await?);
-        let mut conn = connect(&options).await?;
+    /// [`Error::Statement`] if it is something else, or several; [`Error::Unsuitable`] if `reader` may do more than
+    /// read the views, or cannot connect; the server cannot be reached.
+    pub async fn sql(
+        &self,
+        reader: &Target,
+        statement: &str,
+        timeout: Duration,
+    ) -> Result<SqlQuery> {
+        let (mut conn, effects) = self.connect_reader(reader, timeout).await?;
+        if let Some(name) = named(statement, &effects) {
+            return Err(Error::Statement(format!(
+                "the function {name} may do more than read, and this server lets every role run it; leave its name out"
+            )));
+        }
         // The server takes exactly one statement here; below it would take several.
         let prepared = conn
             .prepare(AssertSqlSafe(statement.to_owned()).into_sql_str())
             .await
             .map_err(|error| refused(error, statement))?;
-        let columns = prepared.columns().iter().map(|column| SqlColumn {
-            name: column.name().to_owned(),
-            kind: kind(column.type_info().name()),
-        });
-        Ok(SqlQuery { columns: columns.collect(), conn, statement: statement.to_owned() })
+        let columns: Vec<SqlColumn> = prepared
+            .columns()
+            .iter()
+            .map(|column| SqlColumn {
+                name: column.name().to_owned(),
+                kind: kind(column.type_info().name()),
+            })
+            .collect();
+        if !only_tells(statement) {
+            let declared = AssertSqlSafe(format!("{DECLARE}{statement}")).into_sql_str();
+            conn.prepare(declared).await.map_err(|error| match error {
+                sqlx::Error::Database(_) => Error::Statement(QUERIES.to_owned()),
+                other => other.into(),
+            })?;
+        }
+        Ok(SqlQuery { columns, conn, statement: statement.to_owned() })
     }
+}
+
+/// Returns whether a statement begins with `explain` or `show`. What `explain analyze` runs, a transaction that only
+/// reads refuses to write.
+fn only_tells(statement: &str) -> bool {
+    let mut rest = statement.trim_start();
+    loop {
+        // A comment within a comment is not followed: such a statement is then taken for another one, and refused.
+        let comment = match rest.get(..2) {
+            Some("--") => rest.find(['\n', '\r']).map(|end| end + 1),
+            Some("/*") => {
+                rest.find("*/").map(|end| end + 2).filter(|end| !rest[2..*end].contains("/*"))
+            }
+            _ => break,
+        };
+        let Some(end) = comment else { return false };
+        rest = rest[end..].trim_start();
+    }
+    let word = rest.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    ["explain", "show"].iter().any(|first| word.eq_ignore_ascii_case(first))
 }
 
 impl SqlQuery {
@@ -148,28 +176,21 @@ fn refused(error: sqlx::Error, statement: &str) -> Error {
     Error::Statement(said)
 }
 
-/// Makes [`READER`], the role that may read and do nothing else, in a private server: it is for whoever may connect to
-/// that, and for all of its indexes.
-pub(crate) async fn ensure_reader(target: &Target, conn: &mut PgConnection) {
-    if matches!(target, Target::Url(_)) {
-        return;
-    }
-    let made = conn
-        .execute(AssertSqlSafe(format!(
-            "do $$
-             begin
-                 if not exists (select from pg_roles where rolname = '{READER}') then
-                     create role {READER} login;
-                     grant pg_read_all_data to {READER};
-                     alter role {READER} set default_transaction_read_only = on;
-                     alter role {READER} set search_path = {SEARCH_PATH};
-                     comment on role {READER} is 'May read every index, and change nothing.';
-                 end if;
-             end $$"
-        )))
-        .await;
-    if let Err(error) = made {
-        // Another index may just have been prepared, which made it, too.
-        tracing::debug!("the role {READER} was not made: {error}");
+#[cfg(test)]
+mod tests {
+    use super::only_tells;
+
+    #[test]
+    fn what_begins_with_explain_or_show_only_tells() {
+        for statement in
+            ["explain select 1", " \n-- c\n/* c */ SHOW\tx", "explain(analyze) select 1"]
+        {
+            assert!(only_tells(statement), "{statement}");
+        }
+        for statement in
+            ["", "-- explain", "select 1 -- \nexplain", "/* /* */ */ show x", "shows", "/* explain"]
+        {
+            assert!(!only_tells(statement), "{statement}");
+        }
     }
 }

@@ -10,8 +10,8 @@ use postgres::{Options, Postgres, Source};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::{
-    BlobId, ChunkRow, Contents, FileRow, Loader, Oid, Published, RepoId, RepoRow, SeenRow, Session,
-    ShardId, Store, Target,
+    BlobId, ChunkRow, Contents, FileRow, Loader, Missing, Oid, Published, RepoId, RepoRow, SeenRow,
+    Session, ShardId, Store, Target,
 };
 
 /// A server that stops with the last test that uses it.
@@ -54,7 +54,7 @@ pub(crate) fn on_index(shards: i16, test: impl AsyncFnOnce(&Store)) {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = Store::connect(&target(&database), 4).await.unwrap();
+        let store = Store::connect(&target(&database), 4, Missing::Make).await.unwrap();
         store.init(shards).await.unwrap();
         test(&store).await;
         store.close().await;

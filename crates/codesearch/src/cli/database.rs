@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+/// The index that is used if none is named.
+pub(crate) const DEFAULT_INDEX: &str = "codesearch";
+
 /// Where the index is.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Database options")]
@@ -35,7 +38,7 @@ pub(crate) struct DatabaseArgs {
         hide_short_help = true,
         env = "CODESEARCH_INDEX",
         value_name = "NAME",
-        default_value = "codesearch"
+        default_value = DEFAULT_INDEX
     )]
     pub(crate) index: String,
     /// The folder of initdb, pg_ctl and postgres to run the private Postgres with

@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use arguments::{TypedOption, typed_options};
 pub(crate) use color::Color;
-pub(crate) use database::{DatabaseArgs, DbArgs, DbCommand};
+pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};

@@ -1,10 +1,13 @@
 //! `codesearch sql`: the statement, and the format of its rows.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 
 pub(super) const SQL_HELP: &str = "\
-The views are in the schema codesearch_sql: repositories, files, file_texts, left_out, searches, search_times,
-slow_searches, refusals; the function grep(PATTERN) finds lines by the trigram index. The session can only read.
+The views are in the schema codesearch_sql: repositories, files, file_texts, symbols, scip_indexes, left_out, searches,
+search_times, slow_searches, refusals; the function grep(PATTERN) finds lines by the trigram index. The statement is a
+query, EXPLAIN or SHOW. It runs as the role codesearch_reader, which may read the views and do nothing else.
 Without a statement, on a terminal, it opens psql; elsewhere it reads the statement from standard input.
 
 Examples:
@@ -24,6 +27,13 @@ pub(crate) struct SqlArgs {
     /// How to print the rows
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: SqlFormat,
+    /// End a statement that takes longer; 60m at most (psql: set statement_timeout = 0)
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = query::duration)]
+    pub(crate) timeout: Duration,
+    /// With DATABASE_URL: the URL by which the role connects that may only read the views [default: that of the
+    /// database, as codesearch_reader and without a password]
+    #[arg(long, env = "CODESEARCH_READER_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) reader_url: Option<String>,
     /// Open psql even if standard input is no terminal
     #[arg(long, conflicts_with_all = ["statement", "format"])]
     pub(crate) psql: bool,

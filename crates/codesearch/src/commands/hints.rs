@@ -84,7 +84,7 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
     }
     let mut count = None;
     let beside = QueryContext { options: options.clone(), client: Client::COMMAND_LINE };
-    let asked = Database::open(database, 2).ok()?.run(async |store| {
+    let asked = Database::open_index(database, 2).ok()?.run(async |store| {
         let searcher = Searcher::new(store.clone(), 2);
         count = hints::count(&searcher, query, &beside, Instant::now() + COUNTING).await;
         Ok(crate::FOUND)

@@ -19,8 +19,10 @@ const CONNECTIONS: u32 = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     check_paths(&args.paths)?;
-    Database::open(database, CONNECTIONS)?.run(async |store| {
-        let report = ingest(store, &args.paths, &args.how).await?;
+    let database = Database::open(database, CONNECTIONS)?;
+    let disks = database.disks();
+    database.run(async |store| {
+        let report = ingest(store, &args.paths, &args.how, disks).await?;
         if !args.no_symbols {
             symbols::take(store).await?;
         }
@@ -42,6 +44,7 @@ pub(crate) async fn ingest(
     store: &Store,
     paths: &[PathBuf],
     how: &IngestOptions,
+    disks: Vec<PathBuf>,
 ) -> Result<Report> {
     let shards = store.in_time(store.init(how.shards)).await?;
     if shards != how.shards {
@@ -55,6 +58,7 @@ pub(crate) async fn ingest(
         follow_git: how.follow_git,
         again: how.again,
         shard_bytes: how.shard_bytes,
+        disks,
     };
     let progress = IngestProgress::new();
     let report = ingest::run(store, &options, &|event| progress.event(event)).await;

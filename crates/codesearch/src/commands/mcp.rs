@@ -13,7 +13,7 @@ use crate::database::{Database, close_postgres};
 use crate::mcp::Tools;
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
-    let mut database = Database::open(database, serve::connections())?;
+    let mut database = Database::open_to_serve(database, serve::connections())?;
     // Nothing is kept in memory but the names of files: each agent has a process of its own.
     let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
     let postgres = database.take_postgres().map(Arc::new);

@@ -21,7 +21,11 @@ pub(crate) fn run(database: &DatabaseArgs, args: &ScipArgs) -> Result<u8> {
         Some(file) => Some(open(file)?),
         None => None,
     };
-    Database::open_index(database, 1)?.run(async |store| {
+    let database = match &index {
+        Some(_) => Database::open_to_add(database, 1)?,
+        None => Database::open_index(database, 1)?,
+    };
+    database.run(async |store| {
         let progress = IngestProgress::new();
         let repo = &args.repo;
         let Some((index, bytes)) = index else {

@@ -34,7 +34,7 @@ const MAX_LOGGED_PROBLEMS: usize = 10;
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
     let told = settings(args)?;
     let listener = bind(args.listen)?;
-    serve(Database::open(database, connections())?, listener, args, told, Symbols::Leave)
+    serve(Database::open_to_serve(database, connections())?, listener, args, told, Symbols::Leave)
 }
 
 /// Validates the operator's settings before anything slow starts. Also returns the token file, which is reread when it

@@ -6,16 +6,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use percent_encoding::percent_decode_str;
-use store::Store;
+use store::{READER, Store, Target, reader_settings};
 
 use crate::cli::{DatabaseArgs, SqlArgs};
-use crate::database::{Database, external};
+use crate::database::Database;
 use crate::print::rows;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
     let mut statement = args.statement.join(" ");
     if args.psql || statement.is_empty() && std::io::stdin().is_terminal() {
-        return psql(database);
+        return psql(database, args);
     }
     if statement.is_empty() {
         let read = std::io::stdin().read_to_string(&mut statement);
@@ -24,12 +24,27 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
     if statement.trim().is_empty() {
         bail!("there is no statement: codesearch sql 'select repository, files from repositories'");
     }
-    Database::open_index(database, 1)?.run(async |store| answer(store, &statement, args).await)
+    let database = Database::open_index(database, 1)?;
+    let reader = reader(&database, args);
+    database.run(async |store| answer(store, &reader, &statement, args).await)
+}
+
+/// Returns where statements run: in the private Postgres, or by the URL of the role that only reads the views.
+fn reader(database: &Database, args: &SqlArgs) -> Target {
+    match (&args.reader_url, database.target()) {
+        (Some(url), Target::Url(_)) => Target::Url(url.clone()),
+        (None, Target::Url(url)) => Target::Url(as_reader(url)),
+        (_, Target::Socket { folder, role: _, database }) => Target::Socket {
+            folder: folder.clone(),
+            role: READER.to_owned(),
+            database: database.clone(),
+        },
+    }
 }
 
 /// Runs one statement, and prints its rows.
-async fn answer(store: &Store, statement: &str, args: &SqlArgs) -> Result<u8> {
-    let mut query = store.sql(statement).await?;
+async fn answer(store: &Store, reader: &Target, statement: &str, args: &SqlArgs) -> Result<u8> {
+    let mut query = store.sql(reader, statement, args.timeout).await?;
     let columns = query.columns.clone();
     let stdout = std::io::stdout();
     let terminal = stdout.is_terminal();
@@ -46,27 +61,29 @@ async fn answer(store: &Store, statement: &str, args: &SqlArgs) -> Result<u8> {
     Ok(if count > 0 { crate::FOUND } else { crate::NOTHING })
 }
 
-/// Opens psql with the views in its search path, read-only.
-fn psql(args: &DatabaseArgs) -> Result<u8> {
+/// Opens psql with the views in its search path, as the role that only reads them.
+fn psql(args: &DatabaseArgs, how: &SqlArgs) -> Result<u8> {
     let database = Database::open_index(args, 1)?;
+    let reader = reader(&database, how);
     let opened = database.runtime.block_on(async {
-        let settings = database.store.sql_settings().await?;
+        database.store.check_reader(&reader).await?;
         let mut command = Command::new("psql");
-        match database.postgres() {
-            Some(postgres) => {
+        match &reader {
+            Target::Socket { folder, role, database } => {
                 command
-                    .env("PGHOST", postgres.socket_dir())
+                    .env("PGHOST", folder)
                     .env("PGPORT", "5432")
-                    .env("PGUSER", postgres.name())
-                    .env("PGDATABASE", &args.index);
+                    .env("PGUSER", role)
+                    .env("PGDATABASE", database);
             }
-            None => {
-                let (url, password) = split_password(external(args).unwrap_or_default());
+            Target::Url(url) => {
+                let (url, password) = split_password(url);
                 command.args(["--dbname", &url]).envs(password.map(|it| ("PGPASSWORD", it)));
             }
         }
         let given = std::env::var_os("PGOPTIONS").unwrap_or_default();
-        command.env("PGOPTIONS", options(given, &settings));
+        let timeout = how.timeout.as_millis().to_string();
+        command.env("PGOPTIONS", options(given, &reader_settings(&timeout)));
         // psql handles Ctrl-C itself, to cancel a statement.
         let _ignored = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
         anyhow::Ok(tokio::task::block_in_place(|| command.status()))
@@ -89,6 +106,14 @@ fn options(mut given: OsString, settings: &[(&str, &str)]) -> OsString {
         given.push(format!(" -c {name}={value}"));
     }
     given
+}
+
+/// Returns a URL with the role that only reads the views in place of the user and the password.
+fn as_reader(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let server = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
+    let user = server.rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{READER}@{}", &rest[user..])
 }
 
 /// Splits the password off a URL, since everybody on the machine can read a command line.
@@ -120,6 +145,13 @@ mod tests {
         check("postgresql://me@h/d", "postgresql://me@h/d", None);
         check("postgresql://h/d@x:y", "postgresql://h/d@x:y", None);
         check("postgresql:///d?host=/a:b@c", "postgresql:///d?host=/a:b@c", None);
+        for (url, reader) in [
+            ("postgresql://me:p%40ss@h:5/d?x=1", "postgresql://codesearch_reader@h:5/d?x=1"),
+            ("postgres://h/d@x:y", "postgres://codesearch_reader@h/d@x:y"),
+            ("postgresql:///d?host=/a:b@c", "postgresql://codesearch_reader@/d?host=/a:b@c"),
+        ] {
+            assert_eq!(as_reader(url), reader);
+        }
         assert_eq!(
             options("-c work_mem=1MB".into(), &[("a", "b"), ("c", "d,e")]),
             "-c work_mem=1MB -c a=b -c c=d,e"

@@ -16,7 +16,7 @@ use crate::progress::IngestProgress;
 const CONNECTIONS: u32 = 1;
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
-    Database::open_index(database, CONNECTIONS)?.run(async |store| {
+    Database::open_to_add(database, CONNECTIONS)?.run(async |store| {
         if !take(store).await? {
             say!("the symbols of all texts were taken before");
         }

@@ -20,9 +20,10 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     let settings = serve::settings(&args.serve)?;
     let listener = serve::bind(args.serve.listen)?;
     let database = Database::open(database, serve::connections())?;
+    let disks = database.disks();
     let done = database.runtime.block_on(async {
         tokio::select! {
-            done = ingest::ingest(&database.store, &args.paths, &args.how) => done.map(|_| true),
+            done = ingest::ingest(&database.store, &args.paths, &args.how, disks) => done.map(|_| true),
             _ = tokio::signal::ctrl_c() => Ok(false),
         }
     });

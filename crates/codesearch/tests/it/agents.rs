@@ -503,6 +503,7 @@ fn many_long_paths_are_listed_in_parts() {
 #[test]
 fn errors_are_answers_that_say_what_to_do() {
     let empty = Fixture::new();
+    empty.run(&["init", "--shards", "4"]).code(0);
     let mut agent = Agent::of(&empty);
     let nothing =
         "nothing is indexed yet; run: codesearch ingest FOLDER (or: codesearch up FOLDER)";

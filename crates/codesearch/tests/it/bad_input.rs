@@ -87,6 +87,12 @@ fn nothing_is_indexed_yet() {
     let fixture = Fixture::new();
     let expected =
         "nothing is indexed yet; run: codesearch ingest FOLDER (or: codesearch up FOLDER)";
+    let missing = complaint(fixture.run(&["search", "a"]));
+    assert!(
+        missing.starts_with(&format!("there is no index named '{}'; there ", fixture.index)),
+        "{missing}"
+    );
+    fixture.run(&["init", "--shards", "1"]).code(0);
     assert_eq!(complaint(fixture.run(&["search", "a"])), expected);
     assert!(fixture.run(&["repos"]).code(1).err.contains(expected));
 }
@@ -119,9 +125,8 @@ fn a_role_without_rights_gets_the_same_answers() {
     fixture.write("r/a.txt", "one needle\nÉtÉ 100% a_b\nback\\slash\n");
     fixture.write("r/b.txt", "two NEEDLES\n");
     // As on a managed server: the role is no superuser, so it cannot create the operator for loose lookups.
-    fixture.run(&["repos"]).code(1);
+    fixture.create_database();
     let role = format!("role_{}", fixture.index);
-    fixture.exec("drop schema codesearch, codesearch_sql cascade; drop extension pg_trgm cascade");
     fixture.exec(&format!(
         "create role {role}; grant create on database {0} to {role}; grant create on schema public to {role}",
         fixture.index
@@ -130,6 +135,21 @@ fn a_role_without_rights_gets_the_same_answers() {
     let url = format!("{}&options=-c%20role%3D{role}", url.trim());
     let run = |args: &[&str]| run_on_url(&url, args, fixture.path());
     run(&["ingest", "--shards", "2", "r"]).code(0);
+    // As docs/sql.md tells an administrator. The role may be there, since all indexes of a server share it.
+    let reader_url =
+        url.split_once("&options").unwrap().0.replace("//codesearch@", "//codesearch_reader@");
+    let admit = || {
+        fixture.exec(
+            "do $$ begin create role codesearch_reader login; exception when others then null; end $$;
+             grant usage on schema codesearch_sql to codesearch_reader;
+             grant select on all tables in schema codesearch_sql to codesearch_reader",
+        );
+    };
+    let refused = run(&["sql", "--reader-url", &url, "select 1"]).code(2).err;
+    assert!(
+        refused.contains("more rights than to connect") && refused.contains("create role"),
+        "{refused}"
+    );
     let loose = "select count(*) from pg_operator where oprname = '@~~'";
     assert_eq!(fixture.sql::<i64>(loose), 0);
     let check = || {
@@ -149,10 +169,20 @@ fn a_role_without_rights_gets_the_same_answers() {
         }
         let grep =
             "select repository, path, line, text from grep('(?i)needle|a_b') order by 1, 2, 3";
-        let rows = run(&["sql", "--format", "csv", grep]).code(0).out;
+        admit();
+        let sql = |statement: &str| {
+            run(&["sql", "--reader-url", &reader_url, "--format", "csv", statement])
+        };
+        let rows = sql(grep).code(0).out;
         assert_eq!(
             rows,
             "repository,path,line,text\nr,a.txt,1,one needle\nr,a.txt,2,ÉtÉ 100% a_b\nr,b.txt,1,two NEEDLES\n"
+        );
+        // Everybody may run such functions there, so they are refused by their names.
+        let refused = sql("select \"pg_advisory_lock\"(1)").code(2).err;
+        assert!(
+            refused.contains("the function pg_advisory_lock may do more than read"),
+            "{refused}"
         );
     };
     check();

@@ -366,7 +366,7 @@ fn a_search_whose_state_is_deleted_meanwhile_says_so() {
             role: "codesearch".to_owned(),
             database: fixture.index.clone(),
         };
-        let searcher = Arc::new(Searcher::new(Store::connect(&target, 4).await.unwrap(), 2));
+        let searcher = Arc::new(Searcher::new(Store::connect(&target, 4, store::Missing::Refuse).await.unwrap(), 2));
         let query = Query::parse("value_", Case::Smart).unwrap();
         let mut request = Request::new(&query).unwrap();
         request.limit = None;

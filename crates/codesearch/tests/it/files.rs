@@ -103,7 +103,9 @@ fn what_cannot_be_asked_is_told() {
         let ran = fixture.run(&[vec!["files"], args].concat()).code(2);
         assert!(ran.err.contains(told), "{}", ran.err);
     }
-    let empty = Fixture::new().run(&["files", "a"]).code(2);
+    let empty = Fixture::new();
+    empty.run(&["init", "--shards", "1"]).code(0);
+    let empty = empty.run(&["files", "a"]).code(2);
     assert!(empty.err.contains("codesearch ingest"), "{}", empty.err);
 }
 

@@ -211,6 +211,14 @@ impl Fixture {
         Server::start(self.command(&[&["serve"], here, options].concat()))
     }
 
+    /// Makes the database behind the binary's back, as it is on another's server.
+    pub(crate) fn create_database(&self) {
+        on(async {
+            let mut conn = connect("postgres").await;
+            conn.execute(AssertSqlSafe(format!("create database {}", self.index))).await.unwrap();
+        });
+    }
+
     /// Reads a value from the database behind the binary's back.
     pub(crate) fn sql<T>(&self, sql: &str) -> T
     where

@@ -413,6 +413,7 @@ fn health_readiness_and_an_empty_index() {
     assert_eq!(server.get("/readyz", "*/*").0, 200);
 
     let empty = Fixture::new();
+    empty.run(&["init", "--shards", "4"]).code(0);
     let server = empty.serve();
     assert_eq!(server.get("/healthz", "*/*").0, 200);
     assert_eq!(server.get("/readyz", "*/*").0, 503);

@@ -105,6 +105,36 @@ fn a_command_that_reads_makes_no_database() {
         assert!(ran.err.contains("nothing is indexed yet in /"), "{command:?}: {}", ran.err);
     }
     assert!(home.run(&["db", "status"]).code(1).out.contains("none yet"));
+    // Nor does it make an index.
+    home.ingest();
+    home.run(&["db", "start"]).code(0);
+    for command in [
+        &["search", "x"][..],
+        &["files", "x"],
+        &["docs", "x"],
+        &["def", "x"],
+        &["refs", "x"],
+        &["outline", "r/a.txt"],
+        &["repos"],
+        &["stats"],
+        &["sql", "select 1"],
+        &["sql", "--psql"],
+        &["check"],
+        &["symbols"],
+        &["scip", "r", "--remove"],
+        &["remove", "r"],
+        &["mcp"],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ] {
+        let ran = home.run(&[&["--index", "nosuch"], command].concat());
+        if ran.err.contains("--help") || ran.err.contains("is no option") {
+            panic!("{command:?}: {}", ran.err);
+        }
+        let told = "there is no index named 'nosuch'; there is: codesearch";
+        assert!(ran.status.code() == Some(2) && ran.err.contains(told), "{command:?}: {}", ran.err);
+    }
+    let names = home.sql_texts("select datname::text from pg_database where datname = 'nosuch'");
+    assert!(names.is_empty());
 }
 
 #[test]
@@ -243,6 +273,129 @@ fn it_is_closed_to_others_and_keeps_what_it_is_given() {
     let socket = setting("unix_socket_directories");
     assert_eq!(fs::metadata(socket.trim_matches('"')).unwrap().permissions().mode() & 0o777, 0o700);
     assert!(fixture.sql::<bool>("select show_trgm('日本語') <> '{}'"));
+}
+
+#[test]
+fn a_home_is_found_again_and_its_locks_are_private() {
+    let home = Home::new();
+    home.ingest();
+    for name in ["start.lock", "users.lock", "reserve"] {
+        let mode = fs::metadata(home.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    // Who has locked it is told, and then waited for.
+    let lock = fs::File::open(home.path().join("start.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut waiting = home.command(&["search", "hello"]);
+    let mut waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut err = std::io::BufReader::new(waiting.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut err, &mut line).unwrap();
+    assert!(line.contains("waiting for") && line.contains("start.lock"), "{line}");
+    assert!(!cfg!(target_os = "linux") || line.contains(&std::process::id().to_string()), "{line}");
+    drop(lock);
+    Ran::of(waiting.wait_with_output().unwrap()).code(0);
+
+    // The number of a server that died is now that of another process of its user.
+    let data = home.path().join("data");
+    let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&data).unwrap());
+    let mut other = Command::new("cat");
+    let mut other = other.uid(owner).current_dir("/").stdin(Stdio::piped()).spawn().unwrap();
+    let left = format!(
+        "{}\n{}\n1\n5432\n{}\n\n  1 1\nready   \n",
+        other.id(),
+        data.display(),
+        home.path().join("run").display()
+    );
+    fs::write(data.join("postmaster.pid"), left).unwrap();
+    std::os::unix::fs::chown(data.join("postmaster.pid"), Some(owner), None).unwrap();
+    home.run(&["search", "hello"]).code(0);
+    other.kill().unwrap();
+    other.wait().unwrap();
+
+    // A home that is moved while its server runs: who used it stops it, and whoever knows the new name can.
+    let moved = home.folder().join("moved");
+    let hold = |args: &[&str]| {
+        let mut hold = home.command(args);
+        let mut hold = hold.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(
+            &mut std::io::BufReader::new(hold.stdout.take().unwrap()),
+            &mut line,
+        )
+        .unwrap();
+        hold
+    };
+    let mut held = hold(&["db", "hold"]);
+    fs::rename(home.path(), &moved).unwrap();
+    drop(held.stdin.take());
+    held.wait().unwrap();
+    let runs = || moved.join("data/postmaster.pid").exists();
+    assert!(!runs(), "it is stopped where it is now");
+    fs::rename(&moved, home.path()).unwrap();
+    home.run(&["db", "start"]).code(0);
+    fs::rename(home.path(), &moved).unwrap();
+    assert!(runs());
+    let mut stop = clean_command();
+    let stopped = Ran::of(stop.arg("--home").arg(&moved).args(["db", "stop"]).output().unwrap());
+    assert_eq!((stopped.code(0).out.as_str(), runs()), ("stopped\n", false));
+    fs::rename(&moved, home.path()).unwrap();
+    home.run(&["search", "hello"]).code(0);
+}
+
+#[test]
+fn links_in_the_folders_of_postgres_lead_root_nowhere() {
+    if !is_root() {
+        return;
+    }
+    let home = Home::new();
+    home.ingest();
+    let at = |name: &str| home.path().join(name);
+    let victim = home.folder().join("victim");
+    fs::write(&victim, "of root\n").unwrap();
+    fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
+    // Whoever owns a folder can do this at any moment.
+    let link = |name: &str| {
+        let _ = fs::remove_file(at(name));
+        std::os::unix::fs::symlink(&victim, at(name)).unwrap();
+    };
+    for name in ["data/managed.conf", "data/managed.new", "run/server.log", "run/server.log.1"] {
+        link(name);
+        let _ = home.run(&["search", "hello"]);
+        let _ = fs::remove_file(at(name));
+    }
+    home.run(&["search", "hello"]).code(0);
+    let identities = fs::read_to_string(at("data/pg_ident.conf")).unwrap();
+    link("data/pg_ident.conf");
+    let _ = home.run(&["search", "hello"]);
+    fs::remove_file(at("data/pg_ident.conf")).unwrap();
+    fs::write(at("data/pg_ident.conf"), identities).unwrap();
+    // A pipe in the place of what is read.
+    for name in ["data/managed.conf", "data/postmaster.pid"] {
+        let _ = fs::remove_file(at(name));
+        assert!(Command::new("mkfifo").arg(at(name)).status().unwrap().success());
+        let _ = home.run(&["db", "status"]);
+        fs::remove_file(at(name)).unwrap();
+    }
+    home.run(&["search", "hello"]).code(0);
+    let found = fs::metadata(&victim).unwrap();
+    assert_eq!(
+        (std::os::unix::fs::MetadataExt::uid(&found), found.permissions().mode() & 0o777),
+        (0, 0o600)
+    );
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "of root\n");
+    // A home in a folder of another user could be any other folder.
+    let theirs = home.folder().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    std::os::unix::fs::chown(&theirs, Some(NOBODY), Some(NOBODY)).unwrap();
+    let mut command = clean_command();
+    command.arg("--home").arg(theirs.join("home")).args(["init"]);
+    let refused = Ran::of(command.output().unwrap()).code(2).err;
+    assert!(
+        refused.contains("theirs belongs to the user 'nobody', who could redirect"),
+        "{refused}"
+    );
+    assert!(!theirs.join("home").exists());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::beneath::{self, Folder};
 use super::read::{ReadFile, Skipped, read};
+use super::room::Room;
 use super::{Error, Event, Progress, cores};
 
 /// Bytes of files that are read at once. At any time, memory holds a few such batches and what the loaders hold
@@ -77,6 +78,7 @@ pub(crate) async fn load(
     store: &Store,
     session: &mut Session,
     plan: &Plan<'_>,
+    room: &Room<'_>,
     after: i64,
     progress: &dyn Progress,
 ) -> Result<Group, Error> {
@@ -111,6 +113,7 @@ pub(crate) async fn load(
             dispatch_late(session, &mut loaders, at, &mut group).await?;
         }
         progress(Event::Read(read));
+        room.check_stored(group.stored.bytes)?;
         if ends {
             break;
         }

@@ -17,6 +17,7 @@ mod ignored;
 mod load;
 mod names;
 mod read;
+mod room;
 mod skip;
 mod walk;
 
@@ -31,6 +32,7 @@ use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 pub(crate) use beneath::Folder;
 pub(crate) use checkout::{GitData, Objects, Trust, Unread};
 pub(crate) use read::{decode as decoded, is_text_of, language as language_of};
+use room::Room;
 pub use skip::SkipReason;
 
 /// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1
@@ -64,6 +66,8 @@ pub struct Options {
     pub again: bool,
     /// Bytes of text at which a shard is full, for tests; `None` for the default.
     pub shard_bytes: Option<u64>,
+    /// Folders on the disks on which the index grows; none if these are another machine's.
+    pub disks: Vec<PathBuf>,
 }
 
 /// The result of an ingest.
@@ -180,6 +184,19 @@ pub enum Error {
     /// The process that parses cannot be started.
     #[error("no symbols were taken: the process that parses texts cannot be started: {0}")]
     Parser(std::io::Error),
+    /// The disk of the index has too little room.
+    #[error(
+        "the disk that holds {} is nearly full: {free} MB are left, and this needs about {need} MB; free some space and run \
+         it again, nothing is lost", .disk.display()
+    )]
+    NoRoom {
+        /// A folder on the disk.
+        disk: PathBuf,
+        /// MB that are free.
+        free: u64,
+        /// MB that are needed.
+        need: u64,
+    },
     /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -320,6 +337,7 @@ async fn bring_up_to_date(
     }
     report.read = session.compare(options.again).await?;
     report.walk = begun.elapsed();
+    Room::of(&options.disks).check_files(report.read.bytes)?;
     progress(Event::Reading(report.read));
     apply(store, &mut session, options, repos, &gone, &mut report, progress).await?;
     session.close().await?;
@@ -453,7 +471,8 @@ async fn apply(
     let mut after = 0;
     loop {
         let begun = Instant::now();
-        let group = load::load(store, session, &plan, after, progress).await?;
+        let room = Room::of(&options.disks);
+        let group = load::load(store, session, &plan, &room, after, progress).await?;
         report.load += begun.elapsed();
         report.stored += group.stored;
         filled.extend(&group.filled);

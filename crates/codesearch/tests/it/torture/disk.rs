@@ -1,14 +1,15 @@
 //! Fills the disk at a different moment in each step.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::Run;
 use super::world::{World, printed};
-use crate::harness::is_root;
+use crate::harness::{Ran, is_root};
 use crate::private_postgres::Home;
 
-/// Room with which the disk is never full, in MB. Postgres keeps up to 4 GB of its log.
+/// Room with which the disk is never full, in MB.
 const PLENTY: u64 = 8000;
 
 /// A file system in memory, of so many MB.
@@ -67,8 +68,12 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
             let digits = std::iter::repeat_with(|| run.rng.digit(10)).take(900_000);
             std::fs::write(folder.join(format!("{n}.txt")), digits.collect::<String>()).unwrap();
         }
+        // It begins with room, and then has little: else it does not begin.
+        let mut ingest = home.command(&World::ingest_args());
+        let ingest = ingest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(run.within(Duration::from_millis(600)));
         disk.resize(disk.used_mib() + run.rng.u64(1..64));
-        let ran = home.run(&World::ingest_args());
+        let ran = Ran::of(ingest.wait_with_output().unwrap());
         if ran.status.code() == Some(0) {
             fitted += 1;
         } else {
@@ -83,6 +88,12 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
             Some(found) => world.is_of_some_state(&found, &regex),
             None => assert!(ran.err.contains("disk") && ran.err.contains("full"), "{}", ran.err),
         }
+        // With the disk still full, an ingest is refused, and searches are answered again.
+        disk.resize(disk.used_mib() + 8);
+        let refused = home.run(&World::ingest_args()).code(2).err;
+        assert!(refused.contains("disk") && refused.contains("full"), "{refused}");
+        let found = home.run(&["search", "--limit", "0", &query]);
+        world.is_of_some_state(&printed(&found).unwrap(), &regex);
         disk.resize(PLENTY);
         let (query, regex) = world.query();
         let found = home.run(&["search", "--limit", "0", &query]);
