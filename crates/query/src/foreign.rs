@@ -166,13 +166,17 @@ pub(crate) fn find(name: &str, value: &str) -> Option<(String, String)> {
 /// the replacement for the word, and the length of the call in bytes; `None` if it is no call. `alone` says that the
 /// query holds nothing else.
 pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, String, usize)> {
-    let open = value.find('(')?;
+    // A parenthesis of another word may be far away, and this is asked for each field.
+    let open = value.find(|c: char| !c.is_ascii_lowercase() && c != '.')?;
     let function = &value[..open];
+    if !value[open..].starts_with('(') {
+        return None;
+    }
     let called = function == "contains"
         || function.starts_with("has.")
         || function == "has"
         || function.starts_with("contains.");
-    if !called || !function.bytes().all(|b| b.is_ascii_lowercase() || b == b'.') {
+    if !called {
         return None;
     }
     let close = closing(&value[open..]).map_or(value.len(), |close| open + close);

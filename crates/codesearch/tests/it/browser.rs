@@ -211,7 +211,7 @@ fn errors_nothing_found_and_hostile_names() {
     journeys(&[], &async |tab: &Tab<'_>| {
         tab.open("/search?q=foo+(bar").await;
         assert!(tab.text("[role=alert]").await.contains("unclosed group"));
-        assert_eq!(tab.text(".at-fault").await, "(");
+        assert_eq!(tab.text(".fault").await, "(");
         tab.open("/search?q=nowhere_at_all").await;
         assert!(tab.text(".nothing").await.contains("Nothing matches"));
         // A slow search shows its results while they are found, until its timeout.

@@ -125,7 +125,7 @@ fn a_page_for_browsers() {
     }
     let (status, _, page) = server.get("/search?q=a(b", browser);
     assert_eq!(status, 400);
-    assert!(page.contains("a<mark class=\"here\">(</mark>b"), "{page}");
+    assert!(page.contains("a<mark class=\"fault\">(</mark>b"), "{page}");
     assert!(page.contains("unclosed group"), "{page}");
     assert!(server.get("/search?q=nowhere-at-all&wait=1", browser).2.contains("Nothing matches"));
     assert!(server.get("/search?q=func&format=json", browser).1.contains("json"));

@@ -25,7 +25,7 @@ impl Searcher {
         path: &str,
     ) -> Result<Option<String>, store::Error> {
         let tree = self.tree().await?;
-        let Some(repo) = tree.repo(repo) else { return Ok(None) };
+        let Some(repo) = tree.repo(repo).filter(|_| !path.contains('\0')) else { return Ok(None) };
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         let paths: Vec<&str> = above.chain([path]).collect();
         let reason = self.store().left_out(repo.id, &paths).await?;

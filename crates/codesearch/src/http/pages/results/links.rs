@@ -11,6 +11,9 @@ use crate::http::params::{Param, SearchParams};
 use crate::order::Order;
 use crate::top_k::TopK;
 
+/// Longest query with which others are linked, in bytes: each link repeats it.
+const MAX_QUERY: usize = 2000;
+
 /// Values of a facet that are visible at first.
 const FACET_VALUES: usize = 8;
 
@@ -19,6 +22,9 @@ const MAX_VALUES: usize = 40;
 
 pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
     let q = params.q.as_str();
+    if q.len() > MAX_QUERY {
+        return Vec::new();
+    }
     let any = is_any(q);
     let most = if params.has_all_values() { usize::MAX } else { MAX_VALUES };
     let facet = |title, counts: &HashMap<String, usize>, term: &dyn Fn(&str) -> String| {
@@ -53,7 +59,7 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
 /// Returns the fields that narrow a query, each with the query without it. A query with an `or` outside of parentheses
 /// has none: there, a field applies to one alternative only.
 pub(super) fn chosen(q: &str) -> Vec<Chosen> {
-    if is_any(q) {
+    if q.len() > MAX_QUERY || is_any(q) {
         return Vec::new();
     }
     let fields = query::typed_fields(q).into_iter();
@@ -153,6 +159,7 @@ mod tests {
         assert_eq!(told("file:_test"), ["path: _test -> /"]);
         assert_eq!(told("foo content:bar"), [""; 0]);
         assert_eq!(told("foo or bar lang:go"), [""; 0]);
+        assert_eq!(told(&"count:1 ".repeat(1000)), [""; 0]);
         assert_eq!(folder_of("x file:^a/ file:^a/b/ -file:^a/b/c/ file:d"), "a/b/");
         assert_eq!(folder_of("x or file:^a/"), "");
     }
