@@ -48,7 +48,7 @@ mod tests {
             ("bogus", None),
             (&"go".repeat(1 << 20), None),
         ] {
-            assert_eq!(nearest(typed, names), expected, "{:.20}", typed);
+            assert_eq!(nearest(typed, names), expected, "{typed:.20}");
         }
     }
 }

@@ -9,7 +9,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::browse::FindRequest;
-use engine::fuzzy::{MAX_LETTERS, PathQuery, QueryTooLong};
+use engine::fuzzy::{PathQuery, QueryTooLong};
+use query::MAX_QUERY_BYTES;
 use serde_json::json;
 
 use super::{Answered, BrowseParams, LIMIT, answered};
@@ -50,7 +51,7 @@ pub(crate) const FILES: Endpoint = Endpoint {
                  may stand in any order. The name of the repository, or its last folders, may stand before the path. \
                  Up to 256 letters and 8 words.",
             )
-            .at_most(4 * MAX_LETTERS),
+            .at_most(MAX_QUERY_BYTES),
             REPO.saying("A part of the repository's name."),
             LANG,
             LIMIT,
