@@ -270,7 +270,7 @@ fn history_is_only_that_of_a_trusted_clone() {
         for page in ["blame", "history"] {
             let answer = ask(&server, &format!("/{page}?repo={repo}&path=a.py"), 404);
             let message = answer["error"]["message"].as_str().unwrap();
-            assert!(message.contains("ingest it with --follow-git"), "{repo}: {message}");
+            assert!(message.contains("with --follow-git"), "{repo}: {message}");
         }
         let of_file = format!("/file?repo={repo}&path=a.py&hash={blob}");
         assert_eq!(server.json(&of_file).0, 404, "{repo}");

@@ -45,7 +45,7 @@ pub enum Error {
     NoClone,
     /// Its data lie where nobody vouches for them.
     #[error(
-        "no history: the repository's .git leads out of the folder that was ingested; if you own what it leads to, ingest it with --follow-git"
+        "no history: the repository's .git leads to data that the last ingest did not allow; ingest it again, and with --follow-git if they are yours"
     )]
     Outside,
     /// It was changed while git read it.

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
-
 use super::skeleton::Skeleton;
 use super::{Error, LIMIT, TrackedFile};
 
@@ -17,9 +15,6 @@ use super::{Error, LIMIT, TrackedFile};
 const BOUNDED: &str = "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null || :; \
     ulimit -c 0 || :; ulimit -f 0 || :; ulimit -t 20 || :; ulimit -d 524288 || :; ulimit -v 2097152 || :; \
     exec git \"$@\"";
-
-/// How many run at once: each may take half a gigabyte.
-static TURNS: Semaphore = Semaphore::const_new(2);
 
 /// The status with which a shell ends that does not find a program.
 const NOT_FOUND: i32 = 127;
@@ -77,8 +72,6 @@ pub(super) async fn bytes(
     args: &[&str],
     most: usize,
 ) -> Result<Vec<u8>, Error> {
-    let turn = tokio::time::timeout(LIMIT, TURNS.acquire()).await;
-    let _turn = turn.map_err(|_| Error::TooSlow)?.map_err(|_| Error::Failed)?;
     let command = command(clone, args);
     let clone = Arc::clone(clone);
     let (tell, events) = channel();

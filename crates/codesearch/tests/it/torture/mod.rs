@@ -1,5 +1,6 @@
 //! The campaign: kills, crashes, losses of power, faults between the program and Postgres, stopped processes, full
-//! disks, refused writes, flipped bytes, random operations, hostile patterns and requests, the largest inputs, slow clients, many changes.
+//! disks, refused writes, flipped bytes, random operations, hostile repositories, patterns and requests, the largest
+//! inputs, slow clients, many changes.
 //!
 //! After every step an answer either equals a scan of the files, as they are now or in an earlier state where that is
 //! allowed, or reports a failure. After the next ingest it equals a scan of the current files, and `codesearch check`
