@@ -201,8 +201,8 @@ impl<'t> Walk<'t> {
                 parts.push(begin..begin + name.len());
             }
         };
-        for at in start..upto {
-            match bytes[at] {
+        for (at, byte) in (start..upto).zip(&bytes[start..upto]) {
+            match *byte {
                 byte if quote == Some(byte) => quote = None,
                 _ if quote.is_some() => {}
                 byte @ (b'"' | b'`') => quote = Some(byte),

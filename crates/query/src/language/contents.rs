@@ -876,6 +876,16 @@ const SHARED: &[Shared] = &[
     },
 ];
 
+/// What the contents of a file tell of its language.
+pub(super) enum Told {
+    /// It is this one.
+    Language(&'static str),
+    /// It may be any of those that share its extension, or another one.
+    Nothing,
+    /// Its extension is not shared.
+    NotShared,
+}
+
 /// Returns the languages that share an extension.
 pub(super) fn sharing(extension: &str) -> Option<impl Iterator<Item = &'static str>> {
     let shared = SHARED.iter().find(|shared| shared.extensions.contains(&extension))?;
@@ -883,10 +893,10 @@ pub(super) fn sharing(extension: &str) -> Option<impl Iterator<Item = &'static s
     Some(signed.chain(shared.default))
 }
 
-/// Returns the language of a file with an extension that languages share: that of most of the signs in its text. The
-/// inner one is `None` if its text does not tell; the outer one if no languages share it.
-pub(super) fn language(extension: &str, text: &str) -> Option<Option<&'static str>> {
-    let shared = SHARED.iter().find(|shared| shared.extensions.contains(&extension))?;
+/// Returns the language of a file by its extension, if languages share that: the one of most of the signs in its text.
+pub(super) fn language(extension: &str, text: &str) -> Told {
+    let found = SHARED.iter().find(|shared| shared.extensions.contains(&extension));
+    let Some(shared) = found else { return Told::NotShared };
     let mut seen = vec![0_u64; shared.languages.len()];
     let mut in_comment = false;
     for line in text.lines().take(LINES) {
@@ -929,7 +939,7 @@ pub(super) fn language(extension: &str, text: &str) -> Option<Option<&'static st
             best = Some((name, score));
         }
     }
-    Some(best.map(|(name, _)| name))
+    best.map_or(Told::Nothing, |(name, _)| Told::Language(name))
 }
 
 impl Sign {

@@ -8,6 +8,7 @@ use gengo_language::Language;
 use regex_syntax::hir::Look;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
+use self::contents::Told;
 use crate::near::nearest;
 use crate::pattern::Pattern;
 use crate::write::written;
@@ -248,10 +249,11 @@ pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
     if let Some((_, language)) = capital {
         return Some(language);
     }
-    if let Some(told) = contents::language(&extension, text) {
-        return contents::modeline(text)
-            .filter(|named| of_extension(&extension).contains(named))
-            .or(told);
+    let named = || contents::modeline(text).filter(|name| of_extension(&extension).contains(name));
+    match contents::language(&extension, text) {
+        Told::Language(language) => return named().or(Some(language)),
+        Told::Nothing => return named(),
+        Told::NotShared => {}
     }
     if let Some(language) = files::by_extension(&extension) {
         return Some(language);

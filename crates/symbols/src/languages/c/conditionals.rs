@@ -11,6 +11,9 @@ use super::tokens::{Kind, Token};
 /// Most groups within one another.
 const MAX_DEPTH: usize = 200;
 
+/// Most tokens that are passed to find the one before a group.
+const MAX_BEFORE: usize = 1000;
+
 /// A group whose `#endif` was not seen yet.
 struct Group {
     before: Scopes,
@@ -143,10 +146,12 @@ impl<'t> Flattening<'_, 't> {
 
     /// Returns the token before the innermost of some groups, past the directives around it.
     fn before(&self, groups: usize) -> Option<Token> {
+        let mut left = MAX_BEFORE;
         for group in self.groups[..groups].iter().rev() {
             let first = group.branches.first()?.directive;
             let mut at = first;
             while let Some(before) = at.checked_sub(1) {
+                left = left.checked_sub(1)?;
                 at = before;
                 let token = self.tokens[at];
                 if matches!(token.kind, Kind::If | Kind::Else) && !self.dropped[at] {

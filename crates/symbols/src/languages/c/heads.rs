@@ -203,9 +203,8 @@ impl<'a, 't> Head<'a, 't> {
                         return;
                     }
                 }
-                Kind::Scope => self.at += 1,
-                // extern "C"
-                Kind::Literal => self.at += 1,
+                // a::b, extern "C"
+                Kind::Scope | Kind::Literal => self.at += 1,
                 Kind::Mark(b'*' | b'&' | b'^') => {
                     self.has_star = true;
                     self.at += 1;
@@ -372,11 +371,10 @@ impl<'a, 't> Head<'a, 't> {
                 _ => self.at + 1,
             };
             match token.kind {
-                Kind::Word if WITH_PARENTHESES.contains(&self.word(token)) && opens => {
-                    if self.word(token).starts_with("__attribute") {
-                        self.blank_tokens(self.at, end);
-                    }
+                Kind::Word if opens && self.word(token).starts_with("__attribute") => {
+                    self.blank_tokens(self.at, end);
                 }
+                Kind::Word if WITH_PARENTHESES.contains(&self.word(token)) && opens => {}
                 Kind::Word
                     if is_macro(self.word(token)) && !SPECIFIERS.contains(&self.word(token)) =>
                 {

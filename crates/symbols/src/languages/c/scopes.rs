@@ -19,6 +19,7 @@ pub(super) enum Scope {
 }
 
 /// What was seen of a declaration so far.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of one another")]
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
     is_type: bool,

@@ -74,11 +74,7 @@ pub(super) fn tokens(text: &mut Blanks) -> Vec<Token> {
                 (kind, at) = directive(text, at);
                 kind
             }
-            b'"' => {
-                at = quote_end(all, at);
-                Kind::Literal
-            }
-            b'\'' => {
+            b'"' | b'\'' => {
                 at = quote_end(all, at);
                 Kind::Literal
             }
