@@ -107,10 +107,34 @@ impl<'r> Symbols<'r> {
         }
     }
 
+    /// Returns the indexes of the packages that the text names, ascending.
+    pub(crate) fn packages(&self) -> Vec<usize> {
+        let is_package = |at: &usize| self.row.kinds.get(*at) == Some(&SymbolKind::Package.byte());
+        (0..self.len()).filter(is_package).collect()
+    }
+
     /// Returns whether a symbol is a definition, and not only a container of members.
     pub(crate) fn defines(&self, at: usize) -> bool {
         let kind = self.row.kinds.get(at).copied().unwrap_or(u8::MAX);
         SymbolKinds::DEFINITIONS.has(kind)
+    }
+
+    /// Returns whether one is a part of the name of another one that it contains: `a` of `namespace a::b`.
+    pub(crate) fn goes_on(&self, at: usize, within: usize, text: &str) -> bool {
+        let is_part = matches!(
+            self.row.kinds.get(at).copied().and_then(SymbolKind::from_byte),
+            Some(
+                SymbolKind::Implementation
+                    | SymbolKind::Module
+                    | SymbolKind::Namespace
+                    | SymbolKind::Package
+            )
+        );
+        let start = |at: usize| self.row.starts.get(at).map_or(0, |start| *start as usize);
+        let between = text.get(start(at) + self.name(at).len()..start(within)).unwrap_or_default();
+        is_part
+            && !between.contains(['\n', '{', '(', ' '])
+            && ["::", ".", "\\"].iter().any(|separator| between.ends_with(separator))
     }
 
     /// Returns how many there are.

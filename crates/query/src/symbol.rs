@@ -31,7 +31,7 @@ const ALIASES: &[(&str, SymbolKind)] = &[
 ];
 
 /// Between the parts of a qualified name, as it may stand in a name itself.
-const BETWEEN: &str = r"(?:\.|::?|#)";
+const BETWEEN: &str = r"(?:\.|::?|#|\\)";
 
 /// A set of kinds of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +168,11 @@ impl SymbolPattern {
             .iter()
             .map(|part| again(format!("{flags}^(?:{})$", part.trim_start_matches('^'))))
             .collect();
-        let whole = again(format!("{flags}{}", parts.join(BETWEEN)))?;
+        // Where the last name begins, all of it does.
+        let begins = if name.starts_with('^') { "^" } else { "" };
+        let all: Vec<&str> = parts.iter().map(|part| part.trim_start_matches('^')).collect();
+        let begins = if source[flags.len()..].starts_with('^') { "^" } else { begins };
+        let whole = again(format!("{flags}{begins}{}", all.join(BETWEEN)))?;
         let rest = Self { containers: containers?, whole: Some(whole), ..plain };
         Ok((again(format!("{flags}{name}"))?, rest))
     }
@@ -196,8 +200,8 @@ impl SymbolPattern {
 
 /// The parts of a qualified name, and the flags before it: `std::vector`, `Foo.bar`. None of another pattern.
 ///
-/// What is between them is `::`, `\.`, or a dot that stands between two names: a dot for any character would hardly ever
-/// be meant there.
+/// What is between them is `::`, `\.`, `\\`, or a dot that stands between two names: a dot for any character would hardly
+/// ever be meant there.
 fn qualified(source: &str) -> Option<(&str, Vec<&str>)> {
     let flags = flags(source);
     let text = &source[flags.len()..];
@@ -217,7 +221,14 @@ fn qualified(source: &str) -> Option<(&str, Vec<&str>)> {
         };
         let length = match bytes[at] {
             b':' if depth == 0 && ends && bytes[at..].starts_with(b"::") => 2,
-            b'\\' if depth == 0 && ends && bytes.get(at + 1) == Some(&b'.') && begins(at + 2) => 2,
+            b'\\'
+                if depth == 0
+                    && ends
+                    && matches!(bytes.get(at + 1), Some(b'.' | b'\\'))
+                    && begins(at + 2) =>
+            {
+                2
+            }
             b'.' if depth == 0 && ends && begins(at + 1) => 1,
             b'|' if depth == 0 => return None,
             b'\\' => {
@@ -289,6 +300,7 @@ mod tests {
             ("std::(vec|list)", vec!["std", "(vec|list)"]),
             ("Foo::", vec!["Foo", ""]),
             (r"Foo\w*.bar", vec![r"Foo\w*", "bar"]),
+            (r"App\\Models\\User", vec!["App", "Models", "User"]),
             ("größe.x", vec!["größe", "x"]),
             ("(?i)Foo.bar", vec!["Foo", "bar"]),
             ("Foo::~Foo", vec!["Foo", "~Foo"]),

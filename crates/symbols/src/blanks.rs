@@ -72,6 +72,12 @@ impl<'t> Blanks<'t> {
         self.overwrite(word, b'x');
     }
 
+    /// Puts a byte in the place of another one that is ASCII.
+    pub(crate) fn put(&mut self, at: usize, byte: u8) {
+        let bytes = self.blanked.get_or_insert_with(|| self.text.as_bytes().to_vec());
+        bytes[at] = byte;
+    }
+
     fn overwrite(&mut self, part: Range<usize>, with: u8) {
         let bytes = self.blanked.get_or_insert_with(|| self.text.as_bytes().to_vec());
         for byte in &mut bytes[part] {

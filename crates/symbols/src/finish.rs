@@ -1,16 +1,21 @@
 //! From definitions as they were found to the symbols of a text: in order, each once, with its container.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use query::SymbolKind;
 
 use crate::guard::{MAX_NAME_BYTES, MAX_SYMBOLS, Reason};
-use crate::walk::{Found, Parent, is_type};
+use crate::reserved::Reserved;
+use crate::walk::{Found, Owner, Parent, is_type};
 use crate::{Symbol, Taken};
 
-/// Makes symbols of what was found.
-pub(crate) fn finish(mut found: Vec<Found>, text: &str) -> Taken {
+/// Makes symbols of what was found. This is where names that are reserved words are left out.
+pub(crate) fn finish<'g>(
+    mut found: Vec<Found>,
+    text: &str,
+    reserved: &Reserved,
+    node_kind: impl Fn(u16) -> &'g str,
+) -> Taken {
     let mut given_up = None;
     name_owners(&mut found, text);
     let mut order: Vec<usize> = (0..found.len()).collect();
@@ -19,8 +24,11 @@ pub(crate) fn finish(mut found: Vec<Found>, text: &str) -> Taken {
     // The index of each symbol, or of the one that was found at the same place; none for one that was left out.
     let mut places: Vec<Option<usize>> = vec![None; found.len()];
     for at in order {
-        let Found { kind, name, end, row, .. } = &found[at];
+        let Found { kind, name, end, row, node, .. } = &found[at];
         let text = &text[name.clone()];
+        if reserved.forbids(text, *kind, || node_kind(*node)) {
+            continue;
+        }
         if text.len() > MAX_NAME_BYTES {
             given_up.get_or_insert(Reason::LongName);
             continue;
@@ -47,7 +55,7 @@ pub(crate) fn finish(mut found: Vec<Found>, text: &str) -> Taken {
     }
     for (at, place) in places.iter().enumerate() {
         if let (Some(place), Parent::Symbol(parent)) = (place, &found[at].parent) {
-            let parent = places[*parent].filter(|parent| parent != place);
+            let parent = placed(*parent, &found, &places).filter(|parent| parent != place);
             symbols[*place].parent = symbols[*place].parent.or(parent);
         }
     }
@@ -55,13 +63,25 @@ pub(crate) fn finish(mut found: Vec<Found>, text: &str) -> Taken {
     Taken { symbols, given_up }
 }
 
+/// Returns the index of a symbol; of one that was left out, that of what contains it.
+fn placed(mut at: usize, found: &[Found], places: &[Option<usize>]) -> Option<usize> {
+    for _ in 0..found.len() {
+        match (places[at], &found[at].parent) {
+            (Some(place), _) => return Some(place),
+            (None, Parent::Symbol(parent)) => at = *parent,
+            (None, _) => return None,
+        }
+    }
+    None
+}
+
 /// Finds the types that are named as owners of members, and adds those that are not defined in this text as
 /// implementations.
 fn name_owners(found: &mut Vec<Found>, text: &str) {
-    let members: Vec<(usize, Range<usize>, usize)> = (0..)
+    let members: Vec<(usize, Owner)> = (0..)
         .zip(&*found)
         .filter_map(|(at, symbol)| match &symbol.parent {
-            Parent::Named(name, row) => Some((at, name.clone(), *row)),
+            Parent::Named(owner) => Some((at, owner.clone())),
             _ => None,
         })
         .collect();
@@ -69,18 +89,68 @@ fn name_owners(found: &mut Vec<Found>, text: &str) {
         return;
     }
     let mut types: HashMap<&str, usize> = HashMap::new();
-    for (at, symbol) in found.iter().enumerate() {
-        if (is_type(symbol.kind) && symbol.kind.defines()) || symbol.kind == SymbolKind::Variable {
+    let is_type = |kind: SymbolKind| {
+        kind.defines() && is_type(kind) && kind != SymbolKind::EnumMember
+            || kind == SymbolKind::Variable
+    };
+    for is_owner in [is_type, is_scope] {
+        for (at, symbol) in found.iter().enumerate().filter(|(_, symbol)| is_owner(symbol.kind)) {
             types.entry(&text[symbol.name.clone()]).or_insert(at);
         }
     }
-    for (at, name, row) in members {
-        let owner = *types.entry(&text[name.clone()]).or_insert_with(|| {
-            let (kind, end) = (SymbolKind::Implementation, name.end);
-            found.push(Found { kind, name, end, row, parent: Parent::None });
-            found.len() - 1
-        });
-        found[at].parent = if owner == at { Parent::None } else { Parent::Symbol(owner) };
+    // Those of a longer name, by what contains them.
+    let mut within: HashMap<(Option<usize>, &str), usize> = HashMap::new();
+    let may_own =
+        |kind: SymbolKind| is_type(kind) || is_scope(kind) || kind == SymbolKind::Implementation;
+    for (at, symbol) in found.iter().enumerate().filter(|(_, symbol)| may_own(symbol.kind)) {
+        if let Parent::Symbol(parent) = symbol.parent {
+            within.entry((Some(parent), &text[symbol.name.clone()])).or_insert(at);
+        }
+    }
+    let mut rows = Rows::default();
+    for (at, Owner { path, around }) in members {
+        let mut owner = None;
+        for part in path {
+            let name = &text[part.clone()];
+            let known = if owner.is_none() { types.get(name).copied() } else { None };
+            let around = owner.or(around);
+            owner = Some(known.unwrap_or_else(|| {
+                *within.entry((around, name)).or_insert_with(|| {
+                    let parent = around.map_or(Parent::None, Parent::Symbol);
+                    let (kind, end, row) =
+                        (SymbolKind::Implementation, part.end, rows.row(text, part.start));
+                    found.push(Found { kind, name: part, end, row, parent, node: 0 });
+                    found.len() - 1
+                })
+            }));
+        }
+        found[at].parent = match owner {
+            Some(owner) if owner != at => Parent::Symbol(owner),
+            _ => Parent::None,
+        };
+    }
+}
+
+/// Whether a symbol of a kind has parts of a qualified name in it, without being a type.
+fn is_scope(kind: SymbolKind) -> bool {
+    matches!(kind, SymbolKind::Namespace | SymbolKind::Module)
+}
+
+/// Counts lines up to places most of which come in order.
+#[derive(Default)]
+struct Rows {
+    at: usize,
+    row: usize,
+}
+
+impl Rows {
+    fn row(&mut self, text: &str, at: usize) -> usize {
+        if at < self.at {
+            *self = Self::default();
+        }
+        self.row += text[self.at..at].matches('\n').count();
+        self.at = at;
+        self.row
     }
 }
 

@@ -4,6 +4,7 @@ use query::SymbolKind;
 use tree_sitter::Node;
 
 use crate::blanks::Blanks;
+use crate::reserved::Reserved;
 use crate::walk::{Descent, Walk};
 
 /// The table of a language.
@@ -17,6 +18,8 @@ pub(crate) struct Grammar {
     pub(crate) neighbour: Option<Neighbour>,
     /// Overwrites with blanks what the grammar does not know and what defines nothing.
     pub(crate) blank: Option<fn(&mut Blanks)>,
+    /// Words that are no names.
+    pub(crate) reserved: &'static Reserved,
 }
 
 /// The grammar of a language that texts may be in, too.

@@ -13,6 +13,7 @@ mod guard;
 mod label;
 mod languages;
 mod markdown;
+mod reserved;
 mod traverse;
 mod walk;
 
@@ -29,7 +30,7 @@ pub use guard::{
 pub use label::{Label, labels};
 
 /// The form of what [`take`] returns. It changes when symbols taken before are to be taken anew.
-pub const FORMAT: i32 = 4;
+pub const FORMAT: i32 = 5;
 
 /// Something that a text defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,13 +91,15 @@ pub fn take(language: &str, text: &str) -> Option<Taken> {
         return Some(Taken { symbols: Vec::new(), given_up: Some(reason) });
     }
     let found = match grammar {
-        None => Ok(markdown::headings(text)),
-        Some(grammar) => {
-            parse(grammar, text).map(|(grammar, tree)| traverse::definitions(grammar, &tree, text))
-        }
+        None => Ok(finish::finish(markdown::headings(text), text, &reserved::NONE, |_| "")),
+        Some(grammar) => parse(grammar, text).map(|(grammar, tree)| {
+            let kind = |id| grammar.language.language().node_kind_for_id(id).unwrap_or_default();
+            let found = traverse::definitions(grammar, &tree, text);
+            finish::finish(found, text, grammar.reserved, kind)
+        }),
     };
     Some(match found {
-        Ok(found) => finish::finish(found, text),
+        Ok(taken) => taken,
         Err(reason) => Taken { symbols: Vec::new(), given_up: Some(reason) },
     })
 }

@@ -32,7 +32,8 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
                 let parent = open.last().map_or(Parent::None, |(_, above)| Parent::Symbol(*above));
                 open.push((level, found.len()));
                 let kind = SymbolKind::Heading;
-                found.push(Found { kind, name: from..to, end: text.len(), row, parent });
+                let (name, end) = (from..to, text.len());
+                found.push(Found { kind, name, end, row, parent, node: 0 });
             }
             Event::End(_) => {}
             // What stands in a heading, with its marks; of a heading that is a link, what is to be read.

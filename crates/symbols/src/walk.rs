@@ -15,6 +15,8 @@ pub(crate) struct Found {
     pub(crate) end: usize,
     pub(crate) row: usize,
     pub(crate) parent: Parent,
+    /// The number of the kind of the node that is its name; 0 if a part of one is.
+    pub(crate) node: u16,
 }
 
 /// What contains a symbol.
@@ -24,7 +26,16 @@ pub(crate) enum Parent {
     /// Another symbol, by its index.
     Symbol(usize),
     /// The type with this name, which may be defined elsewhere.
-    Named(Range<usize>, usize),
+    Named(Owner),
+}
+
+/// A name of what contains a symbol, as it is written beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Its parts, the outermost first.
+    pub(crate) path: Vec<Range<usize>>,
+    /// The symbol around both.
+    pub(crate) around: Option<usize>,
 }
 
 /// Where to go from a node.
@@ -119,7 +130,99 @@ impl<'t> Walk<'t> {
 
     /// Adds a symbol whose name is a node, and whose definition is another.
     pub(crate) fn add(&mut self, kind: SymbolKind, name: Node<'_>, whole: Node<'_>) -> usize {
-        self.add_range(kind, name.byte_range(), name.start_position().row, whole.end_byte())
+        let row = name.start_position().row;
+        let symbol = self.add_range(kind, name.byte_range(), row, whole.end_byte());
+        self.found[symbol].node = name.kind_id();
+        symbol
+    }
+
+    /// Adds a symbol whose name may be qualified: `a::b` is `b` in `a`.
+    pub(crate) fn add_qualified(
+        &mut self,
+        kind: SymbolKind,
+        name: Node<'_>,
+        whole: Node<'_>,
+    ) -> usize {
+        let (path, last) = self.qualified(name, name);
+        let row = self.row(name, last.start);
+        let symbol = self.add_range(kind, last, row, whole.end_byte());
+        self.member_of(symbol, path);
+        symbol
+    }
+
+    /// Adds a symbol for each part of a name, each contained by the one before: `namespace a.b`. Returns the last one,
+    /// which is of a kind; those around it are of another.
+    pub(crate) fn add_path(
+        &mut self,
+        kind: SymbolKind,
+        around: SymbolKind,
+        name: Node<'_>,
+        end: usize,
+    ) -> usize {
+        let (mut parts, last) = self.qualified(name, name);
+        let mut parent = self.container().map_or(Parent::None, Parent::Symbol);
+        parts.push(last);
+        let count = parts.len();
+        for (n, part) in parts.into_iter().enumerate() {
+            let (kind, row) =
+                (if n + 1 == count { kind } else { around }, self.row(name, part.start));
+            let symbol = self.add_range(kind, part, row, end);
+            self.found[symbol].parent = std::mem::replace(&mut parent, Parent::Symbol(symbol));
+        }
+        self.found.len() - 1
+    }
+
+    /// Returns the row of a byte in a node.
+    fn row(&self, node: Node<'_>, at: usize) -> usize {
+        let before = &self.text[node.start_byte()..at];
+        node.start_position().row + before.matches('\n').count()
+    }
+
+    /// Returns the parts of a name before the last one, which is within a node of it, and the last one: of `a::b<c>::d`
+    /// it is `d`. What stands in brackets is no part.
+    pub(crate) fn qualified(
+        &self,
+        name: Node<'_>,
+        last: Node<'_>,
+    ) -> (Vec<Range<usize>>, Range<usize>) {
+        let is_whole = name.id() == last.id();
+        let (start, end) = (name.start_byte(), name.end_byte());
+        let upto = if is_whole { end } else { last.start_byte() };
+        let bytes = self.text.as_bytes();
+        let (mut parts, mut begin, mut depth) = (Vec::new(), start, 0_usize);
+        let mut quote = None;
+        let mut part = |begin: usize, end: usize| {
+            let text = &self.text[begin..end];
+            let name = text.find(['<', '[', '(']).filter(|at| *at > 0).unwrap_or(text.len());
+            let name = text[..name].trim();
+            let skipped = text.len() - text.trim_start().len();
+            let begin = begin + skipped;
+            if !name.is_empty() {
+                parts.push(begin..begin + name.len());
+            }
+        };
+        for (at, byte) in (start..upto).zip(&bytes[start..upto]) {
+            match *byte {
+                byte if quote == Some(byte) => quote = None,
+                _ if quote.is_some() => {}
+                byte @ (b'"' | b'`') => quote = Some(byte),
+                b'<' | b'[' | b'(' => depth += 1,
+                b'>' | b']' | b')' => depth = depth.saturating_sub(1),
+                b':' | b'.' | b'\\' if depth == 0 => {
+                    part(begin, at);
+                    begin = at + 1;
+                }
+                _ => {}
+            }
+        }
+        if is_whole {
+            part(begin, end);
+            return match parts.pop() {
+                Some(last) => (parts, last),
+                None => (parts, start..end),
+            };
+        }
+        (parts, last.byte_range())
     }
 
     /// Adds a symbol.
@@ -131,13 +234,23 @@ impl<'t> Walk<'t> {
         end: usize,
     ) -> usize {
         let parent = self.container().map_or(Parent::None, Parent::Symbol);
-        self.found.push(Found { kind, name, end, row, parent });
+        self.found.push(Found { kind, name, end, row, parent, node: 0 });
         self.found.len() - 1
     }
 
-    /// Notes that a symbol is a member of the type with a name, unless it stands in one.
-    pub(crate) fn member_of(&mut self, symbol: usize, name: Node<'_>) {
-        self.found[symbol].parent = Parent::Named(name.byte_range(), name.start_position().row);
+    /// Notes that a symbol is a member of the type with a name, the parts of which are given, the outermost first.
+    pub(crate) fn member_of(&mut self, symbol: usize, path: Vec<Range<usize>>) {
+        if !path.is_empty() {
+            let around = self.container();
+            self.found[symbol].parent = Parent::Named(Owner { path, around });
+        }
+    }
+
+    /// Returns the parts of a name: `a.b` has two.
+    pub(crate) fn path(&self, name: Node<'_>) -> Vec<Range<usize>> {
+        let (mut path, last) = self.qualified(name, name);
+        path.push(last);
+        path
     }
 
     /// Adds the symbols that a node's children with a field, or else of a kind, name.

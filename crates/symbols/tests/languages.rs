@@ -106,9 +106,9 @@ async fn run() {}
             "type Rise > Unit 6-6",
             "constant Rise > MAX 6-6",
             "method Rise > rise 6-6",
-            "implementation Tide 7-12",
-            "method Tide > rise 8-11",
-            "function Tide > rise > inner 9-9",
+            "implementation tide > Tide 7-12",
+            "method tide > Tide > rise 8-11",
+            "function tide > Tide > rise > inner 9-9",
             "variable COUNT 13-13",
             "type Alias 14-14",
             "macro wave 15-15",
@@ -199,24 +199,25 @@ SEA_TYPE typed(int n) { return 0; }
 }
 ";
     let expected = [
-        "namespace b 1-23",
-        "class b > Ship 2-12",
-        "constructor b > Ship > Ship 4-4",
-        "method b > Ship > ~Ship 5-5",
-        "method b > Ship > sails 6-6",
-        "method b > Ship > operator== 7-7",
-        "field b > Ship > count_ 8-8",
-        "method b > Ship > afloat 9-9",
-        "method b > Ship > name 11-11",
-        "struct b > Box 13-13",
-        "field b > Box > value 13-13",
-        "type b > Knots 14-14",
-        "method b > Ship > sails 15-17",
-        "constructor b > Ship > Ship 18-18",
-        "implementation Other 19-19",
-        "method Other > run 19-19",
-        "function b > free_function 20-20",
-        "function b > typed 22-22",
+        "namespace a 1-23",
+        "namespace a > b 1-23",
+        "class a > b > Ship 2-12",
+        "constructor a > b > Ship > Ship 4-4",
+        "method a > b > Ship > ~Ship 5-5",
+        "method a > b > Ship > sails 6-6",
+        "method a > b > Ship > operator== 7-7",
+        "field a > b > Ship > count_ 8-8",
+        "method a > b > Ship > afloat 9-9",
+        "method a > b > Ship > name 11-11",
+        "struct a > b > Box 13-13",
+        "field a > b > Box > value 13-13",
+        "type a > b > Knots 14-14",
+        "method a > b > Ship > sails 15-17",
+        "constructor a > b > Ship > Ship 18-18",
+        "implementation a > b > Other 19-19",
+        "method a > b > Other > run 19-19",
+        "function a > b > free_function 20-20",
+        "function a > b > typed 22-22",
     ];
     check("c++", text, &expected);
     // A header of C++ that is taken for C.
@@ -358,7 +359,9 @@ public class Ship<T> implements Moves {
 }
 ",
         &[
-            "package com.sea.ship 1-1",
+            "package com 1-1",
+            "package com > sea 1-1",
+            "package com > sea > ship 1-1",
             "class Ship 2-11",
             "constant Ship > LIMIT 3-3",
             "field Ship > sails 4-4",
@@ -404,26 +407,27 @@ record Log(string Text);
 ",
         &[
             "type Alias 1-1",
-            "namespace Sea.Ships 2-18",
-            "class Sea.Ships > Ship 3-12",
-            "constant Sea.Ships > Ship > Limit 4-4",
-            "field Sea.Ships > Ship > sails 5-5",
-            "property Sea.Ships > Ship > Name 6-6",
-            "field Sea.Ships > Ship > Moved 7-7",
-            "constructor Sea.Ships > Ship > Ship 8-8",
-            "method Sea.Ships > Ship > ~Ship 9-9",
-            "method Sea.Ships > Ship > operator + 10-10",
-            "method Sea.Ships > Ship > Move 11-11",
-            "function Sea.Ships > Ship > Move > Inner 11-11",
-            "struct Sea.Ships > Point 13-13",
-            "field Sea.Ships > Point > X 13-13",
-            "interface Sea.Ships > IMoves 14-14",
-            "method Sea.Ships > IMoves > Move 14-14",
-            "enum Sea.Ships > Phase 15-15",
-            "enum-member Sea.Ships > Phase > Ebb 15-15",
-            "enum-member Sea.Ships > Phase > Flow 15-15",
-            "type Sea.Ships > Handler 16-16",
-            "class Sea.Ships > Log 17-17",
+            "namespace Sea 2-18",
+            "namespace Sea > Ships 2-18",
+            "class Sea > Ships > Ship 3-12",
+            "constant Sea > Ships > Ship > Limit 4-4",
+            "field Sea > Ships > Ship > sails 5-5",
+            "property Sea > Ships > Ship > Name 6-6",
+            "field Sea > Ships > Ship > Moved 7-7",
+            "constructor Sea > Ships > Ship > Ship 8-8",
+            "method Sea > Ships > Ship > ~Ship 9-9",
+            "method Sea > Ships > Ship > operator + 10-10",
+            "method Sea > Ships > Ship > Move 11-11",
+            "function Sea > Ships > Ship > Move > Inner 11-11",
+            "struct Sea > Ships > Point 13-13",
+            "field Sea > Ships > Point > X 13-13",
+            "interface Sea > Ships > IMoves 14-14",
+            "method Sea > Ships > IMoves > Move 14-14",
+            "enum Sea > Ships > Phase 15-15",
+            "enum-member Sea > Ships > Phase > Ebb 15-15",
+            "enum-member Sea > Ships > Phase > Flow 15-15",
+            "type Sea > Ships > Handler 16-16",
+            "class Sea > Ships > Log 17-17",
         ],
     );
 }
@@ -450,13 +454,14 @@ def free; end
         &[
             "module Sea 1-13",
             "constant Sea > LIMIT 2-2",
-            "class Sea > Ship 3-12",
-            "property Sea > Ship > sails 4-4",
-            "property Sea > Ship > masts 4-4",
-            "constructor Sea > Ship > initialize 5-6",
-            "method Sea > Ship > make 7-7",
-            "method Sea > Ship > moved? 8-10",
-            "method Sea > Ship > dock 11-11",
+            "implementation Sea > Port 3-3",
+            "class Sea > Port > Ship 3-12",
+            "property Sea > Port > Ship > sails 4-4",
+            "property Sea > Port > Ship > masts 4-4",
+            "constructor Sea > Port > Ship > initialize 5-6",
+            "method Sea > Port > Ship > make 7-7",
+            "method Sea > Port > Ship > moved? 8-10",
+            "method Sea > Port > Ship > dock 11-11",
             "function free 14-14",
         ],
     );
@@ -482,22 +487,23 @@ enum Phase: string { case Ebb = 'e'; }
 function free() { $local = 1; }
 ",
         &[
-            "namespace Sea\\Ships 2-15",
-            "constant Sea\\Ships > LIMIT 3-3",
-            "constant Sea\\Ships > SPARE 4-4",
-            "class Sea\\Ships > Ship 5-10",
-            "constant Sea\\Ships > Ship > MAX 6-6",
-            "field Sea\\Ships > Ship > sails 7-7",
-            "constructor Sea\\Ships > Ship > __construct 8-8",
-            "field Sea\\Ships > Ship > __construct > crew 8-8",
-            "method Sea\\Ships > Ship > move 9-9",
-            "interface Sea\\Ships > Moves 11-11",
-            "method Sea\\Ships > Moves > move 11-11",
-            "trait Sea\\Ships > Docks 12-12",
-            "method Sea\\Ships > Docks > dock 12-12",
-            "enum Sea\\Ships > Phase 13-13",
-            "enum-member Sea\\Ships > Phase > Ebb 13-13",
-            "function Sea\\Ships > free 14-14",
+            "namespace Sea 2-15",
+            "namespace Sea > Ships 2-15",
+            "constant Sea > Ships > LIMIT 3-3",
+            "constant Sea > Ships > SPARE 4-4",
+            "class Sea > Ships > Ship 5-10",
+            "constant Sea > Ships > Ship > MAX 6-6",
+            "field Sea > Ships > Ship > sails 7-7",
+            "constructor Sea > Ships > Ship > __construct 8-8",
+            "field Sea > Ships > Ship > __construct > crew 8-8",
+            "method Sea > Ships > Ship > move 9-9",
+            "interface Sea > Ships > Moves 11-11",
+            "method Sea > Ships > Moves > move 11-11",
+            "trait Sea > Ships > Docks 12-12",
+            "method Sea > Ships > Docks > dock 12-12",
+            "enum Sea > Ships > Phase 13-13",
+            "enum-member Sea > Ships > Phase > Ebb 13-13",
+            "function Sea > Ships > free 14-14",
         ],
     );
 }
@@ -528,7 +534,8 @@ object Harbour {
 fun String.shout() = this
 ",
         &[
-            "package com.sea 2-2",
+            "package com 2-2",
+            "package com > sea 2-2",
             "constant LIMIT 3-3",
             "variable fleet 4-4",
             "type Knots 5-5",
@@ -599,8 +606,9 @@ func ==(l: Ship, r: Ship) -> Bool { true }
             "enum-member Ship > Phase > flow 8-8",
             "struct Ship > Point 9-9",
             "property Ship > Point > x 9-9",
-            "implementation Dock 11-11",
-            "method Dock > open 11-11",
+            "implementation Port 11-11",
+            "implementation Port > Dock 11-11",
+            "method Port > Dock > open 11-11",
             "function == 12-12",
         ],
     );
@@ -621,7 +629,8 @@ object Harbour { def +(o: Int) = o; run { case x => val local = x; local } }
 enum Phase { case Ebb, Flow; case Other(x: Int) }
 ",
         &[
-            "package com.sea 1-1",
+            "package com 1-1",
+            "package com > sea 1-1",
             "trait Moves 2-2",
             "method Moves > move 2-2",
             "field Moves > v 2-2",
@@ -697,6 +706,321 @@ return { stop = function() end, ['go'] = function() end }
             "method go 9-9",
         ],
     );
+}
+
+/// Returns the symbols of a text as `outline` gives them, without their kinds and lines.
+fn names(language: &str, text: &str) -> Vec<String> {
+    let name = |line: &String| {
+        let (_, rest) = line.split_once(' ').unwrap();
+        rest.rsplit_once(' ').unwrap().0.to_owned()
+    };
+    outline(language, text).iter().map(name).collect()
+}
+
+#[test]
+fn c_with_comments_in_macros() {
+    let text = "#define X(a) \\
+  do { \\
+    /* one */ \\
+    f(a); \\
+    /* two
+       lines */ \\
+    g(a); /* it's */ \\
+  } while (0) // and /* no end
+static int after(int a) { return a; }
+#define Y /* c */ 5
+struct ship { int sails; };
+";
+    let expected = ["X", "after", "Y", "ship", "ship > sails"];
+    assert_eq!(names("c", text), expected);
+    assert_eq!(names("c", &text.replace('\n', "\r\n")), expected);
+    assert_eq!(names("c++", text), expected);
+    let text = "#define M(x) \\\n  // a class \\\n  /* b */ class x\nclass Ship { int k; };\n";
+    assert_eq!(names("c++", text), ["M", "Ship", "Ship > k"]);
+}
+
+#[test]
+fn c_with_annotations() {
+    let text = "noinline int __cpuinit f1(void)
+{
+	return 0;
+}
+asmlinkage ssize_t __init f2(int a) { return 0; }
+static int v1 __read_mostly = 5;
+int __initdata v2;
+static const struct abc v3[] __initconst = { { 1 } };
+void __attribute__((noreturn)) f3(void) { for (;;); }
+int f4(void) __must_check __acquires(l) { return 1; }
+struct __packed s1 { int a; };
+EXPORT_SYMBOL(f4)
+int WINAPI f5(void) { return 0; }
+module_init(f5)
+static int f6(void) { return 0; }
+_Static_assert(sizeof(int) == 4, \"x\");
+int v4 = ({ int z = 1; z; });
+int old(a, b)
+	int a;
+	char *b;
+{
+	return a;
+}
+";
+    let expected =
+        ["f1", "f2", "v1", "v2", "v3", "f3", "f4", "s1", "s1 > a", "f5", "f6", "v4", "old"];
+    assert_eq!(names("c", text), expected);
+}
+
+#[test]
+fn c_with_conditions_that_are_no_whole_statements() {
+    let text = "int chain(int a)
+{
+#ifndef FOO
+	if (a == 1) {
+		x();
+	} else
+#endif
+	if (a == 2) {
+		y();
+	}
+#ifdef B
+	else if (a == 3) {
+		z();
+	}
+#endif
+	else {
+		w();
+	}
+	return 0;
+}
+#ifdef A
+int two(int a) {
+#else
+int two(void) {
+#endif
+	return 1;
+}
+int after;
+int last(int a
+#ifdef X
+	, int b
+#endif
+) { return a; }
+#ifdef A
+  static
+#endif
+int more(void) { return 1; }
+#if 0
+ nothing { that's code
+#endif
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+int inner(void) { return 1; }
+#ifdef __cplusplus
+}
+#endif
+enum e { A1,
+#ifdef Q
+  A2,
+#else
+  A3,
+#endif
+};
+#ifdef P
+int p(void) { return 1; }
+#else
+int q(void) { return 1; }
+#endif
+int g(void)
+{
+#ifdef A
+	if (a) {
+#endif
+		b();
+#ifndef A
+	c();
+#else
+	}
+#endif
+}
+int end(void) { return 0; }
+";
+    let expected = [
+        "chain", "two", "after", "last", "more", "inner", "e", "e > A1", "e > A2", "e > A3", "p",
+        "q", "g", "end",
+    ];
+    assert_eq!(names("c", text), expected);
+}
+
+#[test]
+fn c_with_declarators_of_all_kinds() {
+    let text = "int (*f1(int n))(void) { return 0; }
+int (*v1)(void);
+int (*v2[3])(int);
+int (*f2(void))[3] { return 0; }
+char *(*(*v3)(int))(void);
+int (f3)(int a) { return a; }
+";
+    assert_eq!(names("c", text), ["f1", "v1", "v2", "f2", "v3", "f3"]);
+    assert_eq!(names("c++", text), ["f1", "v1", "v2", "f2", "v3", "f3"]);
+}
+
+#[test]
+fn c_plus_plus_with_operators() {
+    let text = "class A {
+  explicit operator bool() const { int local = 1; return local; }
+  operator const char *() const;
+  bool operator()(int a) const { return true; }
+  int& operator[](int i);
+  void* operator new[](size_t n);
+  auto operator<=>(const A&) const = default;
+};
+B::operator bool() const { int local = 0; return true; }
+long double operator\"\"_km(long double v) { return v; }
+auto v = [](int a) { int local; return a; };
+void C::D::f() {}
+class n::E { int x; };
+";
+    let expected = [
+        "A",
+        "A > operator bool",
+        "A > operator const char *",
+        "A > operator()",
+        "A > operator[]",
+        "A > operator new[]",
+        "A > operator<=>",
+        "B",
+        "B > operator bool",
+        "operator\"\"_km",
+        "v",
+        "C",
+        "C > D",
+        "C > D > f",
+        "n",
+        "n > E",
+        "n > E > x",
+    ];
+    assert_eq!(names("c++", text), expected);
+}
+
+#[test]
+fn c_plus_plus_with_macros_of_a_framework() {
+    let text = "QT_BEGIN_NAMESPACE
+class EXPORT_API Window final : public Base<int>
+{
+    Q_OBJECT
+    Q_PROPERTY(bool x READ x WRITE setX)
+public:
+    explicit Window(Widget *parent = nullptr);
+public slots:
+    void onClick();
+Q_SIGNALS:
+    void clicked(int a);
+signals:
+    void other();
+private Q_SLOTS:
+    void own() Q_DECL_OVERRIDE { }
+protected:
+    Q_DISABLE_COPY(Window)
+    int m_last;
+};
+struct DECL(x) Gadget { int g; };
+";
+    let expected = [
+        "Window",
+        "Window > Window",
+        "Window > onClick",
+        "Window > clicked",
+        "Window > other",
+        "Window > own",
+        "Window > m_last",
+        "Gadget",
+        "Gadget > g",
+    ];
+    assert_eq!(names("c++", text), expected);
+}
+
+#[test]
+fn qualified_names_are_in_what_qualifies_them() {
+    for (language, text, expected) in [
+        (
+            "ruby",
+            "class A::B::C\n  def d; end\nend\nA::D = 1\ndef A.f; end\n",
+            "A,A > B,A > B > C,A > B > C > d,A > D,A > f",
+        ),
+        ("c#", "namespace A.B { class C {} }\n", "A,A > B,A > B > C"),
+        ("php", "<?php\nnamespace A\\B { class C {} }\n", "A,A > B,A > B > C"),
+        ("lua", "function a.b.c() end\nfunction a.b:d() end\n", "a,a > b,a > b > c,a > b > d"),
+        (
+            "javascript",
+            "A.B.c = function () {};\nA.B.prototype.d = function () {};\n",
+            "A,A > B,A > B > c,A > B > d",
+        ),
+        (
+            "typescript",
+            "namespace a.b.c { export const d = 1; }\n",
+            "a,a > b,a > b > c,a > b > c > d",
+        ),
+        ("c++", "template <class T> void A<x::y>::B::f() {}\n", "A,A > B,A > B > f"),
+        ("rust", "impl a::b::C { fn d() {} }\n", "a,a > b,a > b > C,a > b > C > d"),
+    ] {
+        let found: Vec<String> = names(language, text);
+        let mut once: Vec<&str> = found.iter().map(String::as_str).collect();
+        once.dedup();
+        assert_eq!(once.join(","), expected, "{language}");
+    }
+}
+
+#[test]
+fn kotlin_in_one_line() {
+    let text = "class A { val a = 1 ; fun b() = 2 ; fun c() { } ; val d = 3 }
+object O { fun x() {} ; fun y() {} }
+interface I { fun p() ; fun q() }
+enum class E { X, Y ; fun e() {} }
+class C { companion object { const val Q = 1 ; val R = 2 } ; fun last() {} }
+fun top() = 1 ; val v = \"a ; b\" ; val w = 2
+class G { var g = 1 ; private set ; val h: Int get() = 2 ;; fun i() {} }
+";
+    let expected = [
+        "A", "A > a", "A > b", "A > c", "A > d", "O", "O > x", "O > y", "I", "I > p", "I > q", "E",
+        "E > X", "E > Y", "E > e", "C", "C > Q", "C > R", "C > last", "top", "v", "w", "G",
+        "G > g", "G > h", "G > i",
+    ];
+    assert_eq!(names("kotlin", text), expected);
+}
+
+/// Keywords that are names in some places are kept there, and others are no names anywhere.
+#[test]
+fn reserved_words_are_names_only_where_the_language_lets_them() {
+    for (language, text, expected) in [
+        (
+            "javascript",
+            "class A { delete() {} static new = 1 }\nexports.default = () => {};\n",
+            "A,A > delete,A > new,default",
+        ),
+        ("typescript", "interface A { delete(): void; new: number }\n", "A,A > delete,A > new"),
+        ("ruby", "def class; end\nclass A\n  def end; end\nend\n", "class,A,A > end"),
+        ("kotlin", "fun `class`() {}\n", "`class`"),
+        ("c#", "class @class { int @int; }\n", "@class,@class > @int"),
+        ("rust", "fn r#type() {}\nfn union() {}\n", "r#type,union"),
+        ("php", "<?php\nclass A { function list() {} const FOR = 1; }\n", "A,A > list,A > FOR"),
+        ("python", "def match(): pass\ntype = 1\n", "match,type"),
+        ("go", "package p\nfunc len() {}\n", "p,len"),
+        ("c", "#define inline\nstruct a { int class, new; };\n", "inline,a,a > class,a > new"),
+        ("shell", "done=1\n", "done"),
+        ("scala", "class A(a: Int) { def this() = this(1) }\n", "A,A > this"),
+    ] {
+        assert_eq!(names(language, text).join(","), expected, "{language}");
+    }
+    for text in
+        ["int f() {\n} else if (x) {\n}\n", "switch (a) { case 1: { } }\n", "int int(void) { }\n"]
+    {
+        for language in ["c", "c++"] {
+            let words = ["if", "else", "int", "switch", "case", "return"];
+            let found = names(language, text);
+            assert!(!found.iter().any(|name| words.contains(&name.as_str())), "{text}: {found:?}");
+        }
+    }
 }
 
 #[test]
@@ -838,7 +1162,8 @@ move' n = n
 free = 1
 ",
             &[
-                "module Sea.Ship 1-1",
+                "implementation Sea 1-1",
+                "module Sea > Ship 1-1",
                 "type Ship 3-3",
                 "enum-member Ship > Ship 3-3",
                 "field Ship > Ship > sails 3-3",
@@ -926,12 +1251,13 @@ move(N, M) -> N + M.
 end
 ",
             &[
-                "module Sea.Ship 1-10",
-                "constant Sea.Ship > limit 2-2",
-                "type Sea.Ship > t 3-3",
-                "function Sea.Ship > move 5-5",
-                "function Sea.Ship > stop 6-6",
-                "macro Sea.Ship > go 7-9",
+                "implementation Sea 1-10",
+                "module Sea > Ship 1-10",
+                "constant Sea > Ship > limit 2-2",
+                "type Sea > Ship > t 3-3",
+                "function Sea > Ship > move 5-5",
+                "function Sea > Ship > stop 6-6",
+                "macro Sea > Ship > go 7-9",
             ],
         );
     }
@@ -971,9 +1297,10 @@ create index ships_name on ships (name);
 create function move(x int) returns int as $$ select 1 $$ language sql;
 ",
             &[
-                "struct ships 1-1",
-                "field ships > id 1-1",
-                "field ships > name 1-1",
+                "implementation sea 1-1",
+                "struct sea > ships 1-1",
+                "field sea > ships > id 1-1",
+                "field sea > ships > name 1-1",
                 "struct fleet 2-2",
                 "variable ships_name 3-3",
                 "function move 4-4",
@@ -995,7 +1322,8 @@ message Ship {
 service Harbour { rpc Move (Ship) returns (Ship); }
 ",
             &[
-                "package sea.ship 2-2",
+                "package sea 2-2",
+                "package sea > ship 2-2",
                 "struct Ship 3-7",
                 "field Ship > name 4-4",
                 "field Ship > kind 5-5",

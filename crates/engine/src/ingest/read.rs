@@ -26,6 +26,10 @@ const ATTEMPTS: usize = 3;
 /// Bytes of a file that are looked at to tell languages with the same extension apart.
 const LANGUAGE_BYTES: usize = 4096;
 
+/// The form of what is told of a file beside its contents. It changes when files that were read before may have another
+/// language: the next ingest reads them again.
+const FORMAT: u64 = 1;
+
 /// A file that was read.
 #[derive(Debug)]
 pub(crate) struct ReadFile {
@@ -46,8 +50,8 @@ pub(crate) struct Skipped {
     pub(crate) fingerprint: i64,
 }
 
-/// Returns a hash of everything that `stat` says about a file's contents: while it stays the same, so do
-/// they. Returns 0, which never counts as unchanged, if the file changed less than [`RACY`] ago: a later
+/// Returns a hash of everything that `stat` says about a file's contents, and of [`FORMAT`]: while it stays the same, so
+/// do they. Returns 0, which never counts as unchanged, if the file changed less than [`RACY`] ago: a later
 /// change could have the same times (git calls such entries racy).
 pub(crate) fn fingerprint(found: &Metadata) -> i64 {
     let changed = SystemTime::UNIX_EPOCH
@@ -56,7 +60,7 @@ pub(crate) fn fingerprint(found: &Metadata) -> i64 {
         return 0;
     }
     let mut hash = SipHasher13::new();
-    for part in [found.dev(), found.ino(), found.size()] {
+    for part in [FORMAT, found.dev(), found.ino(), found.size()] {
         hash.write_u64(part);
     }
     for part in times(found) {
@@ -230,6 +234,11 @@ mod tests {
         assert_eq!(language("src/main.rs", "").as_deref(), Some("Rust"));
         assert_eq!(language("Makefile", "").as_deref(), Some("Makefile"));
         assert_eq!(language("run", "#!/bin/bash\necho é\n").as_deref(), Some("Shell"));
+        assert_eq!(
+            language("run", "#! /usr/bin/env -S python3.11 -u\r\n").as_deref(),
+            Some("Python")
+        );
+        assert_eq!(language("fit.m", "function y = fit(x)\n% fits\n").as_deref(), Some("MATLAB"));
         assert_eq!(language("no.such-ending", "text"), None);
     }
 

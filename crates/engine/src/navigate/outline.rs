@@ -1,4 +1,4 @@
-//! The outline of a file: what it defines, in order.
+//! The outline of a file: what it defines, in order, each below what contains it.
 
 use store::{BlobId, Epoch, RepoId, Shard};
 
@@ -14,7 +14,7 @@ use crate::symbol::{Symbol, Symbols};
 pub struct Outline {
     /// Language of the file, if it was recognised.
     pub language: Option<String>,
-    /// Its symbols, in order.
+    /// Its symbols: each after what contains it, and else in order.
     pub symbols: Vec<OutlineSymbol>,
     /// Whether they were taken.
     pub state: SymbolsState,
@@ -126,14 +126,45 @@ impl Searcher {
             return Ok(Outline { language, symbols: Vec::new(), state, basis });
         };
         let symbols = Symbols::of(row);
-        let depth = |at: usize| {
-            std::iter::successors(symbols.container(at), |of| symbols.container(*of))
-                .take(symbols.len())
-                .count()
-        };
-        let all = (0..symbols.len()).map(|at| (symbols.get(at).shown(), depth(at))).collect();
+        let all = tree(&symbols, text);
         Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
     }
+}
+
+/// Returns the symbols of a text, each with the number of those around it. Members come after their type, wherever they
+/// stand; parts of a name that only contain the next one are one with it: `a::b`.
+fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
+    let mut within: Vec<Vec<usize>> = vec![Vec::new(); symbols.len()];
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    for at in (0..symbols.len()).rev() {
+        match symbols.container(at) {
+            Some(container) => within[container].push(at),
+            None => open.push((at, 0)),
+        }
+    }
+    let mut all = Vec::with_capacity(symbols.len());
+    let mut name_from = None;
+    // The last one of a list is the first one in the text.
+    while let Some((at, depth)) = open.pop() {
+        let mut symbol = symbols.get(at).shown();
+        let start = name_from.take().unwrap_or(symbol.start);
+        if let [only] = *within[at]
+            && symbols.goes_on(at, only, text)
+        {
+            name_from = Some(start);
+            open.push((only, depth));
+            continue;
+        }
+        if start < symbol.start {
+            let end = symbol.start as usize + symbol.name.len();
+            symbol.name = text.get(start as usize..end).unwrap_or(&symbol.name).to_owned();
+            symbol.start = start;
+            symbol.container = None;
+        }
+        all.push((symbol, depth));
+        open.extend(within[at].iter().map(|member| (*member, depth + 1)));
+    }
+    all
 }
 
 /// Adds the last line of its definition to each symbol, which has its depth.

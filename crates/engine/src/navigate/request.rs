@@ -49,7 +49,7 @@ pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
         return Err(Error::Invalid(format!("a name has one line of up to {MAX_NAME} bytes")));
     }
     let mut parts = vec![name];
-    for between in ["::", ".", "#", "->"] {
+    for between in ["::", ".", "#", "->", "\\"] {
         let cut = |part| str::split(part, between);
         let cut: Vec<&str> = parts.iter().copied().flat_map(cut).collect();
         // What has nothing before or behind it is a part of a name.
@@ -175,6 +175,7 @@ mod tests {
             (" Foo.bar ", vec!["Foo", "bar"]),
             ("a::B.c#d", vec!["a", "B", "c", "d"]),
             ("x->y", vec!["x", "y"]),
+            (r"App\Models\User", vec!["App", "Models", "User"]),
             (".hidden", vec![".hidden"]),
             ("Foo::", vec!["Foo::"]),
             ("operator==", vec!["operator=="]),

@@ -29,7 +29,8 @@ pub(crate) fn matching(
         return Vec::new();
     }
     let symbols = Symbols::of(row);
-    places.retain(|at| is_contained(term, &symbols, *at, go_on));
+    let packages = if asked.containers.is_empty() { Vec::new() } else { symbols.packages() };
+    places.retain(|at| is_contained(term, &symbols, &packages, *at, go_on));
     places.into_iter().map(|at| symbols.get(at)).collect()
 }
 
@@ -58,18 +59,27 @@ pub(crate) fn defining(
 }
 
 /// Returns whether the containers of a symbol have the names that a term asks for, or its own name has all of
-/// them in it.
+/// them in it. What nothing else contains is in the package that its text names before it.
 fn is_contained(
     term: &CompiledTerm,
     symbols: &Symbols<'_>,
+    packages: &[usize],
     at: usize,
     go_on: &dyn Fn() -> bool,
 ) -> bool {
     let Some(asked) = &term.symbol else { return true };
-    let mut around = symbols.container(at);
+    let container = |of: usize| {
+        let package = || {
+            let before = packages.partition_point(|package| *package < of);
+            let is_package = packages.get(before) == Some(&of);
+            before.checked_sub(1).filter(|_| !is_package).map(|last| packages[last])
+        };
+        symbols.container(of).or_else(package)
+    };
+    let mut around = container(at);
     let by_containers = asked.containers.iter().rev().all(|name| {
         around.is_some_and(|of| {
-            around = symbols.container(of);
+            around = container(of);
             name.is_match_within(symbols.name(of), go_on)
         })
     });
@@ -149,7 +159,7 @@ pub(crate) fn enclose(lines: &mut [Line], row: &SymbolRow) {
 
 #[cfg(test)]
 mod tests {
-    use query::{Case, CompiledQuery, Query};
+    use query::{Case, CompiledQuery, Query, SymbolKind};
 
     use super::super::verify::ChunkText;
     use super::*;
@@ -213,5 +223,37 @@ mod tests {
         assert_eq!(found("sym:x.Foo.bar"), [""; 0]);
         assert_eq!(found("sym:Foo::").len(), 3);
         assert_eq!(found("kind:field"), ["2:a,b"]);
+    }
+
+    #[test]
+    fn what_nothing_contains_is_in_the_package_of_its_text() {
+        let text = "package com.sea\nclass Ship { fun sail() {} }\nfun free() {}\n";
+        let names = ["com", "sea", "Ship", "sail", "free"];
+        let at = |name: &&str| text.find(name).unwrap() as i32;
+        let row = SymbolRow {
+            blob: BlobId(1),
+            names: names.join("\n"),
+            kinds: [SymbolKind::Package, SymbolKind::Package, SymbolKind::Class]
+                .into_iter()
+                .chain([SymbolKind::Method, SymbolKind::Function])
+                .map(SymbolKind::byte)
+                .collect(),
+            starts: names.iter().map(at).collect(),
+            ends: names.iter().map(|name| at(name) + name.len() as i32).collect(),
+            lines: vec![1, 1, 2, 2, 3],
+            parents: vec![-1, 0, -1, 2, -1],
+        };
+        let found = |query: &str| {
+            let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
+            let term = &query.terms[0];
+            let found = matching(term, &row, &mut term.matcher.scratch(), &|| true);
+            found.into_iter().map(|symbol| symbol.name).collect::<Vec<_>>()
+        };
+        assert_eq!(found("sym:com.sea"), ["sea"]);
+        assert_eq!(found("sym:com.sea.Ship"), ["Ship"]);
+        assert_eq!(found("sym:sea.Ship.sail"), ["sail"]);
+        assert_eq!(found("sym:com.sea.free"), ["free"]);
+        assert_eq!(found("sym:sea.sail"), [""; 0]);
+        assert_eq!(found("sym:sea.com"), [""; 0]);
     }
 }

@@ -4,6 +4,7 @@ use query::SymbolKind::{Constant, Function, Variable};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static BASH: Grammar = Grammar {
@@ -18,6 +19,7 @@ pub(crate) static BASH: Grammar = Grammar {
     skip: &["command_substitution", "heredoc_body", "string"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::SHELL,
 };
 
 /// The first value of a variable outside functions; `a+=b` adds to one that is there.

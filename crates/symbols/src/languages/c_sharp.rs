@@ -7,13 +7,14 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static C_SHARP: Grammar = Grammar {
     names: &["c#"],
     language: &grammars::C_SHARP,
     rules: &[
-        define("namespace_declaration", Namespace),
+        look("namespace_declaration", namespace),
         look("file_scoped_namespace_declaration", namespace_of_file),
         define("class_declaration", Class),
         look("record_declaration", record),
@@ -38,13 +39,22 @@ pub(crate) static C_SHARP: Grammar = Grammar {
     skip: &["argument_list", "attribute_list", "parameter_list"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::C_SHARP,
 };
+
+/// `namespace A.B` are the namespaces `A` and `B`.
+fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    match field(node, "name") {
+        Some(name) => Descent::Within(walk.add_path(Namespace, Namespace, name, node.end_byte())),
+        None => Descent::In,
+    }
+}
 
 /// `namespace A.B;` contains all that follows.
 fn namespace_of_file(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(name) = field(node, "name") else { return Descent::In };
     let end = node.parent().map_or(node.end_byte(), |file| file.end_byte());
-    Descent::Before(walk.add_range(Namespace, name.byte_range(), name.start_position().row, end))
+    Descent::Before(walk.add_path(Namespace, Namespace, name, end))
 }
 
 /// `~A()`, with the tilde.

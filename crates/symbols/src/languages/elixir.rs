@@ -6,6 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static ELIXIR: Grammar = Grammar {
@@ -15,6 +16,7 @@ pub(crate) static ELIXIR: Grammar = Grammar {
     skip: &["string", "quoted_content"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::ELIXIR,
 };
 
 fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
@@ -47,7 +49,8 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     }
     let name = field(head, "target").unwrap_or(head);
     match name.kind() {
-        "alias" | "identifier" => Descent::Within(walk.add(kind, name, node)),
+        "alias" => Descent::Within(walk.add_path(kind, Implementation, name, node.end_byte())),
+        "identifier" => Descent::Within(walk.add(kind, name, node)),
         _ => Descent::In,
     }
 }

@@ -4,6 +4,7 @@ use query::SymbolKind::{Field, Function, Macro, Module, Struct, Type};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, field};
 
 pub(crate) static ERLANG: Grammar = Grammar {
@@ -29,6 +30,7 @@ pub(crate) static ERLANG: Grammar = Grammar {
     skip: &["clause_body", "spec", "callback"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::ERLANG,
 };
 
 fn type_name(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {

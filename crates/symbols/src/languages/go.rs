@@ -6,6 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static GO: Grammar = Grammar {
@@ -25,6 +26,7 @@ pub(crate) static GO: Grammar = Grammar {
     skip: &["block", "import_declaration", "parameter_list"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::GO,
 };
 
 fn type_spec(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
@@ -45,7 +47,7 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     while let Some(inner) = of {
         of = match inner.kind() {
             "type_identifier" => {
-                walk.member_of(method, inner);
+                walk.member_of(method, vec![inner.byte_range()]);
                 None
             }
             "generic_type" => field(inner, "type"),

@@ -1,16 +1,22 @@
 //! Haskell.
 
-use query::SymbolKind::{EnumMember, Field, Function, Method, Module, Trait, Type};
+use query::SymbolKind::{EnumMember, Field, Function, Implementation, Method, Module, Trait, Type};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static HASKELL: Grammar = Grammar {
     names: &["haskell"],
     language: &grammars::HASKELL,
     rules: &[
-        define_by("header", Module, "module"),
+        look("header", |walk, node| {
+            if let Some(name) = field(node, "module") {
+                walk.add_path(Module, Implementation, name, node.end_byte());
+            }
+            Descent::Past
+        }),
         define("data_type", Type),
         define("newtype", Type),
         define("type_synonym", Type),
@@ -27,6 +33,7 @@ pub(crate) static HASKELL: Grammar = Grammar {
     skip: &["expression", "match", "imports", "local_binds"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::HASKELL,
 };
 
 fn constructor(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {

@@ -6,6 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static JAVA: Grammar = Grammar {
@@ -30,11 +31,12 @@ pub(crate) static JAVA: Grammar = Grammar {
     skip: &["formal_parameters", "import_declaration", "modifiers"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::JAVA,
 };
 
 fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = child(node, "scoped_identifier").or_else(|| child(node, "identifier")) {
-        walk.add(Package, name, node);
+        walk.add_path(Package, Package, name, node.end_byte());
     }
     Descent::Past
 }

@@ -8,6 +8,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, Neighbour, Rule, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 const FUNCTION: Rule = define("function_declaration", Function);
@@ -39,6 +40,7 @@ pub(crate) static JAVASCRIPT: Grammar = Grammar {
     skip: &["formal_parameters", "import_statement", "template_string"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::JAVASCRIPT,
 };
 
 const TYPED: &[Rule] = &[
@@ -77,6 +79,7 @@ pub(crate) static TYPESCRIPT: Grammar = Grammar {
     skip: TYPED_SKIP,
     neighbour: Some(Neighbour { grammar: &TSX, signs: &["</", "/>"] }),
     blank: None,
+    reserved: &reserved::JAVASCRIPT,
 };
 
 pub(crate) static TSX: Grammar = Grammar {
@@ -86,6 +89,7 @@ pub(crate) static TSX: Grammar = Grammar {
     skip: TYPED_SKIP,
     neighbour: None,
     blank: None,
+    reserved: &reserved::JAVASCRIPT,
 };
 
 /// Adds a symbol named by a node, within its quotes if it has some.
@@ -213,16 +217,21 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
                 _ => {}
             }
             let symbol = walk.add(if kind == Function { Method } else { kind }, name, node);
-            if object.kind() == "member_expression" {
-                object = field(object, "property").unwrap_or(object);
-            }
-            if object.kind().ends_with("identifier") {
-                walk.member_of(symbol, object);
+            if is_path(object) {
+                walk.member_of(symbol, walk.path(object));
             }
             Descent::Within(symbol)
         }
         _ => Descent::In,
     }
+}
+
+/// Whether an object is named: `a.b.c`.
+fn is_path(mut object: Node<'_>) -> bool {
+    while let ("member_expression", Some(inner)) = (object.kind(), field(object, "object")) {
+        object = inner;
+    }
+    object.kind().ends_with("identifier") || object.kind() == "this"
 }
 
 /// The members of an enumeration that have no value.
@@ -234,11 +243,12 @@ fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::In
 }
 
-/// `namespace a.b {}` is the namespace `b`; `module "name" {}`.
+/// `namespace a.b {}` are the namespaces `a` and `b`; `module "name" {}`.
 fn module(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
-    let mut name = field(node, "name");
-    if let Some(nested) = name.filter(|name| name.kind() == "nested_identifier") {
-        name = field(nested, "property");
+    match field(node, "name") {
+        Some(name) if name.kind() == "nested_identifier" => {
+            Descent::Within(walk.add_path(Namespace, Namespace, name, node.end_byte()))
+        }
+        name => named(walk, Namespace, name, node),
     }
-    named(walk, Namespace, name, node)
 }

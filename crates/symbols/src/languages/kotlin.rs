@@ -8,6 +8,7 @@ use tree_sitter::Node;
 
 use crate::blanks::{Blanks, is_word};
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, children};
 
 pub(crate) static KOTLIN: Grammar = Grammar {
@@ -28,11 +29,12 @@ pub(crate) static KOTLIN: Grammar = Grammar {
     skip: &["function_value_parameters", "import", "value_arguments"],
     neighbour: None,
     blank: Some(what_does_not_parse),
+    reserved: &reserved::KOTLIN,
 };
 
 fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = child(node, "qualified_identifier").or_else(|| child(node, "identifier")) {
-        walk.add(Package, name, node);
+        walk.add_path(Package, Package, name, node.end_byte());
     }
     Descent::Past
 }
@@ -82,6 +84,43 @@ fn parameter(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
 fn what_does_not_parse(text: &mut Blanks) {
     soft_keywords(text);
     annotations(text);
+    separators(text);
+}
+
+/// Words that begin the member of a class.
+const MEMBERS: [&str; 7] = ["class", "constructor", "fun", "interface", "object", "val", "var"];
+
+/// Most bytes of a line in which they are looked for.
+const LOOK_BACK: usize = 400;
+
+/// What is between members in one line. The grammar wants a line feed or a semicolon after a member, also where a
+/// brace ends its class, and no semicolon before an accessor or after another one.
+fn separators(text: &mut Blanks) {
+    let all = text.text();
+    for at in text.find("}") {
+        let before = &all.as_bytes()[at.saturating_sub(LOOK_BACK)..at];
+        let line = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |feed| feed + 1);
+        let member = before[line..].trim_ascii_end();
+        let defines = || {
+            let mut words = member.split(|byte| !is_word(*byte));
+            words.any(|word| MEMBERS.iter().any(|member| member.as_bytes() == word))
+        };
+        let ends = member.last().is_none_or(|last| matches!(last, b'{' | b';' | b',' | b'('));
+        if !ends && member.len() < before[line..].len() && defines() {
+            text.put(at - 1, b';');
+        }
+    }
+    for at in text.find(";") {
+        let before = all[..at].trim_end_matches([' ', '\t']);
+        let mut words = all[at + 1..].split([' ', '\t', '(', ';', '}', '\n', '=']);
+        let mut next = words.find(|word| !word.is_empty());
+        if matches!(next, Some("private" | "protected" | "internal" | "public")) {
+            next = words.next();
+        }
+        if before.ends_with(';') || matches!(next, Some("get" | "set")) {
+            text.blank(at..at + 1);
+        }
+    }
 }
 
 /// Annotations on lines of their own: the grammar takes `@A(b)` before a class at the top for an expression.

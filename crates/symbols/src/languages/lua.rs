@@ -4,6 +4,7 @@ use query::SymbolKind::{Function, Method, Variable};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static LUA: Grammar = Grammar {
@@ -21,6 +22,7 @@ pub(crate) static LUA: Grammar = Grammar {
     skip: &["parameters", "string"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::LUA,
 };
 
 /// Adds a function: `name`, `table.name` or `table:name`.
@@ -29,7 +31,7 @@ fn function(walk: &mut Walk<'_>, name: Node<'_>, node: Node<'_>) -> usize {
     let function =
         walk.add(if last.is_some() { Method } else { Function }, last.unwrap_or(name), node);
     if let Some(table) = field(name, "table").filter(|_| last.is_some()) {
-        walk.member_of(function, field(table, "field").unwrap_or(table));
+        walk.member_of(function, walk.path(table));
     }
     function
 }

@@ -6,6 +6,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, Neighbour, Rule, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 const RULES: &[Rule] = &[
@@ -28,6 +29,7 @@ pub(crate) static OCAML: Grammar = Grammar {
     skip: &["application_expression", "match_expression"],
     neighbour: Some(Neighbour { grammar: &INTERFACE, signs: &["val "] }),
     blank: None,
+    reserved: &reserved::OCAML,
 };
 
 /// What `.mli` files are in.
@@ -38,6 +40,7 @@ pub(crate) static INTERFACE: Grammar = Grammar {
     skip: &[],
     neighbour: None,
     blank: None,
+    reserved: &reserved::OCAML,
 };
 
 /// `let name ... = ...`, outside functions.

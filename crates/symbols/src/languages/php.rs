@@ -7,6 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static PHP: Grammar = Grammar {
@@ -29,16 +30,17 @@ pub(crate) static PHP: Grammar = Grammar {
     skip: &["attribute_list", "heredoc", "namespace_use_declaration", "string"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::PHP,
 };
 
 /// `namespace A\B;` contains all that follows.
 fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(name) = field(node, "name") else { return Descent::In };
     if field(node, "body").is_some() {
-        return Descent::Within(walk.add(Namespace, name, node));
+        return Descent::Within(walk.add_path(Namespace, Namespace, name, node.end_byte()));
     }
     let end = node.parent().map_or(node.end_byte(), |file| file.end_byte());
-    Descent::Before(walk.add_range(Namespace, name.byte_range(), name.start_position().row, end))
+    Descent::Before(walk.add_path(Namespace, Namespace, name, end))
 }
 
 fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {

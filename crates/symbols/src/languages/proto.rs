@@ -1,14 +1,17 @@
 //! Protocol Buffers.
 
 use query::SymbolKind::{Enum, EnumMember, Field, Interface, Method, Package, Struct};
+use tree_sitter::Node;
 
-use crate::grammar::{Grammar, define_by};
+use crate::grammar::{Grammar, define_by, look};
+use crate::reserved;
+use crate::walk::{Descent, Walk, child};
 
 pub(crate) static PROTO: Grammar = Grammar {
     names: &["protocol buffer"],
     language: &grammars::PROTO,
     rules: &[
-        define_by("package", Package, "full_ident"),
+        look("package", package),
         define_by("message", Struct, "message_name"),
         define_by("group", Struct, "message_name"),
         define_by("enum", Enum, "enum_name"),
@@ -23,4 +26,12 @@ pub(crate) static PROTO: Grammar = Grammar {
     skip: &["option", "field_options"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::NONE,
 };
+
+fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    if let Some(name) = child(node, "full_ident") {
+        walk.add_path(Package, Package, name, node.end_byte());
+    }
+    Descent::Past
+}

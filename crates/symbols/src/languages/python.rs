@@ -4,6 +4,7 @@ use query::SymbolKind::{Class, Constant, Constructor, Field, Function, Method, T
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, field};
 
 pub(crate) static PYTHON: Grammar = Grammar {
@@ -18,6 +19,7 @@ pub(crate) static PYTHON: Grammar = Grammar {
     skip: &["argument_list", "call", "decorator", "parameters", "return_statement", "string"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::PYTHON,
 };
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {

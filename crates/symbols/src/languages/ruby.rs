@@ -5,6 +5,7 @@ use query::SymbolKind::{Class, Constant, Constructor, Function, Method, Module, 
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, children, field};
 
 pub(crate) static RUBY: Grammar = Grammar {
@@ -22,15 +23,15 @@ pub(crate) static RUBY: Grammar = Grammar {
     skip: &["method_parameters", "string"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::RUBY,
 };
 
-/// `class A::B` is the class `B`.
+/// `class A::B` is the class `B` of `A`.
 fn scope(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
-    let Some(mut name) = field(node, "name") else { return Descent::In };
-    if name.kind() == "scope_resolution" {
-        name = field(name, "name").unwrap_or(name);
+    match field(node, "name") {
+        Some(name) => Descent::Within(walk.add_qualified(kind, name, node)),
+        None => Descent::In,
     }
-    Descent::Within(walk.add(kind, name, node))
 }
 
 fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
@@ -40,7 +41,15 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         _ if is_member(walk) || node.kind() == "singleton_method" => Method,
         _ => Function,
     };
-    Descent::Within(walk.add(kind, name, node))
+    let method = walk.add(kind, name, node);
+    // def A.name
+    if let Some(of) = field(node, "object").filter(|of| of.kind() == "constant") {
+        // Where the class itself names itself, it is around.
+        if walk.around_name() != Some(walk.text(of)) {
+            walk.member_of(method, walk.path(of));
+        }
+    }
+    Descent::Within(method)
 }
 
 /// Whether a class or a module is around: modules are mixed into classes.
@@ -49,15 +58,14 @@ fn is_member(walk: &Walk<'_>) -> bool {
 }
 
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
-    if let Some(mut left) = field(node, "left") {
-        if left.kind() == "scope_resolution" {
-            left = field(left, "name").unwrap_or(left);
-        }
-        if left.kind() == "constant" {
-            return Descent::Within(walk.add(Constant, left, node));
-        }
+    let is_constant = |left: &Node<'_>| {
+        let name = field(*left, "name").filter(|_| left.kind() == "scope_resolution");
+        name.unwrap_or(*left).kind() == "constant"
+    };
+    match field(node, "left").filter(is_constant) {
+        Some(left) => Descent::Within(walk.add_qualified(Constant, left, node)),
+        None => Descent::In,
     }
-    Descent::In
 }
 
 /// `attr_reader :name`, `define_method(:name)`, `alias_method :name, :other`.

@@ -7,6 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, field};
 
 pub(crate) static RUST: Grammar = Grammar {
@@ -42,6 +43,7 @@ pub(crate) static RUST: Grammar = Grammar {
     ],
     neighbour: None,
     blank: None,
+    reserved: &reserved::RUST,
 };
 
 /// `impl<T> Trait for module::Type<T>` is where members of `Type` are.
@@ -55,7 +57,9 @@ fn implementation(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
             "generic_type" | "reference_type" | "array_type" | "pointer_type" => {
                 field(inner, "type").or_else(|| field(inner, "element"))
             }
-            "scoped_type_identifier" => field(inner, "name"),
+            "scoped_type_identifier" => {
+                return Descent::Within(walk.add_qualified(Implementation, inner, node));
+            }
             _ => inner.named_child(0),
         };
     }

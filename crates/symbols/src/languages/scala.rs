@@ -6,13 +6,14 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, field};
 
 pub(crate) static SCALA: Grammar = Grammar {
     names: &["scala"],
     language: &grammars::SCALA,
     rules: &[
-        define("package_clause", Package),
+        look("package_clause", package),
         define("package_object", Class),
         define("class_definition", Class),
         define("object_definition", Class),
@@ -37,7 +38,21 @@ pub(crate) static SCALA: Grammar = Grammar {
     skip: &["arguments", "import_declaration", "parameters", "type_parameters"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::SCALA,
 };
+
+fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
+    match field(node, "name") {
+        Some(name) if field(node, "body").is_some() => {
+            Descent::Within(walk.add_path(Package, Package, name, node.end_byte()))
+        }
+        Some(name) => {
+            walk.add_path(Package, Package, name, node.end_byte());
+            Descent::Past
+        }
+        None => Descent::In,
+    }
+}
 
 fn value(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {

@@ -5,6 +5,7 @@ use query::SymbolKind::{Field, Function, Namespace, Struct, Type, Variable};
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SQL: Grammar = Grammar {
@@ -25,12 +26,15 @@ pub(crate) static SQL: Grammar = Grammar {
     skip: &["function_body", "create_query"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::SQL,
 };
 
 /// `create ... schema.name`.
 fn named(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
-    match child(node, "object_reference").and_then(|reference| field(reference, "name")) {
-        Some(name) => Descent::Within(walk.add(kind, name, node)),
-        None => Descent::In,
+    match child(node, "object_reference") {
+        Some(name) if field(name, "name").is_some() => {
+            Descent::Within(walk.add_qualified(kind, name, node))
+        }
+        _ => Descent::In,
     }
 }

@@ -7,6 +7,7 @@ use query::SymbolKind::{
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, define_by, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SWIFT: Grammar = Grammar {
@@ -28,6 +29,7 @@ pub(crate) static SWIFT: Grammar = Grammar {
     skip: &["import_declaration", "value_arguments"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::SWIFT,
 };
 
 /// Classes, actors, structs, enumerations and extensions.
@@ -38,15 +40,11 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         "extension" => Implementation,
         _ => Class,
     };
-    let Some(mut name) = field(node, "name") else { return Descent::In };
-    if name.kind() == "user_type" {
-        // extension A.B: the last part.
-        let mut cursor = name.walk();
-        let last =
-            name.named_children(&mut cursor).filter(|part| part.kind() == "type_identifier").last();
-        name = last.unwrap_or(name);
+    // extension A.B is one of B in A.
+    match field(node, "name") {
+        Some(name) => Descent::Within(walk.add_qualified(kind, name, node)),
+        None => Descent::In,
     }
-    Descent::Within(walk.add(kind, name, node))
 }
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {

@@ -4,6 +4,7 @@ use query::SymbolKind::{Constant, Enum, Field, Function, Method, Struct, Union, 
 use tree_sitter::Node;
 
 use crate::grammar::{Grammar, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child};
 
 pub(crate) static ZIG: Grammar = Grammar {
@@ -17,6 +18,7 @@ pub(crate) static ZIG: Grammar = Grammar {
     skip: &["arguments", "parameters"],
     neighbour: None,
     blank: None,
+    reserved: &reserved::ZIG,
 };
 
 /// `const Name = struct {}`: what it holds says what it is.

@@ -1,9 +1,14 @@
-//! The names by which people call programming languages.
+//! The languages of files, and the names by which people call them.
+
+mod contents;
+mod files;
+mod shebang;
 
 use gengo_language::Language;
 use regex_syntax::hir::Look;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
+use self::contents::Told;
 use crate::near::nearest;
 use crate::pattern::Pattern;
 use crate::write::written;
@@ -22,46 +27,35 @@ const SHORT: &[(&str, &str)] = &[
     ("assembler", "assembly"),
     ("make", "makefile"),
     ("dockerfile", "docker"),
+    ("octave", "matlab"),
+    ("rocq", "coq"),
+    ("objc", "objective-c"),
+    ("bazel", "starlark"),
 ];
 
-/// Extensions of files that `gengo-language` does not know.
-const EXTENSIONS: &[(&str, Language)] = &[
-    ("bats", Language::Shell),
-    ("cc", Language::CPlusPlus),
-    ("cjs", Language::Javascript),
-    ("cts", Language::Typescript),
-    ("cxx", Language::CPlusPlus),
-    ("edn", Language::Clojure),
-    ("gradle", Language::Groovy),
-    ("hsc", Language::Haskell),
-    ("hxx", Language::CPlusPlus),
-    ("inl", Language::CPlusPlus),
-    ("ipp", Language::CPlusPlus),
-    ("lhs", Language::Haskell),
-    ("mjs", Language::Javascript),
-    ("mk", Language::Makefile),
-    ("mts", Language::Typescript),
-    ("pm", Language::Perl),
-    ("pyi", Language::Python),
-    ("pyw", Language::Python),
-    ("r", Language::R),
-    ("rake", Language::Ruby),
-    ("tcc", Language::CPlusPlus),
-];
-
-/// The lower-case names of all languages that can be recognized: those of `gengo-language`, which exports no list.
+/// The lower-case names of all languages that can be recognized: those of `gengo-language`, which exports no list, and ours.
 const NAMES: &[&str] = &[
     ".env",
     "abap",
     "abnf",
+    "actionscript",
     "ada",
     "agda",
+    "ags script",
+    "ampl",
+    "angelscript",
+    "antlr",
+    "apex",
     "arduino",
+    "asciidoc",
     "assembly",
     "astro",
     "ats",
     "autohotkey",
+    "awk",
     "batch file",
+    "bitbake",
+    "brainfuck",
     "c",
     "c#",
     "c++",
@@ -71,22 +65,31 @@ const NAMES: &[&str] = &[
     "coffeescript",
     "coldfusion",
     "common lisp",
+    "cool",
     "coq",
     "crystal",
     "css",
     "csv",
+    "cuda",
     "d",
     "dart",
+    "diff",
     "docker",
+    "dtrace",
+    "eiffel",
     "elixir",
     "elm",
     "emacs lisp",
     "emojicode",
     "erlang",
+    "euphoria",
     "f#",
+    "fish",
     "forth",
     "fortran legacy",
     "fortran modern",
+    "gap",
+    "gcc machine description",
     "gdscript",
     "github workflow",
     "gleam",
@@ -102,6 +105,7 @@ const NAMES: &[&str] = &[
     "hlsl",
     "holyc",
     "html",
+    "idl",
     "idris",
     "ignore list",
     "ini",
@@ -114,18 +118,29 @@ const NAMES: &[&str] = &[
     "jule",
     "julia",
     "jupyter notebook",
+    "just",
     "kotlin",
+    "limbo",
     "llvm",
     "lua",
     "makefile",
     "markdown",
+    "matlab",
+    "mdx",
+    "mercury",
     "mermaid",
+    "meson",
+    "modula-2",
     "moonbit",
     "nim",
     "nix",
+    "nushell",
     "objective-c",
+    "objective-c++",
+    "objectscript",
     "ocaml",
     "odin",
+    "opencl",
     "openscad",
     "org",
     "oz",
@@ -137,35 +152,49 @@ const NAMES: &[&str] = &[
     "processing",
     "prolog",
     "protocol buffer",
+    "public key",
     "pug",
+    "puppet",
     "purescript",
     "python",
     "python requirements file",
+    "qmake",
     "qml",
     "r",
     "racket",
     "raku",
+    "rebol",
     "regex",
     "ren'py",
+    "renderscript",
     "restructured text",
     "ruby",
     "rust",
     "sass",
     "scala",
     "scheme",
+    "sed",
     "shell",
+    "smalltalk",
     "solidity",
     "sql",
+    "standard ml",
+    "starlark",
+    "structured text",
+    "supercollider",
     "svelte",
     "svg",
     "swift",
     "systemverilog",
     "tcl",
+    "terra",
     "tex",
     "toml",
     "tsv",
+    "turing",
     "typescript",
     "typespec",
+    "v",
     "vala",
     "verilog",
     "vhdl",
@@ -174,6 +203,7 @@ const NAMES: &[&str] = &[
     "vue",
     "webassembly",
     "wolfram",
+    "x pixmap",
     "xaml",
     "xml",
     "xsl",
@@ -181,24 +211,58 @@ const NAMES: &[&str] = &[
     "zig",
 ];
 
-/// Returns the languages whose files have an extension, in lower case.
-fn of_extension(extension: &str) -> Vec<Language> {
-    let found = Language::from_extension(extension);
-    if !found.is_empty() {
-        return found;
+/// Returns the names of the languages whose files have an extension, in lower case.
+fn of_extension(extension: &str) -> Vec<&'static str> {
+    if let Some(sharing) = contents::sharing(extension) {
+        return sharing.collect();
     }
-    let known = EXTENSIONS.iter().filter(|(known, _)| *known == extension);
-    known.map(|(_, language)| *language).collect()
+    if let Some(known) = files::by_extension(extension) {
+        return vec![known];
+    }
+    let found = Language::from_extension(extension);
+    // That of R is a capital to the library.
+    found.iter().map(Language::name).collect()
 }
 
-/// Returns the name of the language of a file, by its path and its beginning.
+/// Returns the name of the language of a file, by its path and its beginning. The first line of a script decides before
+/// its name, and what is in a file where languages share its extension.
 pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
-    let picked = Language::pick(path, beginning, beginning.len());
-    let by_extension = || {
-        let (_, extension) = path.rsplit_once('.')?;
-        of_extension(&extension.to_lowercase()).first().copied()
+    let text = match str::from_utf8(beginning) {
+        Ok(text) => text,
+        Err(error) => str::from_utf8(&beginning[..error.valid_up_to()]).unwrap_or_default(),
     };
-    picked.or_else(by_extension).map(|language| language.name())
+    let text = text.trim_start_matches('\u{FEFF}');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let plain = name.trim_end_matches(".bak").trim_end_matches(".example").trim_end_matches(".in");
+    let name = if plain.is_empty() { name } else { plain };
+    let exact = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let extension = exact.to_lowercase();
+    if let Some(language) = shebang::language(text) {
+        // node runs TypeScript, too.
+        let is_typed = matches!(extension.as_str(), "ts" | "tsx" | "mts" | "cts");
+        return Some(if is_typed && language == "JavaScript" { "TypeScript" } else { language });
+    }
+    if let Some(language) = files::by_name(name) {
+        return Some(language);
+    }
+    let capital = files::CAPITALS.iter().find(|(known, _)| *known == exact);
+    if let Some((_, language)) = capital {
+        return Some(language);
+    }
+    let named = || contents::modeline(text).filter(|name| of_extension(&extension).contains(name));
+    match contents::language(&extension, text) {
+        Told::Language(language) => return named().or(Some(language)),
+        Told::Nothing => return named(),
+        Told::NotShared => {}
+    }
+    if let Some(language) = files::by_extension(&extension) {
+        return Some(language);
+    }
+    let picked = Language::pick(path, beginning, beginning.len());
+    picked
+        .map(|language| language.name())
+        .or_else(|| of_extension(&extension).first().copied())
+        .or_else(|| contents::modeline(text))
 }
 
 /// Checks that a language is known, under any of its names.
@@ -247,8 +311,7 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
     // No name contains a NUL, and no SQL statement can hold one.
     let asked = asked.trim().replace('\0', "").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == asked).map(|(_, name)| (*name).to_owned());
-    let by_extension =
-        of_extension(&asked).into_iter().map(|language| language.name().to_lowercase());
+    let by_extension = of_extension(&asked).into_iter().map(str::to_lowercase);
     let mut names: Vec<String> = by_extension.chain(short).collect();
     names.push(asked);
     names.sort();
@@ -271,7 +334,7 @@ pub(crate) fn of_paths(pattern: &Pattern) -> Option<Vec<String>> {
     for ending in endings.literals()? {
         let (_, extension) = str::from_utf8(ending.as_bytes()).ok()?.rsplit_once('.')?;
         let found = of_extension(&extension.to_lowercase());
-        all.extend(found.into_iter().map(|language| language.name().to_lowercase()));
+        all.extend(found.into_iter().map(str::to_lowercase));
     }
     all.sort();
     all.dedup();
@@ -338,10 +401,9 @@ mod tests {
         ] {
             assert_eq!(language_of(path, b""), language, "{path}");
         }
-        for (extension, _) in EXTENSIONS {
-            assert!(Language::from_extension(extension).is_empty(), "{extension} is known");
+        for name in files::languages() {
+            assert!(NAMES.contains(&name.to_lowercase().as_str()), "{name}");
         }
-        assert!(EXTENSIONS.is_sorted_by_key(|(extension, _)| extension));
     }
 
     #[test]

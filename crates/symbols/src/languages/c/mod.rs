@@ -1,6 +1,9 @@
 //! C and C++.
 
-use std::ops::Range;
+mod conditionals;
+mod heads;
+mod scopes;
+mod tokens;
 
 use query::SymbolKind;
 use query::SymbolKind::{
@@ -9,8 +12,9 @@ use query::SymbolKind::{
 };
 use tree_sitter::Node;
 
-use crate::blanks::{Blanks, is_word};
+use crate::blanks::Blanks;
 use crate::grammar::{Grammar, Neighbour, Rule, define, look};
+use crate::reserved;
 use crate::walk::{Descent, Walk, child, field};
 
 const MACRO: Rule = define("preproc_def", Macro);
@@ -21,6 +25,8 @@ const UNION: Rule = look("union_specifier", |walk, node| specifier(walk, node, U
 const ENUM: Rule = look("enum_specifier", |walk, node| specifier(walk, node, Enum));
 const TYPEDEF: Rule = look("type_definition", typedef);
 const FUNCTION: Rule = look("function_definition", function);
+// What stands in braces among values is no part of the file.
+const BLOCK: Rule = look("compound_statement", |_, _| Descent::Local);
 const DECLARATION: Rule = look("declaration", declaration);
 const MEMBERS: Rule = look("field_declaration", members);
 
@@ -38,10 +44,12 @@ pub(crate) static C: Grammar = Grammar {
         FUNCTION,
         DECLARATION,
         MEMBERS,
+        BLOCK,
     ],
     skip: &["argument_list", "initializer_list", "preproc_arg", "preproc_include"],
     neighbour: Some(Neighbour { grammar: &CPP, signs: &["namespace ", "template", "class "] }),
-    blank: Some(for_members),
+    blank: Some(prepare),
+    reserved: &reserved::C,
 };
 
 pub(crate) static CPP: Grammar = Grammar {
@@ -58,10 +66,12 @@ pub(crate) static CPP: Grammar = Grammar {
         FUNCTION,
         DECLARATION,
         MEMBERS,
+        BLOCK,
         look("class_specifier", |walk, node| specifier(walk, node, Class)),
         look("namespace_definition", namespace),
         define("alias_declaration", Type),
         define("concept_definition", Type),
+        look("lambda_expression", |_, _| Descent::Local),
     ],
     skip: &[
         "argument_list",
@@ -71,8 +81,17 @@ pub(crate) static CPP: Grammar = Grammar {
         "template_parameter_list",
     ],
     neighbour: None,
-    blank: Some(macros),
+    blank: Some(prepare),
+    reserved: &reserved::CPP,
 };
+
+/// Blanks what the grammar does not know: comments within macros, conditions that are no whole statement, and macros
+/// before a name.
+fn prepare(text: &mut Blanks) {
+    let mut tokens = tokens::tokens(text);
+    conditionals::flatten(&mut tokens, text);
+    heads::blank_annotations(&tokens, text);
+}
 
 /// A type with a body; without one it is only named. One without a name may have that of a `typedef`.
 fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
@@ -80,7 +99,7 @@ fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
         return Descent::Past;
     }
     let name = match field(node, "name") {
-        Some(name) => innermost(name),
+        Some(name) => return Descent::Within(walk.add_qualified(kind, name, node)),
         None => {
             let Some(parent) = node.parent().filter(|parent| parent.kind() == "type_definition")
             else {
@@ -144,25 +163,27 @@ fn declared(mut declarator: Node<'_>) -> Option<(Node<'_>, bool)> {
     }
 }
 
-/// Returns the declarator of a function if that is what is declared, and not a pointer to one.
+/// Returns the declarator of a function if that is what is declared: what stands next to the name decides. So
+/// `int (*pointer)(void)` is none, but `int (name)(void)` is, and so is `int (*name(int))(void)`.
 fn function_declarator(mut declarator: Node<'_>) -> Option<Node<'_>> {
+    let mut function = None;
     loop {
-        if declarator.kind() == "function_declarator" {
-            let inner = field(declarator, "declarator")?;
-            // int (*pointer)(void), but int (name)(void).
-            let is_pointer = inner.kind() == "parenthesized_declarator"
-                && inner.named_child(0).is_some_and(|of| of.kind() == "pointer_declarator");
-            return (!is_pointer).then_some(declarator);
-        }
-        declarator = match declarator.kind() {
-            "pointer_declarator" | "attributed_declarator" | "parenthesized_declarator" => {
-                field(declarator, "declarator").or_else(|| declarator.named_child(0))?
-            }
-            "reference_declarator" => {
-                declarator.named_child(declarator.named_child_count().checked_sub(1)? as u32)?
-            }
-            _ => return None,
+        function = match declarator.kind() {
+            "function_declarator" => Some(declarator),
+            "parenthesized_declarator" | "attributed_declarator" => function,
+            "pointer_declarator" | "reference_declarator" | "array_declarator" => None,
+            "init_declarator" => return None,
+            // operator bool()
+            _ if innermost(declarator).kind() == "operator_cast" => return Some(declarator),
+            _ => return function,
         };
+        let last = || {
+            let is_name = |child: &Node<'_>| {
+                !matches!(child.kind(), "attribute_declaration" | "ms_call_modifier" | "comment")
+            };
+            declarator.named_children(&mut declarator.walk()).filter(is_name).last()
+        };
+        declarator = field(declarator, "declarator").or_else(last)?;
     }
 }
 
@@ -182,43 +203,42 @@ fn innermost(mut name: Node<'_>) -> Node<'_> {
     name
 }
 
-/// Returns what qualifies the last part of a name.
-fn scope(mut name: Node<'_>) -> Option<Node<'_>> {
-    let mut scope = None;
-    while name.kind() == "qualified_identifier" {
-        scope = field(name, "scope");
-        name = field(name, "name")?;
-    }
-    scope.map(innermost)
-}
-
 /// Adds a function or method by its declarator.
 fn add_function(walk: &mut Walk<'_>, declarator: Node<'_>, node: Node<'_>) -> Option<usize> {
-    let (name, _) = declared(field(declarator, "declarator").unwrap_or(declarator))?;
-    let (scope, mut inner) = (scope(name), innermost(name));
-    if inner.kind() == "operator_cast" {
-        // operator bool(): its type names it.
-        inner = field(inner, "type").unwrap_or(inner);
-    }
-    let of = scope
-        .map(|scope| walk.text(scope))
-        .or_else(|| walk.around_name().filter(|_| walk.is_in_type()));
-    let kind = match of {
+    let is_conversion = innermost(declarator).kind() == "operator_cast";
+    let named = field(declarator, "declarator").filter(|_| !is_conversion);
+    let (name, _) = declared(named.unwrap_or(declarator))?;
+    let inner = innermost(name);
+    let (path, last) =
+        if inner == name { (Vec::new(), name.byte_range()) } else { walk.qualified(name, inner) };
+    let around = walk.around_name().filter(|_| walk.is_in_type());
+    let kind = match path.last().map(|of| &walk.text[of.clone()]).or(around) {
         None => Function,
         Some(of) if of == walk.text(inner) => Constructor,
         Some(_) => Method,
     };
-    let function = walk.add(kind, inner, node);
-    if let Some(scope) = scope {
-        walk.member_of(function, scope);
+    let mut end = last.end;
+    if inner.kind() == "operator_cast" {
+        // operator bool(): up to the parentheses.
+        let mut of = field(inner, "declarator");
+        while let Some(declarator) = of {
+            if let Some(parameters) = field(declarator, "parameters") {
+                end = parameters.start_byte();
+                break;
+            }
+            of = field(declarator, "declarator").or_else(|| declarator.named_child(0));
+        }
+        end = last.start + walk.text[last.start..end].trim_end().len();
     }
+    let row = inner.start_position().row;
+    let function = walk.add_range(kind, last.start..end, row, node.end_byte());
+    walk.member_of(function, path);
     Some(function)
 }
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(declarator) = field(node, "declarator") else { return Descent::In };
-    let found = function_declarator(declarator)
-        .or_else(|| (declarator.kind() == "operator_cast").then_some(declarator));
+    let found = function_declarator(declarator);
     // Without parameters it is something that the parser took for a function, such as a macro before a class.
     match found.and_then(|declarator| add_function(walk, declarator, node)) {
         Some(function) => Descent::Within(function),
@@ -241,14 +261,10 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
             }
         } else if !is_extern
             && let Some((name, _)) = declared(declarator)
-            && name.kind() != "operator_cast"
             && !is_attribute(walk, node, name)
         {
-            let (scope, kind) = (scope(name), if walk.is_in_type() { Field } else { Variable });
-            let variable = walk.add(kind, innermost(name), node);
-            if let Some(scope) = scope {
-                walk.member_of(variable, scope);
-            }
+            let kind = if walk.is_in_type() { Field } else { Variable };
+            walk.add_qualified(kind, name, node);
         }
     }
     Descent::In
@@ -279,109 +295,10 @@ fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::In
 }
 
-/// `namespace a::b` is the namespace `b`.
+/// `namespace a::b` are the namespaces `a` and `b`.
 fn namespace(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
-    let Some(mut name) = field(node, "name") else { return Descent::In };
-    while name.kind() == "nested_namespace_specifier" {
-        let last =
-            name.named_child_count().checked_sub(1).and_then(|last| name.named_child(last as u32));
-        let Some(last) = last else { break };
-        name = last;
-    }
-    Descent::Within(walk.add(Namespace, name, node))
-}
-
-/// Blanks macros for the compiler that do not parse.
-fn macros(text: &mut Blanks) {
-    class_macros(text);
-    for_members(text);
-}
-
-/// `EXPORT bool name(`, `__alloc_size(1) void *name(`, and `DEPRECATED("...")` on a line of its own: macros before a
-/// function. One that cannot be parsed costs all of a class. A macro is told by its capitals or the underscores before it
-/// and, without parentheses, by two words after it, the type and the name.
-fn for_members(text: &mut Blanks) {
-    let all = text.text();
-    let mut line = 0;
-    while line < all.len() {
-        let end = text.end_of(line, |byte| byte != b'\n');
-        let mut at = text.end_of(line, |byte| matches!(byte, b' ' | b'\t'));
-        let mut words: Vec<Range<usize>> = Vec::new();
-        let is_in_macro = all[..line].ends_with("\\\n");
-        while at < end && !is_in_macro {
-            let mut after = text.end_of(at, is_word);
-            if after == at {
-                break;
-            }
-            // __alloc_size(1), but the grammar knows __attribute__((x)).
-            let word = &all[at..after];
-            let is_known = ["__attribute__", "__declspec", "__typeof__", "__asm__"].contains(&word);
-            if word.starts_with("__") && text.byte(after) == b'(' && !is_known {
-                after = text.after_parentheses(after).unwrap_or(after);
-            }
-            words.push(at..after);
-            at = text.end_of(after, |byte| byte == b' ');
-        }
-        // What goes on is a part of the type: std::string, T<x>, int *. But A::b( is the name.
-        let qualified = text.end_of(at, |byte| is_word(byte) || byte == b':');
-        let goes_on =
-            matches!(text.byte(at), b':' | b'<' | b'*' | b'&') && text.byte(qualified) != b'(';
-        let followers = if goes_on { 1 } else { 2 };
-        let is_macro = |word: &Range<usize>| {
-            let word = &all[word.clone()];
-            let has_capitals = word.len() > 3 && word.bytes().all(is_capital);
-            word.contains('_')
-                && (has_capitals || word.starts_with("__") && word != "__attribute__")
-        };
-        for word in &words[..words.len().saturating_sub(followers)] {
-            if is_macro(word) {
-                text.blank(word.clone());
-            }
-        }
-        if let [word] = &*words
-            && text.byte(word.end) == b'('
-            && is_macro(word)
-            && let Some(after) = text.after_parentheses(word.end)
-            && text.byte(text.end_of(after, |byte| byte == b' ')) == b'\n'
-        {
-            // What a body or initializers follow is a function: TEST(a, b) {
-            let next = text.end_of(after, |byte| byte.is_ascii_whitespace());
-            if !matches!(text.byte(next), b'{' | b':' | b'(') {
-                text.blank(word.start..after);
-            }
-        }
-        line = end + 1;
-    }
-}
-
-/// Whether a byte may stand in the name of a macro.
-fn is_capital(byte: u8) -> bool {
-    byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
-}
-
-/// `class EXPORT Name`: a macro before the name.
-fn class_macros(text: &mut Blanks) {
-    for word in ["class ", "struct "] {
-        for at in text.find(word) {
-            let begin = at + word.len();
-            let end = text.end_of(begin, is_capital);
-            let end = if text.byte(end) == b'(' {
-                text.after_parentheses(end).unwrap_or(begin)
-            } else {
-                end
-            };
-            let name = text.end_of(end, |byte| byte == b' ');
-            if name > end
-                && end > begin + 1
-                && !is_word(text.byte(at.wrapping_sub(1)))
-                && is_word(text.byte(name))
-            {
-                let after = text.end_of(name, is_word);
-                // class A final, but class EXPORT A.
-                if text.text()[name..after] != *"final" {
-                    text.blank(begin..end);
-                }
-            }
-        }
+    match field(node, "name") {
+        Some(name) => Descent::Within(walk.add_path(Namespace, Namespace, name, node.end_byte())),
+        None => Descent::In,
     }
 }
