@@ -10,7 +10,8 @@ mod run;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::ingest::{commit_of, decoded, git_folder_of, language_of};
+use crate::encoding::Encoding;
+use crate::ingest::{commit_of, git_folder_of, language_of};
 
 pub use blame::{Blame, BlameRun};
 pub use log::{Change, History, MAX_CHANGES};
@@ -51,6 +52,9 @@ pub enum Error {
     #[error("git cannot read the clone")]
     Failed,
 }
+
+/// A text with its encoding, and its language if that was recognised.
+pub type OldText = ((String, Encoding), Option<String>);
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,12 +112,11 @@ impl TrackedFile {
         Err(Error::Untracked)
     }
 
-    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it, and the language of
-    /// that text; `None` if it did not have it, or if it is no text.
+    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it; `None` if it did not have it, or if it is no text.
     ///
     /// # Errors
     /// Git cannot be asked.
-    pub async fn text_before(&self, hash: &str) -> Result<Option<(String, Option<String>)>, Error> {
+    pub async fn text_before(&self, hash: &str) -> Result<Option<OldText>, Error> {
         if !is_hash(hash) {
             return Ok(None);
         }
@@ -123,9 +126,9 @@ impl TrackedFile {
             return Ok(None);
         }
         let bytes = run::bytes(&self.git, &["cat-file", "blob", hash], MAX_TEXT).await?;
-        Ok(decoded(bytes).map(|text| {
+        Ok(Encoding::decode(bytes).map(|(text, encoding)| {
             let language = language_of(&self.path, &text);
-            (text, language)
+            ((text, encoding), language)
         }))
     }
 }

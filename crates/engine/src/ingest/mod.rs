@@ -26,7 +26,7 @@ use futures_util::StreamExt;
 use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 
 pub(crate) use find::{commit as commit_of, own_git_folder as git_folder_of};
-pub(crate) use read::{decode as decoded, is_text_of, language as language_of};
+pub(crate) use read::{encoding_of, is_text_of, language as language_of};
 pub use skip::SkipReason;
 
 /// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1

@@ -26,6 +26,7 @@ struct BlobRow {
     bytes: i32,
     lines: i32,
     chunks: i32,
+    encoding: Option<String>,
 }
 
 /// A stored document.
@@ -87,14 +88,15 @@ struct Document {
 }
 
 impl Check {
-    /// Returns the problems of a shard. `is_of` says whether a text has a hash.
+    /// Returns the problems of a shard. `is_of` says whether the text of a
+    /// file with this hash, in an encoding by the name that is stored, can be this.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement, for example because a page is damaged.
     pub async fn shard(
         &mut self,
         shard: ShardId,
-        is_of: &(dyn Fn(&[u8], &str) -> bool + Sync),
+        is_of: &(dyn Fn(&[u8], Option<&str>, &str) -> bool + Sync),
     ) -> Result<Vec<Problem>> {
         let mut stored = self.stored(shard).await?;
         let mut found = Problems::default();
@@ -178,11 +180,12 @@ impl Check {
             .bind(shard.0)
             .fetch_one(&mut self.conn)
             .await?;
-        let blobs: Vec<BlobRow> =
-            sqlx::query_as("select oid, id, bytes, lines, chunks from blobs where shard = $1")
-                .bind(shard.0)
-                .fetch_all(&mut self.conn)
-                .await?;
+        let blobs: Vec<BlobRow> = sqlx::query_as(
+            "select oid, id, bytes, lines, chunks, encoding from blobs where shard = $1",
+        )
+        .bind(shard.0)
+        .fetch_all(&mut self.conn)
+        .await?;
         let sql = format!(
             "select first, upto, lexemes from {} where shard = {} order by first",
             shard.documents(),
@@ -238,7 +241,7 @@ impl Stored {
     fn end_text(
         &mut self,
         text: &JoinedText,
-        is_of: &dyn Fn(&[u8], &str) -> bool,
+        is_of: &dyn Fn(&[u8], Option<&str>, &str) -> bool,
         found: &mut Problems,
     ) {
         let Some(blob) = self.blobs.remove(&text.blob) else {
@@ -268,7 +271,7 @@ impl Stored {
                     blob.bytes, blob.chunks
                 ),
             );
-        } else if !is_of(&blob.oid, &text.text) {
+        } else if !is_of(&blob.oid, blob.encoding.as_deref(), &text.text) {
             found.text(text.blob, "its text does not match its hash");
         } else if blob.lines as usize != text.text.lines().count() {
             found.text(text.blob, "its stored number of lines is wrong");
