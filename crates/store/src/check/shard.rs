@@ -18,6 +18,9 @@ use crate::{BlobId, ShardId};
 /// Most problems reported for one shard; more would tell nothing more.
 const MAX_REPORTED: usize = 20;
 
+/// Whether a text, the last, can come from a file with this hash, in an encoding by the name that is stored.
+type IsTextOf = dyn Fn(&[u8], Option<&str>, &str) -> bool + Sync;
+
 /// The row of a blob.
 #[derive(sqlx::FromRow)]
 struct BlobRow {
@@ -88,16 +91,11 @@ struct Document {
 }
 
 impl Check {
-    /// Returns the problems of a shard. `is_of` says whether the text of a
-    /// file with this hash, in an encoding by the name that is stored, can be this.
+    /// Returns the problems of a shard. `is_of` says whether a text has a hash.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement, for example because a page is damaged.
-    pub async fn shard(
-        &mut self,
-        shard: ShardId,
-        is_of: &(dyn Fn(&[u8], Option<&str>, &str) -> bool + Sync),
-    ) -> Result<Vec<Problem>> {
+    pub async fn shard(&mut self, shard: ShardId, is_of: &IsTextOf) -> Result<Vec<Problem>> {
         let mut stored = self.stored(shard).await?;
         let mut found = Problems::default();
         let filters = stored.filters.take();
@@ -238,12 +236,7 @@ impl Check {
 
 impl Stored {
     /// Compares a complete text with its blob.
-    fn end_text(
-        &mut self,
-        text: &JoinedText,
-        is_of: &dyn Fn(&[u8], Option<&str>, &str) -> bool,
-        found: &mut Problems,
-    ) {
+    fn end_text(&mut self, text: &JoinedText, is_of: &IsTextOf, found: &mut Problems) {
         let Some(blob) = self.blobs.remove(&text.blob) else {
             // A killed ingest leaves chunks without a blob until the next one cleans up; no search
             // finds them.
