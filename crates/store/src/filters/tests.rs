@@ -36,6 +36,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
                 oid: [shard as u8; 20],
                 id: crate::BlobId(0),
                 text: text.to_owned(),
+                encoding: None,
                 lines: 1,
                 chunks,
                 doc: None,
