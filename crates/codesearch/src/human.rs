@@ -77,6 +77,13 @@ pub(crate) fn duration(took: Duration) -> String {
     format!("{text} {unit}")
 }
 
+/// Says which encoding a file has; `None` if that is UTF-8, as most have.
+pub(crate) fn encoding(encoding: engine::Encoding) -> Option<String> {
+    let is_special = encoding != engine::Encoding::UTF_8;
+    let lacks = if encoding.is_exact() { "" } else { ": its text does not give its bytes again" };
+    is_special.then(|| format!("{encoding}{lacks}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

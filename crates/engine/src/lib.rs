@@ -6,6 +6,7 @@ pub mod browse;
 mod cache;
 pub mod check;
 pub mod docs;
+mod encoding;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod fuzzy;
@@ -21,6 +22,7 @@ pub mod symbols;
 pub mod threads;
 mod types;
 
+pub use encoding::Encoding;
 pub use searcher::Searcher;
 pub use types::{
     AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request,

@@ -278,6 +278,10 @@ pub struct Line {
     pub ended: bool,
     /// Matches, as byte ranges of `text`. Empty only for a context line: an empty match is a range too.
     pub ranges: Vec<Range<usize>>,
+    /// Whether the first match begins in the line before.
+    pub continues: bool,
+    /// Whether the last match takes in the line feed.
+    pub takes_feed: bool,
     /// Symbols whose names are matches of a term about symbols, in order.
     pub symbols: Vec<LineSymbol>,
     /// The innermost symbol around the line's first match, once it was [added](crate::Searcher::add_enclosing).

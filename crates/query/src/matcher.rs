@@ -60,6 +60,10 @@ pub struct LineMatch {
     /// The matches, as byte ranges from the start of the line, in order and without overlaps. There is at least one; a
     /// range may be empty (`x*`).
     pub ranges: Vec<Range<usize>>,
+    /// Whether the first match begins in a line before.
+    pub continues: bool,
+    /// Whether the last match takes in the line feed.
+    pub takes_feed: bool,
 }
 
 impl Matcher {
@@ -261,7 +265,8 @@ impl Matcher {
                 }
                 from = after(text, &more);
             }
-            if !found(LineMatch { line, span: start..end, ranges }) {
+            let (continues, takes_feed) = (false, false);
+            if !found(LineMatch { line, span: start..end, ranges, continues, takes_feed }) {
                 break;
             }
         }
@@ -305,10 +310,16 @@ impl Matcher {
             }
             loop {
                 let range = whole.start.max(start) - start..whole.end.min(end) - start;
+                let takes_feed = whole.end > end;
                 match &mut current {
-                    Some(same) if same.line == line => same.ranges.push(range),
+                    Some(same) if same.line == line => {
+                        same.ranges.push(range);
+                        same.takes_feed = takes_feed;
+                    }
                     _ => {
-                        let next = LineMatch { line, span: start..end, ranges: vec![range] };
+                        let (span, ranges) = (start..end, vec![range]);
+                        let continues = whole.start < start;
+                        let next = LineMatch { line, span, ranges, continues, takes_feed };
                         if let Some(done) = current.replace(next)
                             && !found(done)
                         {

@@ -7,6 +7,7 @@ use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::group::{Parser, Part, is_setting};
 use crate::lex::opens_group;
+use crate::pattern::{Case, Pattern};
 use crate::write::{escape, literal, quoted, written};
 
 /// A query as a list of parts that must all match, and its settings.
@@ -29,6 +30,9 @@ pub struct QueryPart {
     pub as_text: Option<String>,
     /// The pattern or name, without field and quotes; empty for groups and exclusions.
     pub value: String,
+    /// The part with a pattern that takes a carriage return before a line feed as part of the end of a line, if that is
+    /// another pattern.
+    crlf: Option<String>,
     /// It looks for the name of a symbol.
     is_symbol: bool,
 }
@@ -119,6 +123,14 @@ impl QueryParts {
         self.parts.iter().any(changes).then(|| self.together(self.parts.iter().map(text)))
     }
 
+    /// Returns the query whose terms take a carriage return before a line feed as part of the end of a line, if that is
+    /// another query.
+    pub fn with_crlf(&self) -> Option<String> {
+        let written = |part: &QueryPart| part.crlf.as_ref().unwrap_or(&part.text).clone();
+        let changes = self.parts.iter().any(|part| part.crlf.is_some());
+        changes.then(|| self.together(self.parts.iter().map(written)))
+    }
+
     /// Returns the query that looks for the names of symbols as text, if it has any.
     pub fn symbols_as_text(&self) -> Option<String> {
         let written = |part: &QueryPart| {
@@ -145,7 +157,8 @@ impl QueryParts {
 
 impl QueryPart {
     fn group(text: String) -> Self {
-        Self { text, kind: PartKind::Group, as_text: None, value: String::new(), is_symbol: false }
+        let (as_text, crlf, value) = (None, None, String::new());
+        Self { text, kind: PartKind::Group, as_text, value, crlf, is_symbol: false }
     }
 
     fn of(part: &Part, text: String) -> Self {
@@ -153,8 +166,7 @@ impl QueryPart {
             Part::Group(..) => return Self::group(text),
             Part::Not(..) => {
                 let kind = PartKind::Exclusion;
-                let value = String::new();
-                return Self { text, kind, as_text: None, value, is_symbol: false };
+                return Self { kind, ..Self::group(text) };
             }
             Part::Word(_, word) => word,
         };
@@ -185,7 +197,21 @@ impl QueryPart {
             _ => text,
         };
         let is_symbol = word.field == Some(FieldName::Symbol);
-        Self { text, kind, as_text, value, is_symbol }
+        let crlf = crlf(word.field, &value);
+        Self { text, kind, as_text, value, crlf, is_symbol }
+    }
+}
+
+/// Returns a term in which `$` matches before a carriage return and a line feed, too; `None` if it matches the same.
+fn crlf(field: Option<FieldName>, value: &str) -> Option<String> {
+    let pattern = Pattern::parse(value, Case::Smart, false).ok()?;
+    if !pattern.ends_at_line_feed() {
+        return None;
+    }
+    let value = format!("(?R){value}");
+    match field {
+        None | Some(FieldName::Regex | FieldName::Content) => Some(written("content", &value)),
+        _ => None,
     }
 }
 
@@ -216,6 +242,12 @@ mod tests {
         let parts = QueryParts::of("sym:Read(er)? kind:class lang:go").unwrap();
         assert_eq!(parts.symbols_as_text().unwrap(), "lit:Read(er)? lang:go");
         assert_eq!(QueryParts::of("Read").unwrap().symbols_as_text(), None);
+        let parts = QueryParts::of("x$ \"a b$|^$\" y lit:z$ -file:q$ sym:n$").unwrap();
+        assert_eq!(
+            parts.with_crlf().unwrap(),
+            "content:(?R)x$ content:\"(?R)a b$|^$\" y lit:z$ -file:q$ sym:n$"
+        );
+        assert_eq!(QueryParts::of(r"x\$ [$]").unwrap().with_crlf(), None);
         let parts = QueryParts::of("/a b/\\\t-").unwrap();
         assert_eq!(QueryParts::of("(]\")\"").unwrap().ignoring_case(), "\"(])\" case:no");
         assert_eq!(parts.as_text().unwrap(), "\"/a\" lit:\"b/\t-\"");

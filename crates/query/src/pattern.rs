@@ -39,11 +39,14 @@ pub enum Case {
 
 /// A parsed pattern.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the pattern")]
 pub struct Pattern {
     source: String,
     hir: Hir,
     caseless: bool,
     spans_lines: bool,
+    /// Whether no part of it matches a carriage return.
+    is_crlf: bool,
     reads_like_text: bool,
 }
 
@@ -79,9 +82,9 @@ impl Pattern {
             .map_err(|e| fail(e.span().start.offset, e.kind().to_string()))?;
         // A pattern that cannot match a line feed matches the same whether it is confined to lines or not.
         let spans_lines = (multiline || asks_for_lines(&tree)) && sees_lines(&hir);
-        let hir = if spans_lines { hir } else { confine(hir) };
+        let hir = if spans_lines { hir } else { confine(hir, &['\n']) };
         let (source, reads_like_text) = (source.to_owned(), reads_like_text(&tree));
-        Ok(Self { source, hir, caseless, spans_lines, reads_like_text })
+        Ok(Self { source, hir, caseless, spans_lines, is_crlf: false, reads_like_text })
     }
 
     /// Parses a path pattern: a regular expression, or a glob if it can only be meant as one (`*.go`).
@@ -115,8 +118,25 @@ impl Pattern {
     /// As those of [`Pattern::parse`].
     pub(crate) fn of_name(source: &str, case: Case) -> Result<Self, QueryError> {
         let parsed = Self::parse(source, case, false)?;
-        let hir = if parsed.spans_lines { confine(parsed.hir) } else { parsed.hir };
+        let hir = if parsed.spans_lines { confine(parsed.hir, &['\n']) } else { parsed.hir };
         Ok(Self { hir, spans_lines: false, ..parsed })
+    }
+
+    /// Returns the pattern for lines of which the carriage return before the line feed is part of their end. `^` and `$`
+    /// must know that already, by the flag `R`. Unless the pattern spans lines, no part of it matches a carriage return.
+    ///
+    /// # Errors
+    /// Nothing else can match the pattern.
+    pub fn without_carriage_returns(self) -> Result<Self, QueryError> {
+        if self.spans_lines {
+            return Ok(self);
+        }
+        let hir = confine(self.hir.clone(), &['\n', '\r']);
+        if hir.properties().minimum_len().is_none() {
+            let message = "it matches only a carriage return, which is part of the end of a line";
+            return Err(self.error(message));
+        }
+        Ok(Self { hir, is_crlf: true, ..self })
     }
 
     /// The pattern as it prints, with another text for its source.
@@ -140,8 +160,8 @@ impl Pattern {
 
     /// Whether another pattern has the same source and matches in the same way.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (&self.source, self.caseless, self.spans_lines)
-            == (&other.source, other.caseless, other.spans_lines)
+        (&self.source, self.caseless, self.spans_lines, self.is_crlf)
+            == (&other.source, other.caseless, other.spans_lines, other.is_crlf)
     }
 
     /// Whether a match may cross lines.
@@ -152,6 +172,13 @@ impl Pattern {
     /// Whether it matches letters of either case.
     pub fn is_caseless(&self) -> bool {
         self.caseless
+    }
+
+    /// Whether it says where a line ends, and takes a line feed alone for that. Then a line that ends in a carriage return
+    /// and a line feed may fail to match.
+    pub fn ends_at_line_feed(&self) -> bool {
+        let looks = self.hir.properties().look_set();
+        looks.contains(Look::EndLF) || looks.contains(Look::End)
     }
 
     /// Whether it is a valid expression that was probably meant as literal text: `c++`, `main()`.
@@ -285,32 +312,41 @@ fn sees_lines(hir: &Hir) -> bool {
     }
 }
 
-/// Rewrites a tree so that nothing in it matches a line feed, and the ends of the text become the ends of a line.
-fn confine(hir: Hir) -> Hir {
+/// Rewrites a tree so that nothing in it matches one of these ASCII characters, and the ends of the text become the ends of
+/// a line.
+fn confine(hir: Hir, not: &[char]) -> Hir {
+    let all = |parts: Vec<Hir>| parts.into_iter().map(|part| confine(part, not)).collect();
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
-        // Such a literal comes from a class such as `[\s&&\n]`; a plain `\n` makes a pattern span lines.
-        HirKind::Literal(hir::Literal(bytes)) if bytes.contains(&b'\n') => Hir::fail(),
+        // A literal line feed comes from a class such as `[\s&&\n]`; a plain `\n` makes a pattern span lines.
+        HirKind::Literal(hir::Literal(bytes))
+            if not.iter().any(|c| bytes.contains(&(*c as u8))) =>
+        {
+            Hir::fail()
+        }
         HirKind::Literal(hir::Literal(bytes)) => Hir::literal(bytes),
         HirKind::Class(Class::Unicode(mut class)) => {
-            class.difference(&ClassUnicode::new([hir::ClassUnicodeRange::new('\n', '\n')]));
+            class.difference(&ClassUnicode::new(
+                not.iter().map(|c| hir::ClassUnicodeRange::new(*c, *c)),
+            ));
             Hir::class(Class::Unicode(class))
         }
         HirKind::Class(Class::Bytes(mut class)) => {
-            class.difference(&ClassBytes::new([ClassBytesRange::new(b'\n', b'\n')]));
+            let bytes = not.iter().map(|c| *c as u8);
+            class.difference(&ClassBytes::new(bytes.map(|c| ClassBytesRange::new(c, c))));
             Hir::class(Class::Bytes(class))
         }
         HirKind::Look(Look::Start) => Hir::look(Look::StartLF),
         HirKind::Look(Look::End) => Hir::look(Look::EndLF),
         HirKind::Look(look) => Hir::look(look),
         HirKind::Repetition(repetition) => {
-            let sub = Box::new(confine(*repetition.sub));
+            let sub = Box::new(confine(*repetition.sub, not));
             Hir::repetition(hir::Repetition { sub, ..repetition })
         }
         // Captures are not used, and the engine is faster without them.
-        HirKind::Capture(capture) => confine(*capture.sub),
-        HirKind::Concat(parts) => Hir::concat(parts.into_iter().map(confine).collect()),
-        HirKind::Alternation(parts) => Hir::alternation(parts.into_iter().map(confine).collect()),
+        HirKind::Capture(capture) => confine(*capture.sub, not),
+        HirKind::Concat(parts) => Hir::concat(all(parts)),
+        HirKind::Alternation(parts) => Hir::alternation(all(parts)),
     }
 }
 

@@ -43,8 +43,8 @@ pub use error::{Error, Result};
 pub use filters::ChunkRows;
 pub use ingest::{
     BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,
-    ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, SymbolsTodo, SymbolsWriter,
-    Totals, Waiting,
+    ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, StoredPlace, SymbolsTodo,
+    SymbolsWriter, Totals, Waiting,
 };
 pub use lease::Lease;
 pub use reader::{READER, reader_settings};

@@ -18,6 +18,8 @@ pub struct StoredBlob {
     pub blob: BlobId,
     /// Bytes of its text.
     pub bytes: usize,
+    /// The encoding of its file: `blobs.encoding`.
+    pub encoding: Option<String>,
     /// The language of a file that has or had it, if recognised.
     pub language: Option<String>,
 }
@@ -80,18 +82,20 @@ impl Store {
         rows.iter().map(repo).collect()
     }
 
-    /// Returns Git's hash of a blob, in hex; empty if there is no such blob.
+    /// Returns Git's hash of a blob, in hex, and the encoding of its file (`blobs.encoding`); an empty hash if there is no
+    /// such blob.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn hash(&self, shard: ShardId, blob: BlobId) -> Result<String> {
-        let row: Option<(String,)> =
-            sqlx::query_as("select encode(oid, 'hex') from blobs where shard = $1 and id = $2")
-                .bind(shard.0)
-                .bind(blob.0)
-                .fetch_optional(self.control())
-                .await?;
-        Ok(row.map_or_else(String::new, |(hash,)| hash))
+    pub async fn hash(&self, shard: ShardId, blob: BlobId) -> Result<(String, Option<String>)> {
+        let row: Option<(String, Option<String>)> = sqlx::query_as(
+            "select encode(oid, 'hex'), encoding from blobs where shard = $1 and id = $2",
+        )
+        .bind(shard.0)
+        .bind(blob.0)
+        .fetch_optional(self.control())
+        .await?;
+        Ok(row.unwrap_or_default())
     }
 
     /// Returns the contents with a hash of Git's, in hex, if a file of this repository has them in one of these epochs.
@@ -105,12 +109,13 @@ impl Store {
         repo: RepoId,
         epochs: &[Epoch],
     ) -> Result<Option<StoredBlob>> {
-        let row: Option<(i16, i32, i32)> =
-            sqlx::query_as("select shard, id, bytes from blobs where oid = decode($1, 'hex')")
-                .bind(hash)
-                .fetch_optional(self.control())
-                .await?;
-        let Some((shard, blob, bytes)) = row else { return Ok(None) };
+        let row: Option<(i16, i32, i32, Option<String>)> = sqlx::query_as(
+            "select shard, id, bytes, encoding from blobs where oid = decode($1, 'hex')",
+        )
+        .bind(hash)
+        .fetch_optional(self.control())
+        .await?;
+        let Some((shard, blob, bytes, encoding)) = row else { return Ok(None) };
         let (shard, blob) = (ShardId(shard), BlobId(blob));
         let sql = format!(
             "select language from {} where shard = $1 and blob = $2 and repo = $3
@@ -125,7 +130,8 @@ impl Store {
             .bind(epochs.iter().map(|epoch| epoch.0).collect::<Vec<_>>())
             .fetch_optional(self.control())
             .await?;
-        Ok(row.map(|(language,)| StoredBlob { shard, blob, bytes: bytes as usize, language }))
+        let bytes = bytes as usize;
+        Ok(row.map(|(language,)| StoredBlob { shard, blob, bytes, encoding, language }))
     }
 
     /// Returns the files of a repository that were left out: path, bytes, reason.
@@ -156,6 +162,34 @@ impl Store {
         .bind(paths)
         .fetch_optional(self.control())
         .await?)
+    }
+
+    /// Returns how many files have a text that does not give their bytes again.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn inexact_files(&self) -> Result<i64> {
+        let shards: Vec<i16> = sqlx::query_scalar(
+            "select distinct shard from blobs where right(encoding, 9) = '(inexact)' order by 1",
+        )
+        .fetch_all(self.control())
+        .await?;
+        let mut all = 0;
+        for shard in shards.into_iter().map(ShardId) {
+            let sql = format!(
+                "select count(*) from {} f
+                 join blobs b on b.shard = f.shard and b.id = f.blob and right(b.encoding, 9) = '(inexact)'
+                 cross join state s
+                 where f.shard = $1 and f.valid_from <= s.epoch and f.valid_to > s.epoch",
+                shard.files()
+            );
+            let files: i64 = sqlx::query_scalar(AssertSqlSafe(sql))
+                .bind(shard.0)
+                .fetch_one(self.control())
+                .await?;
+            all += files;
+        }
+        Ok(all)
     }
 
     /// Returns the number of files left out of all repositories, by reason.

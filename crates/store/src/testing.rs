@@ -121,7 +121,7 @@ pub(crate) async fn load(store: &Store, session: &mut Session, files: &[Seen<'_>
     for todo in session.todo(0, i64::MAX, i64::MAX).await.unwrap() {
         let (_, fingerprint, text) = *texts[&*todo.path];
         let oid = oid(text);
-        let stored = session.stored(&[oid]).await.unwrap().get(&oid).map(|at| (at.0, at.1));
+        let stored = session.stored(&[oid]).await.unwrap().get(&oid).map(|at| (at.shard, at.blob));
         let (shard, blob) = match stored {
             Some(place) => place,
             None => {
@@ -130,7 +130,7 @@ pub(crate) async fn load(store: &Store, session: &mut Session, files: &[Seen<'_>
                 let (text, lines) = (text.to_owned(), 1);
                 bytes += text.len() as i64;
                 next += 1;
-                let contents = Contents { oid, id, text, lines, chunks, doc: None };
+                let contents = Contents { oid, id, text, encoding: None, lines, chunks, doc: None };
                 loader.store(shard, &[contents]).await.unwrap();
                 (shard, id)
             }

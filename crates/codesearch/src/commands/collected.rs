@@ -8,6 +8,7 @@ use super::by_path::ByPath;
 use super::by_rank::{ByRank, MOST_LINES};
 use super::ordered::Ordered;
 use crate::cli::{SearchArgs, Sort};
+use crate::print::spans_lines;
 use crate::top_k::POOL;
 
 /// The files of a search, which are printed when it has ended.
@@ -33,7 +34,11 @@ impl Collected {
             Sort::Relevance => {
                 // Who names no order and no number of lines reads from the top, and not to the end.
                 let unsaid = output.sort.is_none() && output.sortr.is_none();
-                let lines = !output.count && !output.count_matches && output.max_count.is_none();
+                let lines = !output.count
+                    && !output.count_matches
+                    && output.max_count.is_none()
+                    // The lines of a match stay together.
+                    && !spans_lines(request);
                 let most_lines = (unsaid && lines).then_some(MOST_LINES);
                 Some(Self::ByRank(Box::new(ByRank::of(request, most_lines))))
             }

@@ -100,6 +100,9 @@ pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, option
         if !narrowed.is_empty() {
             note!("  there may be something without {}", narrowed.join(" "));
         }
+        if args.patterns.line_regexp && !args.patterns.crlf {
+            note!("  where lines end in a carriage return and a line feed: with --crlf");
+        }
         return;
     };
     let asked = NoResultsQuery {
@@ -133,7 +136,8 @@ fn narrowing(args: &SearchArgs) -> Vec<&'static str> {
 /// Returns the search as one query; `None` if it has options that no query expresses.
 fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     let (patterns, filters) = (&args.patterns, &args.filters);
-    let shaped = patterns.word_regexp || patterns.line_regexp || patterns.multiline_dotall;
+    let shaped =
+        patterns.word_regexp || patterns.line_regexp || patterns.multiline_dotall || patterns.crlf;
     let by_glob = [&filters.glob, &filters.iglob, &filters.types, &filters.type_not];
     let is_query = !shaped
         && patterns.pattern_file.is_empty()

@@ -70,9 +70,10 @@ pub(crate) async fn ingest(
 
 async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     let asked = async {
-        Ok((store.repos().await?, store.skipped_by_reason().await?, store.size_on_disk().await?))
+        let (repos, skipped) = (store.repos().await?, store.skipped_by_reason().await?);
+        Ok((repos, skipped, store.inexact_files().await?, store.size_on_disk().await?))
     };
-    let (repos, skipped, (tables, indexes, docs)) = store.in_time(asked).await?;
+    let (repos, skipped, inexact, (tables, indexes, docs)) = store.in_time(asked).await?;
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     say!(
@@ -105,6 +106,13 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
             "left out: {} ({}); codesearch repos --skipped NAME lists them",
             count(all as usize, "file"),
             reasons.join(", ")
+        );
+    }
+    if inexact > 0 {
+        say!(
+            "inexact: {} with bytes that are invalid in every encoding tried, and are U+FFFD in the index; codesearch sql \
+             \"select repository, path, encoding from files where encoding like '%inexact)'\" lists them",
+            count(inexact as usize, "file")
         );
     }
     say!(

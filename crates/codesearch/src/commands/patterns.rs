@@ -54,6 +54,7 @@ struct Form {
     words: bool,
     lines: bool,
     dot_matches_all: bool,
+    crlf: bool,
     case: Case,
     multiline: bool,
 }
@@ -66,6 +67,7 @@ impl Form {
             words: patterns.word_regexp,
             lines: patterns.line_regexp,
             dot_matches_all: patterns.multiline && patterns.multiline_dotall,
+            crlf: patterns.crlf,
             case: options.case,
             multiline: options.multiline,
         }
@@ -115,7 +117,11 @@ impl Form {
         // a line feed.
         let pattern =
             pattern.or_else(|_| Pattern::parse(&self.whole(sources, "\n"), case, multiline));
-        pattern.context("invalid regular expression")
+        let pattern = match pattern {
+            Ok(pattern) if self.crlf => pattern.without_carriage_returns().context("--crlf")?,
+            pattern => pattern.context("invalid regular expression")?,
+        };
+        Ok(pattern)
     }
 
     fn whole(&self, sources: &[String], end: &str) -> String {
@@ -128,15 +134,16 @@ impl Form {
             }
         };
         let whole = if self.dot_matches_all { format!("(?s:{whole})") } else { whole };
-        match (self.words, self.lines) {
+        let whole = match (self.words, self.lines) {
             (true, _) => format!(r"\b{{start-half}}(?:{whole})\b{{end-half}}"),
             (_, true) => format!("(?m:^)(?:{whole})(?m:$)"),
             _ => whole,
-        }
+        };
+        if self.crlf { format!("(?R:{whole})") } else { whole }
     }
 
     fn changes(&self) -> bool {
-        self.words || self.lines || self.dot_matches_all
+        self.words || self.lines || self.dot_matches_all || self.crlf
     }
 
     /// Applies the options for patterns to the terms of a query that match in texts.

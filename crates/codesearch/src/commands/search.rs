@@ -17,7 +17,9 @@ use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
 use crate::hints::missing_repository;
 use crate::human::count;
-use crate::print::{self, Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first};
+use crate::print::{
+    self, Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines,
+};
 use crate::request::{self, Client, Options};
 use crate::top_k::POOL;
 
@@ -50,10 +52,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         };
         let paths = Paths::new(store, args.output.local || args.output.vimgrep).await?;
         let mut printer = printer(args, &request, paths, replacer, store.no_recheck())?;
-        let after = options.context.1;
+        let (spans_lines, after) = (spans_lines(&request), options.context.1);
         let first = |file: &mut FileMatch| {
             if let Some(most) = args.output.max_count {
-                keep_first(file, most, after);
+                keep_first(file, spans_lines, most, after);
             }
         };
         let (found, files) = mpsc::channel(FOUND_AHEAD);
@@ -236,10 +238,12 @@ fn printer(
     } else if args.output.quiet {
         Box::new(Silent)
     } else if args.output.json {
-        Box::new(Json::new(select, paths))
+        let number = !args.output.no_line_number;
+        Box::new(Json::new(select, paths, replacer, spans_lines(request), number))
     } else {
         let terminal = stdout().is_terminal();
-        Box::new(Text::new(&args.output, select, request.context, paths, replacer, terminal)?)
+        let crlf = args.patterns.crlf;
+        Box::new(Text::new(&args.output, request, crlf, paths, replacer, terminal)?)
     })
 }
 

@@ -49,6 +49,8 @@ enum Change {
     Unnarrowed,
     AnyCase,
     AsText,
+    /// With a carriage return as part of the end of a line.
+    Crlf,
     /// With the names of symbols as text.
     Mentioned,
     AnyTerm,
@@ -141,6 +143,7 @@ impl Search<'_> {
             }
         }
         changes.extend(self.parts.as_text().map(|text| (Change::AsText, text)));
+        changes.extend(self.parts.with_crlf().map(|query| (Change::Crlf, query)));
         let mentioned = self.parts.symbols_as_text();
         changes.extend(mentioned.map(|query| (Change::Mentioned, query)));
         if terms > 1 {
@@ -206,6 +209,10 @@ impl Search<'_> {
             let names: Vec<&str> = self.filters().map(|(at, _)| self.text(at)).collect();
             hints.extend(hint(format!("without {}", names.join(" ")), Change::Unnarrowed));
         }
+        hints.extend(hint(
+            "where lines end in a carriage return and a line feed".to_owned(),
+            Change::Crlf,
+        ));
         hints.extend(hint("as text instead of a regular expression".to_owned(), Change::AsText));
         hints.extend(hint("as text, whatever it names".to_owned(), Change::Mentioned));
         // If one of two terms is missing, the query with the other one was reported above.

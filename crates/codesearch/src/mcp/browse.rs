@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
+use crate::human;
 use crate::print::scip_text;
 
 /// Files or repositories in an answer unless a call says otherwise.
@@ -147,6 +148,9 @@ pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Resul
     if let Some(document) = searcher.file_text(&asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let mut what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
+        if let Some(encoding) = human::encoding(document.encoding) {
+            what = format!("{what} of text from {encoding}");
+        }
         if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
             let symbol = symbol.trim();
             let (first, last, others) =

@@ -10,12 +10,17 @@ use query::Select;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Paths, Printer};
+use super::blocks::{self, blocks};
+use super::{Paths, Printer, Replacer};
 
 /// Prints matches as JSON lines.
 pub(crate) struct Json {
     select: Select,
     paths: Paths,
+    replacer: Option<Replacer>,
+    spans_lines: bool,
+    /// Whether lines have their numbers.
+    number: bool,
     totals: Counts,
 }
 
@@ -48,7 +53,7 @@ struct Text<'a> {
 struct LineJson<'a> {
     path: Text<'a>,
     lines: Text<'a>,
-    line_number: u64,
+    line_number: Option<u64>,
     absolute_offset: u64,
     submatches: Vec<SubmatchJson<'a>>,
     /// Beyond ripgrep: symbols whose names match.
@@ -69,6 +74,9 @@ struct SymbolJson<'a> {
 struct SubmatchJson<'a> {
     #[serde(rename = "match")]
     matched: Text<'a>,
+    /// What is to stand in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replacement: Option<Text<'a>>,
     start: usize,
     end: usize,
 }
@@ -92,8 +100,51 @@ struct ElapsedJson {
 }
 
 impl Json {
-    pub(crate) fn new(select: Select, paths: Paths) -> Self {
-        Self { select, paths, totals: Counts::default() }
+    /// Makes a printer.
+    pub(crate) fn new(
+        select: Select,
+        paths: Paths,
+        replacer: Option<Replacer>,
+        spans_lines: bool,
+        number: bool,
+    ) -> Self {
+        Self { select, paths, replacer, spans_lines, number, totals: Counts::default() }
+    }
+
+    /// Prints a block; returns the length of its message in bytes.
+    fn block(&self, out: &mut dyn Write, path: Text<'_>, block: &[Line]) -> io::Result<usize> {
+        let (line, text) = (&block[0], blocks::text(block));
+        let matches = blocks::matches(block);
+        let replacements = self.replacer.as_ref().map(|replacer| {
+            let (text, places) = replacer.replaced(&line.text, &line.ranges);
+            places.into_iter().map(|place| text[place].to_owned()).collect::<Vec<_>>()
+        });
+        let replacement = |at: usize| Some(Text { text: replacements.as_ref()?.get(at)? });
+        let submatches: Vec<SubmatchJson<'_>> = matches
+            .iter()
+            .enumerate()
+            .map(|(at, range)| SubmatchJson {
+                matched: Text { text: &text[range.clone()] },
+                replacement: replacement(at),
+                start: range.start,
+                end: range.end,
+            })
+            .collect();
+        let message = if submatches.is_empty() { Message::Context } else { Message::Match };
+        let lines = Text { text: &text };
+        let (line_number, absolute_offset) = (self.number.then_some(line.number), line.offset);
+        let symbols = block.iter().flat_map(|line| &line.symbols).map(|found| SymbolJson {
+            name: &found.symbol.name,
+            kind: found.symbol.kind,
+            container: found.symbol.container.as_ref().map(|(name, _)| name.as_str()),
+            start: found.range.start,
+            end: found.range.end,
+        });
+        let symbols = symbols.collect();
+        print(
+            out,
+            &message(LineJson { path, lines, line_number, absolute_offset, submatches, symbols }),
+        )
     }
 }
 
@@ -107,10 +158,10 @@ impl Printer for Json {
         let path = Text { text: &path };
         let mut counts = Counts { files: 1, bytes_searched: file.bytes, ..Counts::default() };
         counts.bytes_printed += print(out, &Message::Begin { path })?;
-        for line in &file.lines {
-            counts.lines += usize::from(!line.ranges.is_empty());
-            counts.matches += line.ranges.len();
-            counts.bytes_printed += print_line(out, path, line)?;
+        counts.lines = file.matches();
+        counts.matches = blocks::count_matches(&file.lines);
+        for block in blocks(&file.lines, self.spans_lines) {
+            counts.bytes_printed += self.block(out, path, block)?;
         }
         let stats = StatsJson::of(counts, Duration::ZERO);
         print(out, &Message::End { path, binary_offset: None, stats })?;
@@ -138,34 +189,6 @@ fn print(out: &mut dyn Write, message: &Message<'_>) -> io::Result<usize> {
     text.push(b'\n');
     out.write_all(&text)?;
     Ok(text.len())
-}
-
-fn print_line(out: &mut dyn Write, path: Text<'_>, line: &Line) -> io::Result<usize> {
-    let text = format!("{}{}", line.text, if line.ended { "\n" } else { "" });
-    let submatches: Vec<SubmatchJson<'_>> = line
-        .ranges
-        .iter()
-        .map(|range| SubmatchJson {
-            matched: Text { text: &text[range.clone()] },
-            start: range.start,
-            end: range.end,
-        })
-        .collect();
-    let message = if submatches.is_empty() { Message::Context } else { Message::Match };
-    let lines = Text { text: &text };
-    let (line_number, absolute_offset) = (line.number, line.offset);
-    let symbols = line.symbols.iter().map(|found| SymbolJson {
-        name: &found.symbol.name,
-        kind: found.symbol.kind,
-        container: found.symbol.container.as_ref().map(|(name, _)| name.as_str()),
-        start: found.range.start,
-        end: found.range.end,
-    });
-    let symbols = symbols.collect();
-    print(
-        out,
-        &message(LineJson { path, lines, line_number, absolute_offset, submatches, symbols }),
-    )
 }
 
 impl StatsJson {

@@ -1,4 +1,4 @@
-//! Prints one line: its prefix, the visible part of its text, and the marked matches.
+//! Prints the lines of a block: their prefixes, the visible parts of their texts, and the marked matches.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,6 +7,7 @@ use std::ops::Range;
 use engine::search::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::blocks;
 use super::replace::Replacer;
 use super::style::{COLUMN, Ink, MATCH, NUMBER, PATH};
 
@@ -29,6 +30,8 @@ pub(super) struct Lines {
     pub(super) max_columns: usize,
     /// Whether the beginning of a longer line is printed.
     pub(super) preview: bool,
+    /// What follows a line that is printed without its own end.
+    pub(super) end: &'static str,
     /// The separators after path, number and column: of a matching line, and of a line of context.
     pub(super) separators: (String, String),
 }
@@ -40,57 +43,92 @@ struct Shown<'a> {
     ranges: &'a [Range<usize>],
     /// Length of its line feed in bytes.
     ended: usize,
+    /// The number of matches that are told if it is too long.
+    matches: usize,
     context: bool,
 }
 
+/// Where a printed text begins: its offset in the file, and the number before its column.
+type Start = (u64, usize);
+
 impl Lines {
-    /// Prints a line, after the path if there is one to print.
+    /// Prints a block, each line after the path if there is one to print.
     pub(super) fn print(
         &self,
         out: &mut dyn Write,
         path: Option<&str>,
-        line: &Line,
+        block: &[Line],
     ) -> io::Result<()> {
-        let context = line.ranges.is_empty();
-        let ended = usize::from(line.ended);
-        let (text, ranges) = match &self.replacer {
-            Some(replacer) if !context => {
-                let (text, ranges) = replacer.replaced(&line.text, &line.ranges);
-                (Cow::Owned(text), Cow::Owned(ranges))
-            }
-            _ => (Cow::Borrowed(line.text.as_str()), Cow::Borrowed(line.ranges.as_slice())),
-        };
-        let (text, ranges): (&str, &[Range<usize>]) = (&text, &ranges);
-        if context {
-            self.before(out, path, line, None)?;
-            return self.text(out, &Shown { text, ranges, ended, context });
-        }
-        if !self.only_matching && !self.per_match {
-            self.before(out, path, line, Some((0, ranges[0].start)))?;
-            return self.text(out, &Shown { text, ranges, ended, context });
-        }
-        for range in ranges {
-            self.before(out, path, line, Some((range.start, range.start)))?;
-            if self.only_matching {
-                let text = &text[range.clone()];
-                let whole = 0..text.len();
-                let ranges = std::slice::from_ref(&whole);
-                self.text(out, &Shown { text, ranges, ended: 0, context })?;
+        let first = block[0].offset;
+        // Where the match began that goes on in the next line.
+        let mut begun: Start = (first, 0);
+        for line in block {
+            let context = line.ranges.is_empty();
+            let (text, ranges) = self.replaced(line);
+            let (text, ranges): (&str, &[Range<usize>]) = (&text, &ranges);
+            let (matches, ended) = (ranges.len(), usize::from(line.ended));
+            if context {
+                self.before(out, path, line, None)?;
+                self.text(out, &Shown { text, ranges, ended, matches, context })?;
+            } else if self.only_matching || self.per_match {
+                for (at, range) in ranges.iter().enumerate() {
+                    if at == 0 && line.continues {
+                        // Of a match across lines, the first stands for all.
+                        if !self.only_matching {
+                            continue;
+                        }
+                    } else {
+                        let start = line.offset + range.start as u64;
+                        // As in ripgrep, the column counts from the beginning of the block.
+                        begun = (start, (start - first) as usize);
+                    }
+                    // As in ripgrep, nothing is printed of a line of which a match has the end only.
+                    let of_more =
+                        at == 0 && line.continues || at + 1 == ranges.len() && line.takes_feed;
+                    if self.only_matching && of_more && range.is_empty() {
+                        continue;
+                    }
+                    if self.only_matching {
+                        self.before(out, path, line, Some(begun))?;
+                        let text = &text[range.clone()];
+                        let whole = 0..text.len();
+                        let (ranges, ended) = (std::slice::from_ref(&whole), 0);
+                        self.text(out, &Shown { text, ranges, ended, matches, context })?;
+                    } else {
+                        self.before(out, path, line, Some((line.offset, range.start)))?;
+                        let ranges = std::slice::from_ref(range);
+                        self.text(out, &Shown { text, ranges, ended, matches, context })?;
+                    }
+                }
             } else {
-                let ranges = std::slice::from_ref(range);
-                self.text(out, &Shown { text, ranges, ended, context })?;
+                let matches = if block.len() > 1 { blocks::count_matches(block) } else { matches };
+                let column = block[0].ranges[0].start;
+                let column = if block.len() > 1 { column } else { ranges[0].start };
+                self.before(out, path, line, Some((line.offset, column)))?;
+                self.text(out, &Shown { text, ranges, ended, matches, context })?;
             }
         }
         Ok(())
     }
 
-    /// Prints the prefix of a line. `at` has the offsets in the line of the printed part and of its first match.
+    /// Returns the text and matches of a line, replaced if they are to be.
+    fn replaced<'l>(&self, line: &'l Line) -> (Cow<'l, str>, Cow<'l, [Range<usize>]>) {
+        match &self.replacer {
+            Some(replacer) if !line.ranges.is_empty() => {
+                let (text, ranges) = replacer.replaced(&line.text, &line.ranges);
+                (Cow::Owned(text), Cow::Owned(ranges))
+            }
+            _ => (Cow::Borrowed(&line.text), Cow::Borrowed(&line.ranges)),
+        }
+    }
+
+    /// Prints the prefix of a line. `at` says where the text begins that is printed of a line that matches.
     fn before(
         &self,
         out: &mut dyn Write,
         path: Option<&str>,
         line: &Line,
-        at: Option<(usize, usize)>,
+        at: Option<Start>,
     ) -> io::Result<()> {
         let Self { ink, separators: (of_match, of_context), .. } = self;
         let separator = if at.is_some() { of_match } else { of_context };
@@ -102,12 +140,12 @@ impl Lines {
             ink.styled(out, NUMBER, &line.number.to_string())?;
             out.write_all(separator.as_bytes())?;
         }
-        if let Some((_, first)) = at.filter(|_| self.column) {
-            ink.styled(out, COLUMN, &(first + 1).to_string())?;
+        if let Some((_, column)) = at.filter(|_| self.column) {
+            ink.styled(out, COLUMN, &(column + 1).to_string())?;
             out.write_all(separator.as_bytes())?;
         }
         if self.byte_offset {
-            let offset = line.offset + at.map_or(0, |(begin, _)| begin as u64);
+            let offset = at.map_or(line.offset, |(offset, _)| offset);
             ink.styled(out, COLUMN, &offset.to_string())?;
             out.write_all(separator.as_bytes())?;
         }
@@ -115,13 +153,23 @@ impl Lines {
     }
 
     fn text(&self, out: &mut dyn Write, shown: &Shown<'_>) -> io::Result<()> {
+        let (mut text, mut end) = (shown.text, self.end);
+        let is_as_it_is =
+            shown.context || !(self.only_matching || self.replacer.is_some() || self.ink.color);
+        if end != "\n" && is_as_it_is && shown.ended > 0 {
+            end = "\n";
+        } else if end != "\n" {
+            text = text.strip_suffix('\r').unwrap_or(text);
+        }
         let begin = if self.trim { blank(shown.text) } else { 0 };
         // As in ripgrep, trimmed bytes count towards the limit if matches are marked.
         let counted = if self.ink.color && !shown.context { 0 } else { begin };
         let bytes = shown.text.len() - counted + shown.ended;
         if self.max_columns == 0 || bytes <= self.max_columns {
-            self.marked(out, shown, begin..shown.text.len())?;
-        } else if self.preview {
+            self.marked(out, shown, begin.min(text.len())..text.len())?;
+            return out.write_all(end.as_bytes());
+        }
+        if self.preview {
             let rest = &shown.text[begin..];
             let cut = rest.grapheme_indices(true).nth(self.max_columns);
             let end = begin + cut.map_or(rest.len(), |(at, _)| at);
@@ -139,9 +187,9 @@ impl Lines {
         } else if self.only_matching || !self.knows_matches() {
             write!(out, "[Omitted long matching line]")?;
         } else {
-            write!(out, "[Omitted long line with {} matches]", shown.ranges.len())?;
+            write!(out, "[Omitted long line with {} matches]", shown.matches)?;
         }
-        out.write_all(b"\n")
+        out.write_all(self.end.as_bytes())
     }
 
     /// Whether ripgrep would know each match of a line, instead of only that it matches.

@@ -1,5 +1,6 @@
 //! Prints results: as text for people and pipes, or as ripgrep's JSON lines.
 
+mod blocks;
 pub(crate) mod docs;
 mod explain;
 mod json;
@@ -27,7 +28,7 @@ pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;
 pub(crate) use scip::{scip_json, scip_text};
 pub(crate) use terminal::{note, say, stdout};
-pub(crate) use text::{Text, keep_first};
+pub(crate) use text::{Text, keep_first, spans_lines};
 
 /// Prints the files of one search.
 pub(crate) trait Printer {

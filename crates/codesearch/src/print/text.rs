@@ -4,9 +4,10 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use engine::search::{FileMatch, Stats};
+use engine::search::{FileMatch, Request, Stats};
 use query::Select;
 
+use super::blocks::{blocks, count_matches};
 use super::line::Lines;
 use super::replace::Replacer;
 use super::style::{Ink, PATH, coloured};
@@ -37,6 +38,8 @@ pub(crate) struct Text {
     /// The line between groups of lines, if there is context.
     separator: Option<String>,
     context: bool,
+    /// Whether a pattern spans lines.
+    spans_lines: bool,
     paths: Paths,
     files: usize,
 }
@@ -48,12 +51,14 @@ impl Text {
     /// A separator has an invalid escape.
     pub(crate) fn new(
         args: &OutputArgs,
-        select: Select,
-        context: (usize, usize),
+        request: &Request,
+        crlf: bool,
         paths: Paths,
         replacer: Option<Replacer>,
         terminal: bool,
     ) -> Result<Self> {
+        let select = request.query().settings.select;
+        let spans_lines = spans_lines(request);
         let color = if args.pretty { Color::Always } else { args.color };
         let usual = if terminal { TERMINAL_COLUMNS } else { 0 };
         let separators =
@@ -63,7 +68,7 @@ impl Text {
                 Select::Repos => Mode::Repos,
                 Select::Files => Mode::Paths,
                 Select::Lines | Select::Symbols
-                    if args.count_matches || args.count && args.only_matching =>
+                    if args.count_matches || args.count && (args.only_matching || spans_lines) =>
                 {
                     Mode::MatchCounts
                 }
@@ -82,6 +87,7 @@ impl Text {
                 trim: args.trim,
                 max_columns: args.max_columns.unwrap_or(usual),
                 preview: args.max_columns_preview || args.max_columns.is_none(),
+                end: if crlf { "\r\n" } else { "\n" },
                 separators,
             },
             heading: !args.vimgrep && !args.no_heading && (terminal || args.heading || args.pretty),
@@ -92,7 +98,8 @@ impl Text {
             } else {
                 Some(unescaped(&args.context_separator)?)
             },
-            context: context != (0, 0),
+            context: request.context != (0, 0),
+            spans_lines,
             paths,
             files: 0,
         })
@@ -101,7 +108,7 @@ impl Text {
     /// Prints a path on a line of its own.
     fn path(&self, out: &mut dyn Write, path: &str) -> io::Result<()> {
         self.lines.ink.styled(out, PATH, path)?;
-        out.write_all(if self.lines.null { b"\0" } else { b"\n" })
+        out.write_all(if self.lines.null { b"\0" } else { self.lines.end.as_bytes() })
     }
 
     fn count(&self, out: &mut dyn Write, path: &str, count: usize) -> io::Result<()> {
@@ -109,13 +116,13 @@ impl Text {
             self.lines.ink.styled(out, PATH, path)?;
             out.write_all(if self.lines.null { b"\0" } else { b":" })?;
         }
-        writeln!(out, "{count}")
+        write!(out, "{count}{}", self.lines.end)
     }
 
     /// Prints the separator between groups of lines.
     fn gap(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.separator {
-            Some(separator) if self.context => writeln!(out, "{separator}"),
+            Some(separator) if self.context => write!(out, "{separator}{}", self.lines.end),
             _ => Ok(()),
         }
     }
@@ -123,12 +130,12 @@ impl Text {
     fn lines(&self, out: &mut dyn Write, path: &str, file: &FileMatch) -> io::Result<()> {
         let on_lines = (self.filename && !self.heading).then_some(path);
         let mut last = None;
-        for line in &file.lines {
-            if last.is_some_and(|last| last + 1 < line.number) {
+        for block in blocks(&file.lines, self.spans_lines) {
+            if last.is_some_and(|last| last + 1 < block[0].number) {
                 self.gap(out)?;
             }
-            last = Some(line.number);
-            self.lines.print(out, on_lines, line)?;
+            last = block.last().map(|line| line.number);
+            self.lines.print(out, on_lines, block)?;
         }
         Ok(())
     }
@@ -143,10 +150,7 @@ impl Printer for Text {
             Mode::Paths => return self.path(out, &path),
             Mode::Repos => return self.path(out, &file.repo),
             Mode::Counts => return self.count(out, &path, file.matches()),
-            Mode::MatchCounts => {
-                let matches = file.lines.iter().map(|line| line.ranges.len()).sum();
-                return self.count(out, &path, matches);
-            }
+            Mode::MatchCounts => return self.count(out, &path, count_matches(&file.lines)),
             Mode::Lines => {}
         }
         // The file matched by its path, or because something is not in it.
@@ -192,10 +196,16 @@ impl Printer for Text {
     }
 }
 
-/// Keeps the first matching lines of a file with their context; `after` is the context after the last one.
-pub(crate) fn keep_first(file: &mut FileMatch, most: usize, after: usize) {
-    let matching = file.lines.iter().filter(|line| !line.ranges.is_empty());
-    let Some(last) = matching.take(most).last().map(|line| line.number) else { return };
+/// Whether one of the patterns of a search spans lines, so that neighbouring lines are one result.
+pub(crate) fn spans_lines(request: &Request) -> bool {
+    request.compiled_query().terms.iter().any(|term| term.matcher.spans_lines())
+}
+
+/// Keeps the first matching blocks of a file with their context; `after` is the context after the last one.
+pub(crate) fn keep_first(file: &mut FileMatch, spans_lines: bool, most: usize, after: usize) {
+    let matching = blocks(&file.lines, spans_lines).filter(|block| !block[0].ranges.is_empty());
+    let last = matching.take(most).last().and_then(|block| block.last());
+    let Some(last) = last.map(|line| line.number) else { return };
     let end = last.saturating_add(after as u64);
     file.lines.retain(|line| line.number <= end);
 }

@@ -221,8 +221,13 @@ fn ripgrep_cased(folder: &Path, pattern: &str, smart: bool, insensitive: bool) -
             continue;
         }
         // Text in another encoding is searched decoded.
-        let text =
-            if utf16 { bytes } else { String::from_utf8_lossy(&bytes).into_owned().into_bytes() };
+        let text = match String::from_utf8(bytes) {
+            Err(error) if !utf16 => {
+                encoding_rs::WINDOWS_1252.decode(error.as_bytes()).0.into_owned().into_bytes()
+            }
+            Err(error) => error.into_bytes(),
+            Ok(text) => text.into_bytes(),
+        };
         searcher
             .search_slice(
                 &matcher,

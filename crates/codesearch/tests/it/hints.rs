@@ -12,6 +12,7 @@ fn fixture() -> Fixture {
     fixture.write("harbor/src/lib.py", "def serve():\n    it's = a[i]\n");
     fixture.write("tidepool/README.md", "# Tides\n\nHow to configure the retries.\n");
     fixture.write("tidepool/image.png", b"\x89PNG\0\0");
+    fixture.write("tidepool/windows.bat", "set gamma\r\n\r\n");
     fixture.ingest();
     fixture
 }
@@ -237,6 +238,15 @@ fn programs_and_pages_are_told() {
         let first = &hints("/search?q=SERVEHTTP&hints=1")[0];
         first
             == &json!({ "message": "in any case", "query": "SERVEHTTP case:no", "files": 1, "complete": true })
+    });
+    eventually("lines that end as on Windows are counted in time", || {
+        let found = hints("/search?q=%22^set%20gamma$%22&hints=1");
+        found.as_array().unwrap().iter().any(|hint| {
+            let query = hint["query"].as_str().unwrap_or_default();
+            query.contains("(?R)^set gamma$")
+                && hint["files"] == 1
+                && server.search(query)["files"].as_array().unwrap().len() == 1
+        })
     });
     // Options beside the query are part of it.
     eventually("the query without its language is counted in time", || {

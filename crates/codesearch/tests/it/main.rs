@@ -11,6 +11,7 @@ mod check;
 mod clients;
 mod cursor;
 mod editors;
+mod encodings;
 mod equality;
 mod experiments;
 mod files;

@@ -40,6 +40,12 @@ impl Sample {
         for path in ["driftwood/testdata/tiny.bin", "driftwood/testdata/latin1.txt"] {
             std::fs::remove_file(folder.join(path)).unwrap();
         }
+        // Matches across lines that touch each other, and lines that end as on Windows.
+        fixture.write("sample/lines/1.txt", "a\nb\na\nb\nx\na\nb c a\nb\nend\n");
+        fixture.write("sample/lines/2.txt", "x {\n\n return a; {\n return b\n\n\n {\n\treturn");
+        fixture.write("sample/lines/3.txt", "a a a\nb a\nb\n\n\nq\na\n");
+        let windows = "alpha gamma\r\nbeta\r\n\r\ngamma\r\ngamma\n gamma  beta\r\nend gamma";
+        fixture.write("sample/lines/crlf.txt", windows);
         fixture.run(&["ingest", "--shards", "4", "--depth", "1", "sample"]).code(0);
         let entries = std::fs::read_dir(&folder).unwrap().flatten();
         let mut repos: Vec<String> = entries
@@ -183,6 +189,48 @@ fn prints_the_bytes_that_ripgrep_prints() {
         &["-s", "-U", "-p", "-e", r"\{\n\s*return"],
         &["-s", "-U", "--multiline-dotall", "-l", "-e", r"func.*?return"],
         &["-s", "-U", "--no-multiline", "-c", "-e", r"a\s+b"],
+        &["-s", "-U", "-m", "1", "-e", r"a\nb"],
+        &["-s", "-U", "-m", "1", "-o", "-e", r"a\nb"],
+        &["-s", "-U", "-m", "2", "-B", "1", "-e", r"a\nb"],
+        &["-s", "-U", "-m", "1", "--heading", "-e", r"[ab]\n"],
+        &["-s", "-U", "-m", "1", "-e", "a"],
+        &["-s", "-U", "-c", "-e", r"a\nb"],
+        &["-s", "-U", "-c", "-m", "1", "-e", r"a\nb"],
+        &["-s", "-U", "-c", "-o", "-e", r"\n\n"],
+        &["-s", "-U", "-c", "-e", "a"],
+        &["-s", "-U", "--count-matches", "-e", r"\{\n\s*return"],
+        &["-s", "-U", "--count-matches", "-m", "1", "-e", r"(?s)a.*?b"],
+        &["-s", "-U", "-o", "-e", r"\{\n\s*return"],
+        &["-s", "-U", "-o", "-b", "--column", "-e", r"a\nb|\n\n"],
+        &["-s", "-U", "-o", "--color", "always", "-e", r"a\nb"],
+        &["-s", "-U", "-b", "--column", "-C", "1", "-e", r"a\nb"],
+        &["-s", "-U", "-M", "9", "-e", r"\{\n\s*return"],
+        &["-s", "-U", "-M", "9", "--max-columns-preview", "-e", r"\{\n\s*return"],
+        &["-s", "-U", "--trim", "-e", r"\{\n\s*return"],
+        &["-s", "-U", "-q", "-m", "1", "-e", r"a\nb"],
+        &["-s", "-U", "-r", "<$0>", "-e", "gamma"],
+        // Carriage returns at the ends of lines.
+        &["-s", "-e", "gamma$"],
+        &["-s", "-o", "-e", r"gamma\s"],
+        &["-s", "--crlf", "-e", "gamma$"],
+        &["-s", "--crlf", "-o", "-e", "gamma$|beta$"],
+        &["-s", "--crlf", "-o", "-b", "--column", "-e", "a.*"],
+        &["-s", "--crlf", "-c", "-e", "^gamma$"],
+        &["-s", "--crlf", "-c", "-0", "-e", "a$"],
+        &["-s", "--crlf", "--count-matches", "-m", "1", "-e", "a"],
+        &["-s", "--crlf", "-l", "-e", "gamma$"],
+        &["-s", "--crlf", "-C", "1", "-e", "^$"],
+        &["-s", "--crlf", "-x", "-e", "gamma"],
+        &["-s", "--crlf", "-w", "-e", "beta"],
+        &["-s", "--crlf", "-F", "-e", "gamma"],
+        &["-s", "--crlf", "-e", r"gamma\s"],
+        &["-s", "--crlf", "-r", "X", "-e", "gamma$"],
+        &["-s", "--crlf", "-o", "-r", "X", "-e", "gamma$"],
+        &["-s", "--crlf", "-M", "6", "-e", "gamma$"],
+        &["-s", "--crlf", "-U", "-o", "-e", "gamma$"],
+        &["-s", "--crlf", "--color", "always", "-e", "gamma$"],
+        &["-s", "--crlf", "--heading", "--trim", "-e", "gamma$"],
+        &["-s", "--crlf", "--no-crlf", "-e", "gamma$"],
         // Options about files.
         &["--files"],
         &["--files", "-0"],
@@ -261,6 +309,9 @@ fn vimgrep_prints_paths_that_open() {
         &["--vimgrep", "-s", "-e", "e"][..],
         &["--vimgrep", "-s", "-e", "func", "-C", "1"],
         &["--vimgrep", "-s", "--color", "always", "-e", "func|return"],
+        &["--vimgrep", "-s", "-U", "-e", r"a\nb"],
+        &["--vimgrep", "-s", "-U", "-o", "-e", r"a\nb"],
+        &["--vimgrep", "-s", "--crlf", "-e", "gamma$"],
     ] {
         sample.compare(args, &sample.theirs(args, &paths));
     }
@@ -294,6 +345,11 @@ fn json_lines_are_those_of_ripgrep() {
         &["--json", "-s", "-C", "1", "-w", "-e", "return"],
         &["--json", "-s", "-e", "é|→"],
         &["--json", "-s", "-e", "nowhere to be found"],
+        &["--json", "-s", "-N", "-e", "func"],
+        &["--json", "-s", "-U", "-e", r"a\nb"],
+        &["--json", "-s", "-U", "-C", "1", "-e", r"[ab]\n|\n\n"],
+        &["--json", "-s", "-U", "-e", "a"],
+        &["--json", "-s", "--crlf", "-e", "gamma$"],
     ] {
         let (ours, theirs) = (sample.ours(args), sample.theirs(args, &repos));
         assert_eq!(ours.status.code(), theirs.status.code(), "{args:?}");
@@ -445,8 +501,27 @@ fn options_hold_for_the_terms_of_a_query_too() {
         found(&["-r", "$1!", "-e", "(word)s", "-N"]),
         ["r/one.txt:word! there", "r/two.txt:word! only"]
     );
+    let json = fixture.run(&["search", "--json", "-r", "$1!", "-e", "(word)s"]).code(0).out;
+    assert!(
+        json.contains(r#""match":{"text":"words"},"replacement":{"text":"word!"},"start":0"#),
+        "{json}"
+    );
+    // Where a line ends on Windows, a query says it, too.
+    fixture.write("r/crlf.txt", "gamma\r\nx\r\n");
+    fixture.ingest();
+    assert_eq!(found(&["-e", "gamma$"]), [""; 0]);
+    for args in [
+        &["--crlf", "gamma$"][..],
+        &["(?R)gamma$"],
+        &["content:(?R)^gamma$"],
+        &["-x", "--crlf", "gamma"],
+    ] {
+        assert_eq!(found(args), ["r/crlf.txt:1:gamma\r"], "{args:?}");
+        assert_eq!(found(&[args, &["--brute"]].concat()), ["r/crlf.txt:1:gamma\r"], "{args:?}");
+    }
     for (args, expected) in [
-        (&["-r", "x", "word here"][..], "--replace: give one pattern"),
+        (&["--crlf", "-e", r"\r"][..], "--crlf: it matches only a carriage return"),
+        (&["-r", "x", "word here"], "--replace: give one pattern"),
         (&["-r", "x", r"word\nx"], "--replace: there can be none"),
         (&["--files-without-match", "repo:r"], "--files-without-match: say what must not match"),
         (&["-f", "nowhere"], "cannot read patterns from nowhere"),

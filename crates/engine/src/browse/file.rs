@@ -2,6 +2,8 @@
 
 use store::{BlobId, ShardId, StoredBlob};
 
+use crate::encoding::Encoding;
+use crate::ingest::encoding_of;
 use crate::search::Searcher;
 
 /// A file with its text.
@@ -15,6 +17,8 @@ pub struct FileText {
     pub language: Option<String>,
     /// Text, as UTF-8.
     pub text: String,
+    /// The encoding of the file.
+    pub encoding: Encoding,
     /// Other files with the same contents: repository and path, in order, at most [`MAX_COPIES`].
     pub copies: Vec<(String, String)>,
     /// Git's hash of its contents as they were on disk, in hexadecimal.
@@ -47,12 +51,14 @@ impl Searcher {
             let what = format!("of the {bytes} bytes of {repo}/{path}, {have} are there");
             return Err(store::Error::Damaged(what));
         }
-        let hash = self.store().hash(shard.id, blob).await?;
+        let (hash, encoding) = self.store().hash(shard.id, blob).await?;
+        let encoding = encoding_of(encoding.as_deref(), &text, &hash);
         Ok(Some(FileText {
             repo: repo.to_owned(),
             path: path.to_owned(),
             language: entry.language.map(str::to_owned),
             text,
+            encoding,
             copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
             hash,
             stored: Some((shard.id, blob)),
@@ -84,7 +90,7 @@ impl Searcher {
         let Some(stored) = self.store().stored(hash, repo_id, &epochs).await? else {
             return Ok(None);
         };
-        let StoredBlob { shard: id, blob, bytes, language } = stored;
+        let StoredBlob { shard: id, blob, bytes, encoding, language } = stored;
         let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
             return Ok(None);
         };
@@ -93,12 +99,14 @@ impl Searcher {
         if text.len() != bytes {
             return Ok(None);
         }
+        let encoding = encoding_of(encoding.as_deref(), &text, hash);
         let copies = self.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
         Ok(Some(FileText {
             repo: repo.to_owned(),
             path: path.to_owned(),
             language,
             text,
+            encoding,
             copies,
             hash: hash.to_owned(),
             stored: Some((id, blob)),
@@ -111,7 +119,7 @@ impl FileText {
     /// Makes a file with a text that is not stored.
     pub fn elsewhere(
         (repo, path, hash): (&str, &str, &str),
-        text: String,
+        (text, encoding): (String, Encoding),
         language: Option<String>,
     ) -> Self {
         Self {
@@ -119,6 +127,7 @@ impl FileText {
             path: path.to_owned(),
             language,
             text,
+            encoding,
             copies: Vec::new(),
             hash: hash.to_owned(),
             stored: None,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Commit, Error, MAX_ANSWER, TrackedFile, bounded, is_hash, run};
+use crate::encoding::{Encoding, decode_lossy};
 
 /// The lines of a file at a commit, and where each comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,22 +45,19 @@ fn parse(answer: &[u8]) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut known: HashMap<String, usize> = HashMap::new();
     let mut at = None;
+    let mut lines = Vec::new();
     for line in answer.split(|byte| *byte == b'\n') {
         if let Some(text) = line.strip_prefix(b"\t") {
             let commit: usize = at.take()?;
-            let text = String::from_utf8_lossy(text);
-            let text = text.strip_suffix('\r').unwrap_or(&text);
-            let is_first = blame.lines.is_empty();
-            let text = text.strip_prefix('\u{feff}').filter(|_| is_first).unwrap_or(text);
-            blame.lines.push(text.to_owned());
+            lines.push(text);
             match blame.runs.last_mut().filter(|run| run.commit == commit) {
                 Some(run) => run.count += 1,
-                None => blame.runs.push(BlameRun { line: blame.lines.len(), count: 1, commit }),
+                None => blame.runs.push(BlameRun { line: lines.len(), count: 1, commit }),
             }
             continue;
         }
-        let line = String::from_utf8_lossy(line);
-        let (word, rest) = line.split_once(' ').unwrap_or((&*line, ""));
+        let line = decode_lossy(line);
+        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
         match at {
             None if is_hash(word) => {
                 at = Some(*known.entry(word.to_owned()).or_insert_with(|| {
@@ -82,7 +80,19 @@ fn parse(answer: &[u8]) -> Option<Blame> {
             }
         }
     }
+    blame.lines = decoded(&lines);
     Some(blame)
+}
+
+/// Decodes the lines of a file, without their ends.
+fn decoded(lines: &[&[u8]]) -> Vec<String> {
+    // Git ends a line at a byte, so in UTF-16 one begins within a character. Together they are the file.
+    let all = Encoding::decode(lines.join(&b'\n')).map(|(text, _)| {
+        let lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line).to_owned());
+        lines.collect::<Vec<_>>()
+    });
+    all.filter(|all| all.len() == lines.len())
+        .unwrap_or_else(|| lines.iter().map(|line| decode_lossy(line)).collect())
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use skeleton::Skeleton;
 
-use crate::ingest::{GitData, SkipReason, Trust, Unread, decoded, language_of};
+use crate::encoding::Encoding;
+use crate::ingest::{GitData, SkipReason, Trust, Unread, language_of};
 
 pub use blame::{Blame, BlameRun};
 pub use log::{Change, History, MAX_CHANGES};
@@ -64,6 +65,9 @@ pub enum Error {
     #[error("git cannot read the clone")]
     Failed,
 }
+
+/// A text with its encoding, and its language if that was recognised.
+pub type OldText = ((String, Encoding), Option<String>);
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,12 +122,11 @@ impl TrackedFile {
         Err(Error::Untracked)
     }
 
-    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it, and the language of
-    /// that text; `None` if it did not have it, or if it is no text.
+    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it; `None` if it did not have it, or if it is no text.
     ///
     /// # Errors
     /// Git cannot be asked.
-    pub async fn text_before(&self, hash: &str) -> Result<Option<(String, Option<String>)>, Error> {
+    pub async fn text_before(&self, hash: &str) -> Result<Option<OldText>, Error> {
         if !is_hash(hash) {
             return Ok(None);
         }
@@ -133,9 +136,9 @@ impl TrackedFile {
             return Ok(None);
         }
         let bytes = run::bytes(&self.clone, &["cat-file", "blob", hash], MAX_TEXT).await?;
-        Ok(decoded(bytes).map(|text| {
+        Ok(Encoding::decode(bytes).map(|(text, encoding)| {
             let language = language_of(&self.path, &text);
-            (text, language)
+            ((text, encoding), language)
         }))
     }
 }

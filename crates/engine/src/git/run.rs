@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::skeleton::Skeleton;
 use super::{Error, LIMIT, TrackedFile};
+use crate::encoding::decode_lossy;
 
 /// Starts git with bounds: no core dumps, no files written, seconds of CPU time, KiB of its own memory and with all files
 /// that it maps. Where memory is short, the system ends git first. What a system does not bound is left unbounded.
@@ -40,8 +41,9 @@ const ENVIRONMENT: [(&str, &str); 15] = [
     ("LC_ALL", "C"),
 ];
 
-/// Settings that override those of the clone: what would run a program, read a file elsewhere, or map gigabytes.
-const SETTINGS: [&str; 15] = [
+/// Settings that override those of the clone: what would run a program, read a file elsewhere, map gigabytes, or convert
+/// what commits say.
+const SETTINGS: [&str; 16] = [
     "blame.ignoreRevsFile=",
     "core.alternateRefsCommand=false",
     "core.attributesFile=/dev/null",
@@ -52,6 +54,7 @@ const SETTINGS: [&str; 15] = [
     "core.pager=cat",
     "core.sshCommand=false",
     "gpg.program=false",
+    "i18n.logOutputEncoding=UTF-8",
     "log.showSignature=false",
     "mailmap.blob=",
     "mailmap.file=/dev/null",
@@ -107,13 +110,19 @@ pub(super) async fn bytes_of(
     bytes(&file.clone, &all, most).await
 }
 
-/// The same as text.
+/// The same as text, of fields with a NUL between two.
 pub(super) async fn text_of(
     file: &TrackedFile,
     args: &[&str],
     most: usize,
 ) -> Result<String, Error> {
-    bytes_of(file, args, most).await.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let bytes = bytes_of(file, args, most).await?;
+    // A commit may be in an encoding that it does not name.
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        let fields: Vec<String> =
+            error.as_bytes().split(|byte| *byte == 0).map(decode_lossy).collect();
+        fields.join("\0")
+    }))
 }
 
 fn command(clone: &Skeleton, args: &[&str]) -> Command {

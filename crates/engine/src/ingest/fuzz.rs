@@ -36,7 +36,11 @@ pub fn file(bytes: &[u8]) {
     }
     assert_eq!(at, text.text.len());
     assert_eq!(text.lines as usize, text.text.lines().count());
-    assert!(read::is_text_of(&text.oid, &text.text), "{:?}", text.text);
+    let word = text.encoding.word();
+    assert!(read::is_text_of(&text.oid, word.as_deref(), &text.text), "{:?}", text.text);
+    if let Some(again) = text.encoding.encode(&text.text) {
+        assert_eq!(again, bytes);
+    }
     assert!(!text.text.contains('\0'));
     if let Some(doc) = text.doc {
         assert!(!doc.body.contains('\0'));

@@ -16,6 +16,7 @@ use super::beneath::{self, Folder};
 use super::read::{ReadFile, Skipped, read};
 use super::room::Room;
 use super::{Error, Event, Progress, cores};
+use crate::encoding::UNKNOWN;
 
 /// Bytes of files that are read at once. At any time, memory holds a few such batches and what the loaders hold
 /// back: together less than 300 MB.
@@ -205,7 +206,16 @@ async fn dispatch(
     // found anyway.
     let mut places = loaders.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
-    let stored = session.stored(&unknown).await?;
+    let mut stored = session.stored(&unknown).await?;
+    for (_, read) in &batch {
+        // A version before stored another text of it, or did not tell that bytes were replaced.
+        if let Ok(file) = read
+            && (file.encoding.is_foreign() || !file.encoding.is_exact())
+            && stored.get(&file.oid).is_some_and(|at| at.encoding.as_deref() == Some(UNKNOWN))
+        {
+            stored.remove(&file.oid);
+        }
+    }
     // Docs of contents that are stored without them.
     let mut written = Vec::new();
 
@@ -223,8 +233,8 @@ async fn dispatch(
         };
         let bytes = text.text.len() as i32;
         if let Some(doc) = &text.doc {
-            if let Some((shard, blob, _)) = stored.get(&text.oid) {
-                written.push((*shard, *blob, doc.clone()));
+            if let Some(at) = stored.get(&text.oid) {
+                written.push((at.shard, at.blob, doc.clone()));
             } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.doc) {
                 // These contents came from a file without docs. The doc of this file is stored with them, if
                 // they are not sent yet, else after them.
@@ -237,7 +247,7 @@ async fn dispatch(
                 }
             }
         }
-        let place = stored.get(&text.oid).map(|(shard, blob, _)| (*shard, *blob));
+        let place = stored.get(&text.oid).map(|at| (at.shard, at.blob));
         let (shard, blob) = place.unwrap_or_else(|| {
             let place = places.entry(text.oid).or_insert_with(|| {
                 let id = BlobId(loader.chunks);
@@ -249,6 +259,7 @@ async fn dispatch(
                     oid: text.oid,
                     id,
                     text: text.text,
+                    encoding: text.encoding.word(),
                     lines: text.lines,
                     chunks: text.chunks,
                     doc: text.doc,

@@ -31,7 +31,7 @@ use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
 
 pub(crate) use beneath::Folder;
 pub(crate) use checkout::{GitData, Objects, Trust, Unread};
-pub(crate) use read::{decode as decoded, is_text_of, language as language_of};
+pub(crate) use read::{encoding_of, is_text_of, language as language_of};
 use room::Room;
 pub use skip::SkipReason;
 

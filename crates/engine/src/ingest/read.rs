@@ -1,4 +1,4 @@
-//! Reads one file: decodes it to UTF-8, hashes it and recognises its language; or says why it is left out.
+//! Reads one file: decodes it, hashes it and recognises its language; or says why it is left out.
 
 use std::fs::Metadata;
 use std::hash::Hasher;
@@ -7,8 +7,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use encoding_rs::{UTF_16BE, UTF_16LE};
-use memchr::memchr;
 use siphasher::sip::SipHasher13;
 use store::{ChunkRow, DocRow, Oid};
 
@@ -16,6 +14,7 @@ use super::beneath::{self, Folder};
 use super::cut::cut;
 use super::skip::SkipReason;
 use crate::docs::DocText;
+use crate::encoding::Encoding;
 
 /// Age of a change below which a file may change again with the same times.
 const RACY: Duration = Duration::from_secs(2);
@@ -35,6 +34,7 @@ const FORMAT: u64 = 1;
 pub(crate) struct ReadFile {
     pub(crate) oid: Oid,
     pub(crate) text: String,
+    pub(crate) encoding: Encoding,
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) lines: i32,
     pub(crate) language: Option<String>,
@@ -92,12 +92,12 @@ pub(super) fn text_of(
     fingerprint: i64,
 ) -> Result<ReadFile, SkipReason> {
     let oid = blob_oid(&bytes);
-    let text = decode(bytes).ok_or(SkipReason::Binary)?;
+    let (text, encoding) = Encoding::decode(bytes).ok_or(SkipReason::Binary)?;
     let oid = oid.ok_or(SkipReason::Collision)?;
     let (chunks, lines) = cut(&text);
     let language = language(path, &text);
     let doc = DocText::of(path, language.as_deref(), &text).map(|doc| doc.row());
-    Ok(ReadFile { oid, text, chunks, lines, language, doc, fingerprint })
+    Ok(ReadFile { oid, text, encoding, chunks, lines, language, doc, fingerprint })
 }
 
 /// Reads the bytes of a file as they were at one moment, as far as its times tell.
@@ -141,44 +141,24 @@ fn hashed(head: &[u8], bytes: &[u8]) -> Option<Oid> {
     hash.finalize().ok().map(sha1dc::Digest::to_bytes)
 }
 
-/// Returns whether a text can come from a file with this hash. A text with U+FFFD always can: the original
-/// bytes are unknown.
-pub(crate) fn is_text_of(oid: &[u8], text: &str) -> bool {
-    let utf16 = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
-        let units = text.encode_utf16().flat_map(unit);
-        mark.into_iter().chain(units).collect::<Vec<u8>>()
-    };
-    let is = |bytes: &[u8]| blob_oid(bytes).is_some_and(|found| found == *oid);
-    is(text.as_bytes())
-        || text.contains('\u{FFFD}')
-        || is(format!("\u{FEFF}{text}").as_bytes())
-        || is(&utf16([0xFF, 0xFE], u16::to_le_bytes))
-        || is(&utf16([0xFE, 0xFF], u16::to_be_bytes))
+/// Returns whether a stored text can come from a file with this hash. `encoding` is the stored name of its encoding. A text
+/// that does not give the bytes of its file again always can, if it shows why.
+pub(crate) fn is_text_of(oid: &[u8], encoding: Option<&str>, text: &str) -> bool {
+    let is_file = |bytes: &[u8]| blob_oid(bytes).is_some_and(|found| found == *oid);
+    let encoding = Encoding::of_stored(encoding, text, is_file);
+    match encoding.encode(text) {
+        Some(bytes) => is_file(&bytes),
+        None => !encoding.is_exact() && (encoding.is_foreign() || text.contains('\u{FFFD}')),
+    }
 }
 
-/// Decodes bytes: UTF-16 if they begin with its byte order mark, else UTF-8, with U+FFFD for invalid
-/// sequences. `None` if there is a NUL. A byte order mark is not part of the text.
-pub(crate) fn decode(bytes: Vec<u8>) -> Option<String> {
-    let utf16 = match bytes.as_slice() {
-        [0xFF, 0xFE, ..] => Some(UTF_16LE),
-        [0xFE, 0xFF, ..] => Some(UTF_16BE),
-        _ => None,
+/// Returns the encoding of a stored text, by its stored name and git's hash of its file in hexadecimal.
+pub(crate) fn encoding_of(stored: Option<&str>, text: &str, hash: &str) -> Encoding {
+    let is_file = |bytes: &[u8]| {
+        let hex = |oid: Oid| oid.map(|byte| format!("{byte:02x}")).concat();
+        blob_oid(bytes).is_some_and(|found| hex(found) == hash)
     };
-    if let Some(encoding) = utf16 {
-        let (text, _) = encoding.decode_without_bom_handling(&bytes[2..]);
-        return memchr(0, text.as_bytes()).is_none().then(|| text.into_owned());
-    }
-    if memchr(0, &bytes).is_some() {
-        return None;
-    }
-    let mut text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
-    };
-    if text.starts_with('\u{FEFF}') {
-        text.drain(..'\u{FEFF}'.len_utf8());
-    }
-    Some(text)
+    Encoding::of_stored(stored, text, is_file)
 }
 
 /// Returns the language of a text, by its path and its beginning.
@@ -193,33 +173,29 @@ pub(crate) fn language(path: &str, text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(bytes: &[u8], expected: Option<&str>) {
-        assert_eq!(decode(bytes.to_vec()).as_deref(), expected, "{bytes:02x?}");
-    }
+    use crate::encoding::UNKNOWN;
 
     #[test]
     fn a_text_is_known_by_the_hash_of_its_file() {
-        let files: [&[u8]; 6] =
-            [b"", b"a\n", b"\xef\xbb\xbfa\n", b"\xff\xfea\0\n\0", b"\xfe\xff\0a\0\n", b"caf\xe9"];
+        let files: [&[u8]; 7] = [
+            b"",
+            b"a\n",
+            b"\xef\xbb\xbfa\n",
+            b"\xff\xfea\0\n\0",
+            b"\xfe\xff\0a\0\n",
+            b"caf\xe9",
+            b"d\xc3\xada d\xc3\xada\xff",
+        ];
         for file in files {
-            let text = decode(file.to_vec()).unwrap();
-            assert!(is_text_of(&blob_oid(file).unwrap(), &text), "{file:?}");
+            let (text, encoding) = Encoding::decode(file.to_vec()).unwrap();
+            let word = encoding.word();
+            let is_it = |word| is_text_of(&blob_oid(file).unwrap(), word, &text);
+            assert!(is_it(word.as_deref()), "{file:?}");
+            // As it was stored before encodings were.
+            assert_eq!(is_it(Some(UNKNOWN)), !encoding.is_foreign(), "{file:?}");
+            assert!(!is_text_of(&blob_oid(b"another").unwrap(), word.as_deref(), "text"));
         }
-        assert!(!is_text_of(&blob_oid(b"a\n").unwrap(), "b\n"));
-    }
-
-    #[test]
-    fn decoding() {
-        check(b"", Some(""));
-        check("día\n".as_bytes(), Some("día\n"));
-        check(b"caf\xe9 \xff!", Some("caf\u{FFFD} \u{FFFD}!"));
-        check(b"\xef\xbb\xbfbom", Some("bom"));
-        check(b"a\0b", None);
-        check(b"\xff\xfeh\0i\0", Some("hi"));
-        check(b"\xfe\xff\0h\0i", Some("hi"));
-        check(b"\xff\xfe\0\xd8x\0", Some("\u{FFFD}x"));
-        check(b"\xff\xfea\0\0\0", None);
+        assert!(is_text_of(&blob_oid(b"caf\xe9").unwrap(), Some(UNKNOWN), "caf\u{FFFD}"));
     }
 
     #[test]

@@ -139,6 +139,12 @@ fn see(
     };
     let kind = entry.file_type()?;
     if kind.is_dir() {
+        if let Some(error) = entry.error() {
+            // Its rules from there on do not hold.
+            tracing::warn!(
+                "an ignore file was read in part, as a rule is invalid or not UTF-8: {error}"
+            );
+        }
         return None;
     }
     let Ok(found) = entry.path().symlink_metadata() else {

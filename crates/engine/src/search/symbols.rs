@@ -129,7 +129,7 @@ pub(crate) fn lines(
                         ended: end < text.len(),
                         ranges: vec![range],
                         symbols: vec![found],
-                        enclosing: None,
+                        ..Line::default()
                     }),
                 }
             }

@@ -218,6 +218,8 @@ impl Verifier<'_> {
                         ended: found.span.end < text.len(),
                         text: str::from_utf8(&text[found.span]).expect(TEXT).to_owned(),
                         ranges: found.ranges,
+                        continues: found.continues,
+                        takes_feed: found.takes_feed,
                         ..Line::default()
                     });
                 };
@@ -294,6 +296,8 @@ pub(crate) fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
             Some(last) if last.number == line.number => {
                 last.ranges.extend(line.ranges);
                 last.symbols.extend(line.symbols);
+                last.continues |= line.continues;
+                last.takes_feed |= line.takes_feed;
             }
             _ => merged.push(line),
         }

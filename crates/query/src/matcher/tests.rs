@@ -19,8 +19,10 @@ fn check(pattern: &str, text: &str, expected: &[&str]) {
 #[test]
 fn a_heavy_pattern_finds_the_same_some_lines_at_a_time() {
     let texts = ["", "a", "a b\n", "ab\nb\na b ab", "\n\nab", "b a\r\nab\n\n", "aaaa aaaa b\nb"];
-    for pattern in ["a", "a*", "^a", "b$", "^", "$", "^$", r"\bb", r"a\s*b", "x?", r"b\n", r"\w+ b"]
-    {
+    for pattern in [
+        "a", "a*", "^a", "b$", "^", "$", "^$", r"\bb", r"a\s*b", "x?", r"b\n", r"\w+ b", "(?R)b$",
+        "(?R)^$",
+    ] {
         let pattern = Pattern::parse(pattern, Case::Smart, false).unwrap();
         let matcher = Matcher::new(&pattern).unwrap();
         for most in 1..8 {
@@ -116,4 +118,47 @@ fn a_pattern_that_explodes_is_refused() {
     let pattern = Pattern::parse(r"(\w{500}){50}", Case::Smart, false).unwrap();
     let error = Matcher::new(&pattern).unwrap_err();
     assert!(error.message.contains("too large"), "{error}");
+}
+
+#[test]
+fn a_carriage_return_may_be_part_of_the_end_of_a_line() {
+    let text = "a b\r\nb\r\n\r\nb\nc b";
+    for (pattern, strict, expected) in [
+        ("(?R)b$", false, &[0, 1, 3, 4][..]),
+        ("(?R:^b$)", false, &[1, 3]),
+        ("(?R)^$", false, &[2]),
+        ("(?R)^.*$", false, &[0, 1, 2, 3, 4]),
+        (r"(?R)b\s", false, &[0, 1]),
+        ("b$", false, &[3, 4]),
+        ("(?R:b$)", true, &[0, 1, 3, 4]),
+        (r"(?R:b\s|a)", true, &[0]),
+        (r"(?R:b[^x]|c)", true, &[4]),
+    ] {
+        let parsed = Pattern::parse(pattern, Case::Smart, false).unwrap();
+        let parsed = if strict { parsed.without_carriage_returns().unwrap() } else { parsed };
+        let matcher = Matcher::new(&parsed).unwrap();
+        let mut got = Vec::new();
+        matcher.lines(&mut matcher.scratch(), text.as_bytes(), &|| true, &mut |line| {
+            got.push(line.line);
+            assert!(
+                !strict
+                    || line
+                        .ranges
+                        .iter()
+                        .all(|range| { !text[line.span.clone()][range.clone()].contains('\r') })
+            );
+            true
+        });
+        assert_eq!(got, expected, "{pattern}");
+    }
+    let only = Pattern::parse(r"\r", Case::Smart, false).unwrap();
+    assert!(only.without_carriage_returns().is_err());
+    let ends =
+        |pattern: &str| Pattern::parse(pattern, Case::Smart, false).unwrap().ends_at_line_feed();
+    for pattern in ["b$", "^$", "(?m)b$|c", r"b\z"] {
+        assert!(ends(pattern), "{pattern}");
+    }
+    for pattern in ["b", "^b", r"b\$", "(?R)b$", r"b\s*"] {
+        assert!(!ends(pattern), "{pattern}");
+    }
 }

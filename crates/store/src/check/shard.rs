@@ -18,6 +18,9 @@ use crate::{BlobId, ShardId};
 /// Most problems reported for one shard; more would tell nothing more.
 const MAX_REPORTED: usize = 20;
 
+/// Whether a text, the last, can come from a file with this hash, in an encoding by the name that is stored.
+type IsTextOf = dyn Fn(&[u8], Option<&str>, &str) -> bool + Sync;
+
 /// The row of a blob.
 #[derive(sqlx::FromRow)]
 struct BlobRow {
@@ -26,6 +29,7 @@ struct BlobRow {
     bytes: i32,
     lines: i32,
     chunks: i32,
+    encoding: Option<String>,
 }
 
 /// A stored document.
@@ -93,11 +97,7 @@ impl Check {
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement, for example because a page is damaged.
-    pub async fn shard(
-        &mut self,
-        shard: ShardId,
-        is_of: &(dyn Fn(&[u8], &str) -> bool + Sync),
-    ) -> Result<Vec<Problem>> {
+    pub async fn shard(&mut self, shard: ShardId, is_of: &IsTextOf) -> Result<Vec<Problem>> {
         let mut stored = self.stored(shard).await?;
         let mut found = Problems::default();
         let filters = stored.filters.take();
@@ -182,11 +182,12 @@ impl Check {
             .bind(shard.0)
             .fetch_one(&mut self.conn)
             .await?;
-        let blobs: Vec<BlobRow> =
-            sqlx::query_as("select oid, id, bytes, lines, chunks from blobs where shard = $1")
-                .bind(shard.0)
-                .fetch_all(&mut self.conn)
-                .await?;
+        let blobs: Vec<BlobRow> = sqlx::query_as(
+            "select oid, id, bytes, lines, chunks, encoding from blobs where shard = $1",
+        )
+        .bind(shard.0)
+        .fetch_all(&mut self.conn)
+        .await?;
         let sql = format!(
             "select first, upto, lexemes from {} where shard = {} order by first",
             shard.documents(),
@@ -248,12 +249,7 @@ impl Check {
 
 impl Stored {
     /// Compares a complete text with its blob.
-    fn end_text(
-        &mut self,
-        text: &JoinedText,
-        is_of: &dyn Fn(&[u8], &str) -> bool,
-        found: &mut Problems,
-    ) {
+    fn end_text(&mut self, text: &JoinedText, is_of: &IsTextOf, found: &mut Problems) {
         let Some(blob) = self.blobs.remove(&text.blob) else {
             // A killed ingest leaves chunks without a blob until the next one cleans up; no search
             // finds them.
@@ -281,7 +277,7 @@ impl Stored {
                     blob.bytes, blob.chunks
                 ),
             );
-        } else if !is_of(&blob.oid, &text.text) {
+        } else if !is_of(&blob.oid, blob.encoding.as_deref(), &text.text) {
             found.text(text.blob, "its text does not match its hash");
         } else if blob.lines as usize != text.text.lines().count() {
             found.text(text.blob, "its stored number of lines is wrong");

@@ -36,6 +36,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
                 oid: [shard as u8; 20],
                 id: crate::BlobId(0),
                 text: text.to_owned(),
+                encoding: None,
                 lines: 1,
                 chunks,
                 doc: None,
@@ -154,7 +155,15 @@ fn rows_name_the_chunks_that_may_match() {
                     let rows = rows.into_iter().filter(|(start, end)| start < end);
                     let chunks =
                         rows.map(|(start, end)| crate::ChunkRow { line: 1, start, end }).collect();
-                    crate::Contents { oid, id: BlobId(n), text, lines: 1, chunks, doc: None }
+                    crate::Contents {
+                        oid,
+                        id: BlobId(n),
+                        text,
+                        encoding: None,
+                        lines: 1,
+                        chunks,
+                        doc: None,
+                    }
                 })
                 .collect();
             loader.store(ShardId(0), &contents).await.unwrap();

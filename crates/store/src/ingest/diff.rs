@@ -76,6 +76,17 @@ pub struct FileRow {
     pub language: Option<String>,
 }
 
+/// Where contents are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPlace {
+    /// Their shard.
+    pub shard: ShardId,
+    /// Their number there.
+    pub blob: BlobId,
+    /// The encoding of their file: `blobs.encoding`.
+    pub encoding: Option<String>,
+}
+
 /// A file that was left out after an attempt to read it.
 #[derive(Clone, Debug)]
 pub struct SkippedRow {
@@ -256,21 +267,22 @@ impl Session {
             .collect())
     }
 
-    /// Returns where contents with these hashes are already stored, and the bytes of their texts.
+    /// Returns where contents with these hashes are already stored.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn stored(&mut self, oids: &[Oid]) -> Result<HashMap<Oid, (ShardId, BlobId, i32)>> {
+    pub async fn stored(&mut self, oids: &[Oid]) -> Result<HashMap<Oid, StoredPlace>> {
         let keys: Vec<&[u8]> = oids.iter().map(<[u8; 20]>::as_slice).collect();
-        let rows: Vec<(Vec<u8>, i16, i32, i32)> =
-            sqlx::query_as("select oid, shard, id, bytes from blobs where oid = any($1)")
+        let rows: Vec<(Vec<u8>, i16, i32, Option<String>)> =
+            sqlx::query_as("select oid, shard, id, encoding from blobs where oid = any($1)")
                 .bind(keys)
                 .fetch_all(&mut self.conn)
                 .await?;
         Ok(rows
             .into_iter()
-            .filter_map(|(oid, shard, id, bytes)| {
-                Some((oid.try_into().ok()?, (ShardId(shard), BlobId(id), bytes)))
+            .filter_map(|(oid, shard, id, encoding)| {
+                let place = StoredPlace { shard: ShardId(shard), blob: BlobId(id), encoding };
+                Some((oid.try_into().ok()?, place))
             })
             .collect())
     }

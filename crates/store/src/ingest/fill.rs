@@ -18,6 +18,8 @@ pub struct Contents {
     pub id: BlobId,
     /// The text, as UTF-8 without NUL.
     pub text: String,
+    /// The encoding of the file, for `blobs.encoding`; `None` for UTF-8.
+    pub encoding: Option<String>,
     /// Number of its lines.
     pub lines: i32,
     /// Its chunks.
@@ -73,6 +75,7 @@ impl Loader {
         let bytes: usize = contents.iter().map(|c| c.text.len()).sum();
         let mut tx = self.conn.begin().await?;
         copy_chunks(&mut tx, shard, contents).await?;
+        retire_misread(&mut tx, contents).await?;
         copy_blobs(&mut tx, shard, contents).await?;
         let written = contents.iter().filter_map(|c| Some((c.id, c.doc.as_ref()?)));
         docs::insert(&mut tx, shard, &written.collect::<Vec<_>>()).await?;
@@ -111,13 +114,32 @@ async fn copy_chunks(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) 
     Ok(())
 }
 
+/// Gives other keys to texts that a version before read in a wrong encoding, and that are now stored anew. The files have
+/// them until the next epoch.
+async fn retire_misread(conn: &mut PgConnection, all: &[Contents]) -> Result<()> {
+    let anew = all.iter().filter(|contents| contents.encoding.is_some());
+    let oids: Vec<&[u8]> = anew.map(|contents| contents.oid.as_slice()).collect();
+    if !oids.is_empty() {
+        sqlx::query(
+            "update blobs set oid = substr(sha256(oid), 1, 20)
+             where oid = any($1) and encoding = 'unknown'",
+        )
+        .bind(oids)
+        .execute(conn)
+        .await?;
+    }
+    Ok(())
+}
+
 async fn copy_blobs(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) -> Result<()> {
     let mut rows = Rows::new();
     for contents in all {
-        rows.row(6).bytes(&contents.oid).i16(shard.0).i32(contents.id.0);
+        rows.row(7).bytes(&contents.oid).i16(shard.0).i32(contents.id.0);
         rows.i32(contents.text.len() as i32).i32(contents.lines).i32(contents.chunks.len() as i32);
+        rows.text(contents.encoding.as_deref());
     }
-    let statement = "copy blobs (oid, shard, id, bytes, lines, chunks) from stdin (format binary)";
+    let statement =
+        "copy blobs (oid, shard, id, bytes, lines, chunks, encoding) from stdin (format binary)";
     copy::send(conn, statement, rows).await
 }
 

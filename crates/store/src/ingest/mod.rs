@@ -23,7 +23,7 @@ mod symbols;
 mod watch;
 
 pub use derive::MAX_DERIVERS;
-pub use diff::{FileRow, FileTodo, RepoRow, SeenRow, SkippedRow, Totals};
+pub use diff::{FileRow, FileTodo, RepoRow, SeenRow, SkippedRow, StoredPlace, Totals};
 pub use fill::{ChunkRow, Contents, Loader};
 pub(crate) use publish::EPOCHS;
 pub use publish::Published;

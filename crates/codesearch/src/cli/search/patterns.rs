@@ -38,6 +38,11 @@ pub(crate) struct PatternArgs {
     /// Search without regard to case if the pattern holds no capital letter [the default]
     #[arg(short = 'S', long, overrides_with_all = ["ignore_case", "case_sensitive"])]
     pub(crate) smart_case: bool,
+    /// Take a carriage return before a line feed as part of the end of a line
+    ///
+    /// So $ matches before both, and no pattern matches a carriage return. Printed lines that lack an end get both.
+    #[arg(long)]
+    pub(crate) crlf: bool,
     /// Let patterns match across lines
     #[arg(short = 'U', long)]
     pub(crate) multiline: bool,

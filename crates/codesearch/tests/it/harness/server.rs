@@ -54,6 +54,16 @@ impl Server {
         path: &str,
         headers: &[(&str, &str)],
     ) -> (u16, ureq::http::HeaderMap, String) {
+        let (status, headers, body) = self.ask_bytes(path, headers);
+        (status, headers, String::from_utf8(body).unwrap())
+    }
+
+    /// As [`Server::ask`], where the body need not be UTF-8.
+    pub(crate) fn ask_bytes(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, ureq::http::HeaderMap, Vec<u8>) {
         let config = ureq::Agent::config_builder().http_status_as_error(false);
         let agent: ureq::Agent = config.timeout_global(Some(PATIENCE)).build().into();
         let mut request = agent.get(format!("http://{}{path}", self.address));
@@ -61,7 +71,7 @@ impl Server {
             request = request.header(*name, *value);
         }
         let mut answer = request.call().unwrap();
-        let body = answer.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
+        let body = answer.body_mut().with_config().limit(1 << 30).read_to_vec().unwrap();
         (answer.status().as_u16(), answer.headers().clone(), body)
     }
 

@@ -7,9 +7,10 @@ use askama::Template;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use engine::Encoding;
 use engine::browse::FileText;
 use engine::git::is_hash;
 use engine::search::Request;
@@ -34,7 +35,10 @@ use crate::http::pages::view::{self, LineView, Piece};
 use crate::http::params::names::FORMAT;
 use crate::http::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::http::server::Server;
-use crate::human::{count, grouped, size};
+use crate::human::{count, encoding, grouped, size};
+
+/// The header of `/raw` that names the encoding of the file, unless that is UTF-8.
+const ENCODING: HeaderName = HeaderName::from_static("codesearch-encoding");
 
 /// Most characters of a line shown on a file's page.
 const MAX_LINE: usize = 5000;
@@ -128,8 +132,10 @@ pub(crate) const RAW: Endpoint = Endpoint {
         description: "",
         answers: &[
             Answer::ok(
-                "The text as it is indexed, as UTF-8 (what was in another encoding is converted, what is no text is \
-                 replaced), always as text/plain: not the bytes of the file, which are not kept.",
+                "The bytes of the file, always as text/plain. They are made of the text that is indexed and the encoding \
+                 of the file, which a header `codesearch-encoding` names unless it is UTF-8. If that ends in \
+                 `(inexact)`, the text does not give the bytes again, as some were invalid: then it is sent as it is \
+                 indexed, as UTF-8, with U+FFFD in their place.",
                 Content::Text("text/plain"),
             ),
             Answer { status: 304, says: "It is what the client has.", content: Content::Nothing },
@@ -203,6 +209,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         count(lines.len(), "line"),
         size(bytes as u64),
         document.language.clone().unwrap_or_default(),
+        encoding(document.encoding).unwrap_or_default(),
     ];
     facts.retain(|fact| !fact.is_empty());
     if bytes > MAX_COLOURED {
@@ -312,6 +319,7 @@ fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &File
         "repo": document.repo,
         "path": document.path,
         "language": document.language,
+        "encoding": document.encoding.to_string(),
         "hash": document.hash,
         "bytes": document.text.len(),
         "lines": all,
@@ -357,9 +365,21 @@ async fn raw(
         }
         Err(failure) => return answered(&headers, "", None, Err(failure)),
     };
-    let hash = document.hash;
+    let encoding = document.encoding;
+    let (charset, body) = match encoding.encode(&document.text) {
+        Some(bytes) => (encoding.charset(), bytes.into_owned()),
+        None => ("utf-8".to_owned(), document.text.into_bytes()),
+    };
     let mut response =
-        ([(CONTENT_TYPE, "text/plain; charset=utf-8")], document.text).into_response();
+        ([(CONTENT_TYPE, format!("text/plain; charset={charset}"))], body).into_response();
+    let mut tag = document.hash;
+    if encoding != Encoding::UTF_8
+        && let Ok(name) = HeaderValue::from_str(&encoding.to_string())
+    {
+        response.headers_mut().insert(ENCODING, name);
+        // A version before sent another body for this hash.
+        tag = format!("{tag}-{charset}");
+    }
     if wanted.download {
         let name = document.path.rsplit('/').next().unwrap_or("file");
         let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
@@ -369,5 +389,5 @@ async fn raw(
         }
     }
     protect(&mut response, "default-src 'none'; sandbox");
-    with_etag(&headers, &hash, response)
+    with_etag(&headers, &tag, response)
 }

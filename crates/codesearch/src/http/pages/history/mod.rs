@@ -6,7 +6,7 @@ mod log;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::git::{Commit, Error, TrackedFile};
+use engine::git::{Commit, Error, OldText, TrackedFile};
 use serde_json::{Value, json};
 
 pub(crate) use self::blame::BLAME;
@@ -196,7 +196,7 @@ pub(super) async fn text_before(
     repo: &str,
     path: &str,
     hash: &str,
-) -> Result<Option<(String, Option<String>)>, Failure> {
+) -> Result<Option<OldText>, Failure> {
     let Some(of) = browse::repo(server, repo).await?.filter(|of| of.commit.is_some()) else {
         return Ok(None);
     };
