@@ -245,7 +245,7 @@ mod tests {
         let parts = QueryParts::of("x$ \"a b$|^$\" y lit:z$ -file:q$ sym:n$").unwrap();
         assert_eq!(
             parts.with_crlf().unwrap(),
-            "content:(?R)x$ content:\"(?R)a b$|^$\" y lit:z$ -file:q$ sym:n$"
+            "content:\"(?R)x$\" content:\"(?R)a b$|^$\" y lit:z$ -file:q$ sym:n$"
         );
         assert_eq!(QueryParts::of(r"x\$ [$]").unwrap().with_crlf(), None);
         let parts = QueryParts::of("/a b/\\\t-").unwrap();

@@ -185,7 +185,7 @@ impl Printer for Text {
         for file in files {
             let path = self.paths.of(file);
             for line in &file.lines {
-                self.lines.print(out, Some(&path), line)?;
+                self.lines.print(out, Some(&path), std::slice::from_ref(line))?;
             }
         }
         writeln!(out)

@@ -213,7 +213,7 @@ impl Check {
             sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
         let garbage = garbage.into_iter().collect();
         let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
-        Ok(Stored { garbage, blobs, documents, filters, symbols, unsound, scip, filtered })
+        Ok(Stored { blobs, documents, filters, symbols, unsound, scip, filtered, garbage })
     }
 
     /// Returns the problems, with the names of files; at most [`MAX_REPORTED`], and then a count of the
