@@ -29,6 +29,9 @@ use super::timely_body::TimelyBody;
 /// beside it.
 pub(super) const MAX_BODY: usize = 256 << 10;
 
+/// Largest body that is too large and read all the same, in bytes, so that its client hears of it.
+const MAX_UNWANTED: u64 = 2 << 20;
+
 /// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -40,6 +43,11 @@ pub(super) async fn every_request(
     next: Next,
 ) -> Response {
     let mut response = match too_long(&request) {
+        // A client that is still sending would not hear why it is refused.
+        Some(refusal) if declared(&request) <= Some(MAX_UNWANTED) => {
+            let body = TimelyBody::new(request.into_body(), BODY_TIMEOUT);
+            if body.read_away(MAX_UNWANTED).await { refusal } else { closing(refusal) }
+        }
         Some(refusal) => closing(refusal),
         None if request.body().is_end_stream() => answered(&hosts, request, next).await,
         None => {
@@ -69,9 +77,14 @@ fn closing(mut response: Response) -> Response {
     response
 }
 
+/// Returns the length that a request declares of its body.
+fn declared(request: &Request) -> Option<u64> {
+    request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
 /// Returns the answer to a request whose declared length is above [`MAX_BODY`], before its body is read.
 fn too_long(request: &Request) -> Option<Response> {
-    let length = request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
+    let length = declared(request)?;
     let is_zoekts = zoekt::is_zoekt_api(request.uri().path());
     (length > MAX_BODY as u64).then(|| failed(is_zoekts, Failure::too_large()))
 }
