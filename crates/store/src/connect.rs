@@ -44,8 +44,9 @@ impl Store {
         };
         let server = match answered(ANSWER, ServerProperties::of(&mut first)).await {
             Err(Error::Database(error)) if is_of_encoding(&error) => {
-                let name = sqlx::query_scalar("show server_encoding").fetch_one(&mut first).await?;
-                return Err(encoding(Some(name)));
+                let name: String =
+                    sqlx::query_scalar("show server_encoding").fetch_one(&mut first).await?;
+                return Err(encoding(Some(name.as_str())));
             }
             server => server?,
         };

@@ -26,6 +26,7 @@ const OPERATOR: i64 = 3;
 /// The properties of a server. One statement reads them all, since each statement is a round trip
 /// and every command of the command line begins with this one.
 #[derive(Debug, sqlx::FromRow)]
+#[expect(clippy::struct_excessive_bools, reason = "they are columns of one row")]
 pub(crate) struct ServerProperties {
     version: i32,
     encoding: String,
@@ -90,7 +91,7 @@ impl ServerProperties {
             )));
         }
         if name != "UTF8" {
-            return Err(encoding(Some(name.clone())));
+            return Err(encoding(Some(name.as_str())));
         }
         // The planner folds ASCII letters by the locale (Turkish makes I a dotless ı), and a part
         // of a word must fold as it does within the word (ICU folds a final Greek sigma to a form
@@ -159,11 +160,11 @@ impl ServerProperties {
 }
 
 /// Returns the error about a database that is not encoded in UTF-8.
-pub(crate) fn encoding(name: Option<String>) -> Error {
+pub(crate) fn encoding(name: Option<&str>) -> Error {
     Error::Unsuitable(format!(
         "the database is encoded in {}; create one with: create database codesearch encoding 'UTF8' locale 'C.UTF-8' \
          template template0",
-        name.as_deref().unwrap_or("something else than UTF-8")
+        name.unwrap_or("something else than UTF-8")
     ))
 }
 

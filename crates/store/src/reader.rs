@@ -131,7 +131,7 @@ impl Store {
             match make(&mut conn).await {
                 // Another index had the role made, or its rights changed, at the same moment.
                 Err(error) if tries < TRIES => {
-                    tracing::debug!("the role {READER} was not made: {error}")
+                    tracing::debug!("the role {READER} was not made: {error}");
                 }
                 made => made?,
             }

@@ -127,9 +127,6 @@ fn a_command_that_reads_makes_no_database() {
         &["serve", "--listen", "127.0.0.1:0"],
     ] {
         let ran = home.run(&[&["--index", "nosuch"], command].concat());
-        if ran.err.contains("--help") || ran.err.contains("is no option") {
-            panic!("{command:?}: {}", ran.err);
-        }
         let told = "there is no index named 'nosuch'; there is: codesearch";
         assert!(ran.status.code() == Some(2) && ran.err.contains(told), "{command:?}: {}", ran.err);
     }
