@@ -6,7 +6,7 @@
 
 use query::SymbolKind;
 use query::SymbolKind::{
-    Class, Constant, Constructor, EnumMember, Field, Function, Macro, Method, Property, Variable,
+    Constant, Constructor, EnumMember, Field, Function, Macro, Method, Property, Variable,
 };
 
 /// Bytes of the longest one.
@@ -211,7 +211,7 @@ pub(crate) static SQL: Reserved = Reserved {
         group having in into not null on or order primary references select table then to union unique using when \
         where with",
     caseless: true,
-    kinds: &[Class],
+    kinds: &[],
     nodes: &[],
 };
 

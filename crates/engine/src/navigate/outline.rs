@@ -199,3 +199,42 @@ impl LineCounter<'_> {
         self.line
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use query::SymbolKind;
+    use store::SymbolRow;
+
+    use super::*;
+
+    #[test]
+    fn members_come_after_their_type_and_parts_of_a_name_are_one() {
+        let text = "namespace a::b { f() T() g() }";
+        let names = ["a", "b", "f", "T", "g"];
+        let start = |name: &&str| text[10..].find(name).unwrap() as i32 + 10;
+        let row = SymbolRow {
+            blob: BlobId(1),
+            names: names.join("\n"),
+            kinds: [
+                SymbolKind::Namespace,
+                SymbolKind::Namespace,
+                SymbolKind::Method,
+                SymbolKind::Class,
+                SymbolKind::Function,
+            ]
+            .map(SymbolKind::byte)
+            .to_vec(),
+            starts: names.iter().map(start).collect(),
+            ends: vec![30, 30, 20, 24, 28],
+            lines: vec![1; 5],
+            // f is a member of T, which stands after it.
+            parents: vec![-1, 0, 3, 1, 1],
+        };
+        let told: Vec<(String, usize)> = tree(&Symbols::of(&row), text)
+            .into_iter()
+            .map(|(symbol, depth)| (symbol.name, depth))
+            .collect();
+        let expected = [("a::b", 0), ("T", 1), ("f", 2), ("g", 1)];
+        assert_eq!(told, expected.map(|(name, depth)| (name.to_owned(), depth)));
+    }
+}
