@@ -5,8 +5,8 @@
 use ngram::{BloomFilter, FilterKind, fold_beyond_ascii};
 use proptest::prelude::*;
 use query::{
-    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, QueryParts, Suggestion, Tree,
-    escape, ngram_query, rarest_parts, trigrams,
+    Case, CompiledQuery, Expr, LiteralQuery, Matcher, Pattern, Plan, Query, QueryParts, Suggestion,
+    Tree, escape, ngram_query, rarest_parts, trigrams,
 };
 
 /// Parses, compiles, plans and prints whatever is given.

@@ -6,6 +6,7 @@
 //! ways to write it.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory as _};
 use ignore::types::TypesBuilder;
@@ -27,7 +28,8 @@ const MAX_CLUSTER: usize = 4;
 pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString>, String> {
     let Some((command, first)) = subcommand(&typed, top) else { return Ok(typed) };
     let is_query = |arg: &Arg| {
-        arg.get_value_names().is_some_and(|names| names.iter().any(|name| QUERIES.contains(&&**name)))
+        arg.get_value_names()
+            .is_some_and(|names| names.iter().any(|name| QUERIES.contains(&&**name)))
     };
     if !command.get_positionals().any(is_query) {
         return Ok(typed);
@@ -119,14 +121,17 @@ impl Kind {
                 Some(arg) => Self::Option { takes_next: takes_value(arg) && value.is_none() },
                 None if name.contains(char::is_whitespace) || name.is_empty() => Self::Word,
                 // clap says that there is no such option.
-                None if name.starts_with(char::is_alphanumeric) => Self::Option { takes_next: false },
+                None if name.starts_with(char::is_alphanumeric) => {
+                    Self::Option { takes_next: false }
+                }
                 None => Self::Word,
             };
         }
         let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
             return Self::Word;
         };
-        let Some(cluster) = Cluster::of(letters, command) else { return Self::Word };
+        let cluster = Cluster::of(letters, command).filter(|cluster| !cluster.is_invalid());
+        let Some(cluster) = cluster else { return Self::Word };
         let field = letters.split_once(':').filter(|(_, value)| !value.is_empty());
         if field.is_some_and(|(name, _)| query::is_field(name)) {
             return Self::Word;
@@ -166,14 +171,28 @@ impl Cluster {
         Some(Self { reading: apart.join(" "), value: None, takes_next: false })
     }
 
+    /// Whether the last option cannot have the value that stands behind it: `-windows` is not `-d ows`.
+    fn is_invalid(&self) -> bool {
+        let Some((letter, value)) = self.value.as_ref().filter(|_| !self.takes_next) else {
+            return false;
+        };
+        match letter {
+            'A' | 'B' | 'C' | 'M' | 'd' | 'j' | 'm' => value.parse::<usize>().is_err(),
+            't' | 'T' => !is_type(value),
+            'f' => value != "-" && !Path::new(value).exists(),
+            'E' => !value.contains(|c: char| c.is_ascii_digit()),
+            _ => false,
+        }
+    }
+
     /// Whether the letters can hardly be a word that somebody leaves out.
     fn is_clear(&self, letters: &str, beside: bool) -> bool {
         if let Some((letter, value)) = self.value.as_ref().filter(|_| !self.takes_next) {
             let is_glob = |value: &str| value.contains(['*', '?', '!', '/', '.', '[', '{']);
             return match letter {
-                't' | 'T' => is_type(value),
+                'e' | 'f' | 'r' => false,
                 'g' => is_glob(value),
-                _ => value.bytes().all(|b| b.is_ascii_digit()),
+                _ => true,
             };
         }
         let is_word = letters.chars().all(char::is_alphabetic);
@@ -221,9 +240,14 @@ fn either(
              without {text}"
         );
     }
-    let words = typed[first..].iter().filter_map(|word| word.to_str());
-    let query: Vec<String> =
-        words.filter(|word| !word.starts_with('-') || *word == text).map(quoted).collect();
+    let (mut query, mut rest) = (Vec::new(), typed[first..].iter().map_while(|arg| arg.to_str()));
+    while let Some(word) = rest.next() {
+        match Kind::of(word, command, true) {
+            Kind::Option { takes_next: true } => drop(rest.next()),
+            Kind::Option { takes_next: false } => {}
+            Kind::Word | Kind::Either(_) => query.push(quoted(word)),
+        }
+    }
     format!(
         "{} may be options or a word of the query; for options, write {reading}, and for the word: codesearch {} -- {}",
         quoted(text),
@@ -253,9 +277,37 @@ mod tests {
     #[test]
     fn what_begins_with_a_minus_is_a_word_or_is_refused() {
         let words = [
-            "-windows", "-lang:go", "-lang:c/c++", "-f:x", "-r:b", "-repo:b", "-file:test", "-lit:x", "-sym:Foo", "-c:x y", "-(a or b)", "-(a",
-            "->x", "->", "-=", "-\"a b\"", "-/x y/", "-[ab]", "-foo bar", "-über", "-x1y", "--(", "-- x", "-_x",
-            "-test lang:go", "-k",
+            "-windows",
+            "-lang:go",
+            "-lang:c/c++",
+            "-f:x",
+            "-r:b",
+            "-repo:b",
+            "-file:test",
+            "-lit:x",
+            "-sym:Foo",
+            "-c:x y",
+            "-(a or b)",
+            "-(a",
+            "->x",
+            "->",
+            "-=",
+            "-\"a b\"",
+            "-/x y/",
+            "-[ab]",
+            "-foo bar",
+            "-über",
+            "-x1y",
+            "--(",
+            "-- x",
+            "-_x",
+            "-ERROR",
+            "-foo",
+            "-test",
+            "-deep",
+            "-tgoo",
+            "-test lang:go",
+            "-k",
         ];
         for command in ["search", "docs", "files", "def", "refs", "grep"] {
             for word in words {
@@ -266,7 +318,19 @@ mod tests {
                 assert_eq!(with, [command, "--limit", "5", "--", word]);
             }
         }
-        for word in ["-error", "-nil", "-word", "-ERROR", "-else", "-foo", "-test", "-slow", "-repo", "-enum", "-rX", "-eFoo::bar", "-branch:main"] {
+        for word in [
+            "-error",
+            "-nil",
+            "-word",
+            "-else",
+            "-slow",
+            "-repo",
+            "-enum",
+            "-rX",
+            "-gabc",
+            "-eFoo::bar",
+            "-branch:main",
+        ] {
             for typed in [&["search", "foo", word][..], &["search", word, "foo"], &["rg", word]] {
                 let refused = of(typed).unwrap_err();
                 assert!(refused.contains(" -- ") && refused.contains(word), "{refused}");
@@ -275,7 +339,7 @@ mod tests {
         assert_eq!(
             of(&["search", "foo", "-error", "-C", "3"]).unwrap_err(),
             "-error may be options or a word of the query; for options, write -e rror, and for the word: codesearch search \
-             -- foo -error 3"
+             -- foo -error"
         );
         // After a word, two letters are more likely a word, too.
         assert!(of(&["search", "foo", "-in"]).is_err());

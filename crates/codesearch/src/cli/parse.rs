@@ -70,7 +70,9 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
             format!("{name} needs a command: {}", commands.join(", "))
         }
         (ErrorKind::UnknownArgument, Some(word), _) if !word.starts_with('-') => {
-            format!("{name} takes one argument, and {word} is another; quote it if it belongs to the first")
+            format!(
+                "{name} takes one argument, and {word} is another; quote it if it belongs to the first"
+            )
         }
         (ErrorKind::UnknownArgument, Some(flag), _) => {
             unknown_option(&command, &name, &flag, typed)

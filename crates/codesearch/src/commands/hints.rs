@@ -58,7 +58,8 @@ fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) ->
     let mut words = vec!["codesearch".to_owned(), "search".to_owned()];
     for TypedOption { flag, value } in typed {
         let is_pattern = ["-e", "--regexp"].contains(&&*flag);
-        let replaced = flag.starts_with("--hints") || (wrong.is_some() && is_pattern && beside.is_none());
+        let replaced =
+            flag.starts_with("--hints") || (wrong.is_some() && is_pattern && beside.is_none());
         if replaced || ["-F", "--fixed-strings"].contains(&&*flag) {
             continue;
         }

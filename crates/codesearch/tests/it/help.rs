@@ -88,7 +88,8 @@ fn what_cannot_be_read_is_one_sentence() {
     for (args, expected) in [
         (
             &["search", "--bogus", "x"][..],
-            "--bogus is no option of codesearch search; codesearch search --help lists them",
+            "--bogus is no option of codesearch search (--help lists them); if it belongs to the query, write codesearch search \
+             -- --bogus x",
         ),
         (
             &["search", "--lmit", "3", "x"],

@@ -104,10 +104,16 @@ fn a_command_line_that_is_none_says_what_to_write() {
     );
     assert_eq!(fixture.run(&["search", "-q", "repo:nope", "Serve"]).code(1).err, "");
     // Words that begin with a minus are words of the query.
-    assert_eq!(fixture.search(&["-l", "Serve", "-windows", "-lang:python"]), ["harbor/src/server.go"]);
+    assert_eq!(
+        fixture.search(&["-l", "Serve", "-windows", "-lang:python"]),
+        ["harbor/src/server.go"]
+    );
     assert_eq!(fixture.search(&["-l", "Serve", "-file:server"]), Vec::<String>::new());
     assert_eq!(fixture.search(&["-l", "->nowhere"]), Vec::<String>::new());
-    assert_eq!(fixture.run(&["files", "harbor", "server.go"]).code(0).out, "harbor/src/server.go\n");
+    assert_eq!(
+        fixture.run(&["files", "harbor", "server.go"]).code(0).out,
+        "harbor/src/server.go\n"
+    );
 }
 
 #[test]

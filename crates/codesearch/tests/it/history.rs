@@ -350,7 +350,8 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     // What another repository has is given in its name only, and of a removed one nothing is.
     fixture.write("two/secret.py", "secret = 1\n");
     fixture.ingest();
-    let secret = server.json("/file?repo=two&path=secret.py").1["hash"].as_str().unwrap().to_owned();
+    let secret =
+        server.json("/file?repo=two&path=secret.py").1["hash"].as_str().unwrap().to_owned();
     let asked = |repo: &str, path: &str, status| {
         for form in ["file", "raw"] {
             let address = format!("/{form}?repo={repo}&path={path}&hash={secret}");
@@ -361,7 +362,9 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     asked("one", "a.py", 404);
     asked("one", "secret.py", 404);
     fixture.run(&["remove", "two"]).code(0);
-    eventually("the server knows of the removal", || server.json("/file?repo=two&path=secret.py").0 == 404);
+    eventually("the server knows of the removal", || {
+        server.json("/file?repo=two&path=secret.py").0 == 404
+    });
     asked("two", "secret.py", 404);
     asked("one", "a.py", 404);
 }

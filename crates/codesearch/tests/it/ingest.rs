@@ -415,7 +415,9 @@ fn an_emptied_folder_removes_nothing() {
     fs::remove_dir(fixture.path().join("in/other")).unwrap();
     let ran = ingest("in").code(2);
     assert!(
-        ran.err.contains("in is empty, though 3 repositories below it are indexed; is a disk missing?"),
+        ran.err.contains(
+            "in is empty, though 3 repositories below it are indexed; is a disk missing?"
+        ),
         "{}",
         ran.err
     );

@@ -57,7 +57,10 @@ fn scanned(fixture: &Fixture, query: &str) -> Vec<(String, Vec<u64>)> {
             }
             Some("match") => {
                 let number = message["data"]["line_number"].as_u64().unwrap();
-                files.last_mut().unwrap().1.push(number);
+                // A match across lines is one message.
+                let text = message["data"]["lines"]["text"].as_str().unwrap();
+                let lines = text.lines().count().max(1) as u64;
+                files.last_mut().unwrap().1.extend(number..number + lines);
             }
             _ => {}
         }

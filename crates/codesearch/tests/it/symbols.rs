@@ -131,6 +131,8 @@ fn a_small_ingest_adds_the_symbols_of_new_texts_only() {
 fn what_goes_takes_its_symbols_with_it() {
     let fixture = written();
     fixture.write("one/large.c", "int x;\n".repeat(40_000));
+    // A repository without any file would be taken for one whose disk is missing.
+    fixture.write("two/binary", b"\0");
     fixture.ingest();
     assert_eq!(given_up(&fixture), "too-many 1");
     for path in ["one/README.md", "one/large.c", "two/copy.rs"] {

@@ -16,6 +16,7 @@ pub(crate) mod fuzz;
 mod ignored;
 mod load;
 mod names;
+mod notices;
 mod read;
 mod room;
 mod skip;
@@ -228,7 +229,7 @@ async fn bring_up_to_date(
     let mut report = Report::default();
     for path in &options.paths {
         let below = find::repositories(path, options.depth, options.follow_git)?;
-        tell_found(&below, progress);
+        notices::tell_found(&below, progress);
         unreadable.extend(below.unreadable);
         found.extend(below.repos);
     }
@@ -289,14 +290,13 @@ async fn bring_up_to_date(
                 before.name, before.source, repo.name
             )));
         }
-        tell_odd(&repo, progress);
+        notices::tell_odd(&repo, progress);
         let id = match &repo.known {
             Some(row) => row.id,
             None => session.new_repo(&repo.name, &source).await?,
         };
-        let seen =
-            walk::walk(&mut session, id, &repo.folder, &all, options, report.seen, progress)
-                .await?;
+        let seen = walk::walk(&mut session, id, &repo.folder, &all, options, report.seen, progress)
+            .await?;
         session.seen(&walk::of_git(id, &repo.unread)).await?;
         report.seen += seen;
         report.repos.push(repo.name.clone());
@@ -314,7 +314,8 @@ async fn bring_up_to_date(
         let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
         // A checkout inside of a clone that is none any more is a part of the clone.
         let is_part = || {
-            let around = |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
+            let around =
+                |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
             repos.iter().any(|repo| around(repo) && repo.commit.is_some())
         };
         if !found && options.paths.iter().any(asked) && (is_gone || is_part()) {
@@ -343,67 +344,6 @@ async fn bring_up_to_date(
     session.close().await?;
     report.repos.sort();
     Ok(report)
-}
-
-/// Tells which folders are no repositories, and what of others' settings makes no sense.
-fn tell_found(below: &find::FoundRepos, progress: &dyn Progress) {
-    let tell = |notice: String| progress(Event::Notice(notice));
-    for folder in &below.without_repos.first {
-        tell(format!(
-            "not indexed: {} holds no repository; name it as a path of its own, or use --depth",
-            folder.display()
-        ));
-    }
-    if below.without_repos.more > 0 {
-        tell(format!("not indexed: {} more folders hold no repository", below.without_repos.more));
-    }
-    for link in &below.links.first {
-        tell(format!(
-            "not indexed: {} is a symbolic link; name what it leads to as a path of its own",
-            link.display()
-        ));
-    }
-    for folder in &below.loose.first {
-        tell(format!(
-            "not indexed: the files in {} itself belong to no repository; codesearch ingest --depth 0 takes a folder as one",
-            folder.display()
-        ));
-    }
-    let more = below.links.more + below.loose.more;
-    if more > 0 {
-        tell(format!("not indexed: {more} more symbolic links, or folders with files of no repository"));
-    }
-    for folder in &below.unranked {
-        tell(format!(
-            "no rank: the value of git config in {} is not a number; use git config codesearch.rank N, from 0 to 65535",
-            folder.display()
-        ));
-    }
-    for repo in below.repos.iter().filter(|repo| repo.is_origin_odd) {
-        tell(format!(
-            "no name from git: the URL of origin in {} has no host and path that could be one",
-            repo.folder.display()
-        ));
-    }
-}
-
-/// Tells what of a repository's git data is not read, and who has its name.
-fn tell_odd(repo: &names::NamedRepo, progress: &dyn Progress) {
-    let folder = repo.folder.display();
-    for Unread { path, reason } in &repo.unread {
-        progress(Event::Notice(match reason {
-            SkipReason::Outside => format!(
-                "no history of {folder}: its {path} leads out of the ingested folder; if you own what it leads to, use --follow-git"
-            ),
-            _ => format!("not read: {folder}/{path} ({reason})"),
-        }));
-    }
-    if let Some(taken) = &repo.taken {
-        progress(Event::Notice(format!(
-            "{folder} is named {}, since another repository is {taken}",
-            repo.name
-        )));
-    }
 }
 
 /// Removes repositories from the index.

@@ -33,8 +33,9 @@ pub(crate) async fn walk(
     let is_inside = |other: &&PathBuf| **other != folder && other.starts_with(&folder);
     let inside: HashSet<PathBuf> = all.iter().filter(is_inside).cloned().collect();
     let (gitignore, max_bytes) = (options.gitignore, options.max_bytes);
-    let walking =
-        tokio::task::spawn_blocking(move || see_all(&folder, id, inside, gitignore, max_bytes, &send));
+    let walking = tokio::task::spawn_blocking(move || {
+        see_all(&folder, id, inside, gitignore, max_bytes, &send)
+    });
     let mut totals = Totals::default();
     let mut batch = Vec::new();
     while session.await_other(receive.recv_many(&mut batch, BATCH)).await > 0 {
@@ -78,7 +79,8 @@ fn see_all(
         .standard_filters(false)
         .follow_links(false)
         .filter_entry(move |entry| {
-            if entry.file_name() == ".git" || (!inside.is_empty() && inside.contains(entry.path())) {
+            if entry.file_name() == ".git" || (!inside.is_empty() && inside.contains(entry.path()))
+            {
                 return false;
             }
             let Some(rules) = ignored.as_ref() else { return true };

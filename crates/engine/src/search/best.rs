@@ -15,8 +15,8 @@ use store::{RepoId, Switch};
 use tokio::sync::mpsc;
 
 use super::order;
-use super::rank::{POOL, Ranking, Votes};
 use super::rank::boost::{self, BoostQueries};
+use super::rank::{POOL, Ranking, Votes};
 use super::stats::{Stats, Stopped};
 use crate::types::{Error, FileMatch, Request, Resume};
 

@@ -11,9 +11,7 @@ use super::candidates::Candidates;
 use super::shards::ShardTask;
 use super::state::Search;
 use super::symbols::matching;
-use super::verify::{
-    Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge, with_symbols,
-};
+use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge, with_symbols};
 use crate::symbol::Symbol;
 use crate::types::{FileMatch, Line};
 

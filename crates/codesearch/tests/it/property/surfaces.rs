@@ -62,7 +62,10 @@ pub(super) fn check_ranked(
     let told = &called["result"]["structuredContent"];
     let summary = told["summary"].as_str().unwrap_or_else(|| panic!("{place}: {called}"));
     if expected.is_empty() {
-        assert!(summary.starts_with("Nothing matches") || summary.starts_with("0 "), "{place}: {summary}");
+        assert!(
+            summary.starts_with("Nothing matches") || summary.starts_with("0 "),
+            "{place}: {summary}"
+        );
     } else {
         assert_counts(summary, expected, query.select, &place);
     }
@@ -106,7 +109,8 @@ pub(super) fn check_printed(fixture: &Fixture, query: &Query, expected: &Answer,
     }
     if query.select == Select::Lines {
         let told = fixture.run(&["search", "--sort", "relevance", "-c", "--", &text]).out;
-        let told: Vec<String> = sorted(&told).into_iter().filter(|line| !line.ends_with(":0")).collect();
+        let told: Vec<String> =
+            sorted(&told).into_iter().filter(|line| !line.ends_with(":0")).collect();
         let mut expected = counts;
         expected.sort();
         assert_eq!(told, expected, "{place}: -c");
@@ -138,8 +142,11 @@ pub(super) fn check_others(server: &Server, files: &[File], place: &str) {
         let found = zoekt::search(server, &pattern, &json!({}));
         let mut paths = Vec::new();
         for file in found["Files"].as_array().into_iter().flatten() {
-            let path =
-                format!("{}/{}", file["Repository"].as_str().unwrap(), file["FileName"].as_str().unwrap());
+            let path = format!(
+                "{}/{}",
+                file["Repository"].as_str().unwrap(),
+                file["FileName"].as_str().unwrap()
+            );
             assert!(expected.contains_key(&path), "{place}: Zoekt's clients get {path}");
             paths.push(path);
         }
@@ -152,7 +159,8 @@ pub(super) fn check_others(server: &Server, files: &[File], place: &str) {
         assert_eq!(status, 200, "{place}: {found}");
         let mut lines: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for line in found["results"].as_array().unwrap() {
-            let path = format!("{}/{}", line["tree"].as_str().unwrap(), line["path"].as_str().unwrap());
+            let path =
+                format!("{}/{}", line["tree"].as_str().unwrap(), line["path"].as_str().unwrap());
             let number = line["lno"].as_u64().unwrap() as usize;
             let matching = expected.get(&path).is_some_and(|lines| lines.contains_key(&number));
             assert!(matching, "{place}: livegrep's clients get {line}");
@@ -172,7 +180,8 @@ fn assert_counts(summary: &str, expected: &Answer, select: Select, place: &str) 
         let digits: String = text.chars().filter(char::is_ascii_digit).collect();
         digits.parse::<usize>().unwrap_or_else(|_| panic!("{place}: {summary}"))
     };
-    let found = summary.split([',', '.']).next().unwrap();
+    let found = summary.split(", ").next().unwrap();
+    let found = found.split(['.', ':']).next().unwrap();
     let found = found.split(" of ").next().unwrap();
     match found.split_once(" in ").filter(|_| select == Select::Lines) {
         Some((lines, files)) => {

@@ -328,12 +328,15 @@ mod tests {
     #[test]
     fn a_near_definition_is_no_match() {
         let of = |text: &str| {
-            near_definitions(&Query::parse(text, Case::Smart).unwrap()).unwrap().map(|near| near.tree)
+            near_definitions(&Query::parse(text, Case::Smart).unwrap())
+                .unwrap()
+                .map(|near| near.tree)
         };
         let near = of("json.Unmarshal -file:test").unwrap();
-        assert!(near.contains(r"(and /\bUnmarshal\b/ sym:/^(?:Unmarshal)$/"), "{near}");
+        assert!(near.contains(r"(and content:/\bUnmarshal\b/ sym:/^(?:Unmarshal)$/"), "{near}");
         assert!(near.contains(r"(not (and /json.Unmarshal/ (not file:/test/i)))"), "{near}");
-        for text in ["ReadFile", "read file", "sym:json.Unmarshal", "-json.Unmarshal", r"json\.\w+"] {
+        for text in ["ReadFile", "read file", "sym:json.Unmarshal", "-json.Unmarshal", r"json\.\w+"]
+        {
             assert_eq!(of(text), None, "{text}");
         }
     }
