@@ -64,7 +64,7 @@ mod tests {
             ..Line::default()
         };
         let lines = [
-            line(1, "ab", &[1..2], false, true),
+            line(1, "ab", std::slice::from_ref(&(1..2)), false, true),
             line(2, "ba", &[0..1, 1..2], true, true),
             line(3, "xy", &[], false, false),
             line(4, "aa", &[0..1, 1..2], false, false),

@@ -312,7 +312,7 @@ fn a_home_is_found_again_and_its_locks_are_private() {
 
     // A home that is moved while its server runs: who used it stops it, and whoever knows the new name can.
     let moved = home.folder().join("moved");
-    let hold = |args: &[&str]| {
+    let start = |args: &[&str]| {
         let mut hold = home.command(args);
         let mut hold = hold.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -323,10 +323,10 @@ fn a_home_is_found_again_and_its_locks_are_private() {
         .unwrap();
         hold
     };
-    let mut held = hold(&["db", "hold"]);
+    let mut holder = start(&["db", "hold"]);
     fs::rename(home.path(), &moved).unwrap();
-    drop(held.stdin.take());
-    held.wait().unwrap();
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
     let runs = || moved.join("data/postmaster.pid").exists();
     assert!(!runs(), "it is stopped where it is now");
     fs::rename(&moved, home.path()).unwrap();

@@ -162,7 +162,7 @@ pub enum Error {
     /// A given path has nothing in it, and had repositories.
     #[error(
         "{path} is empty, though {} below it are indexed; is a disk missing? codesearch remove NAME removes one",
-        repositories(.repos),
+        repositories(*.repos),
         path = .path.display()
     )]
     Emptied {
@@ -525,8 +525,8 @@ fn list(paths: &[PathBuf]) -> String {
     shown.join(", ")
 }
 
-fn repositories(count: &usize) -> String {
-    if *count == 1 { "1 repository".to_owned() } else { format!("{count} repositories") }
+fn repositories(count: usize) -> String {
+    if count == 1 { "1 repository".to_owned() } else { format!("{count} repositories") }
 }
 
 /// Returns the number of threads that this machine runs at once.

@@ -34,7 +34,7 @@ pub(crate) async fn walk(
     let inside: HashSet<PathBuf> = all.iter().filter(is_inside).cloned().collect();
     let (gitignore, max_bytes) = (options.gitignore, options.max_bytes);
     let walking = tokio::task::spawn_blocking(move || {
-        see_all(&folder, id, inside, gitignore, max_bytes, &send)
+        see_all(&folder, id, inside, gitignore, max_bytes, &send);
     });
     let mut totals = Totals::default();
     let mut batch = Vec::new();

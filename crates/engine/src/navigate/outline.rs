@@ -157,7 +157,9 @@ fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
         }
         if start < symbol.start {
             let end = symbol.start as usize + symbol.name.len();
-            symbol.name = text.get(start as usize..end).unwrap_or(&symbol.name).to_owned();
+            if let Some(name) = text.get(start as usize..end) {
+                name.clone_into(&mut symbol.name);
+            }
             symbol.start = start;
             symbol.container = None;
         }

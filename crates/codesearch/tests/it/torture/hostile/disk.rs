@@ -244,7 +244,7 @@ fn nodes(disk: &mut Disk) {
         disk.expect("nodes", "device", "special");
     }
     disk.put("nodes/closed/a.txt", NEEDLE);
-    fs::set_permissions(disk.at("nodes/closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(disk.at("nodes/closed"), fs::Permissions::from_mode(0o000)).unwrap();
     if !is_root() {
         disk.expect("nodes", "closed", "unreadable");
     }
