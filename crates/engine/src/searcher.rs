@@ -105,7 +105,12 @@ impl Searcher {
                 Some(from) => from.switch,
                 None => self.catalog().await?.switch,
             };
-            return best::search(&plain, switch, request, found).await;
+            let mut stats = best::search(&plain, switch, request, found).await?;
+            // Of files alone, lines are found for their ranking.
+            if !request.query().settings.select.has_lines() {
+                stats.matches = 0;
+            }
+            return Ok(stats);
         }
         self.search_plain(request, found).await
     }

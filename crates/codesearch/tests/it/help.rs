@@ -96,8 +96,8 @@ fn what_cannot_be_read_is_one_sentence() {
             "--lmit is no option of codesearch search; did you mean --limit?",
         ),
         (
-            &["search", "-y", "x"],
-            "-y is no option of codesearch search; codesearch search --help lists them",
+            &["stats", "-y"],
+            "-y is no option of codesearch stats; codesearch stats --help lists them",
         ),
         (
             &["rg", "-v", "x"],
@@ -105,7 +105,8 @@ fn what_cannot_be_read_is_one_sentence() {
         ),
         (
             &["docs", "--hidden", "x"],
-            "--hidden is no option of codesearch docs; codesearch docs --help lists them",
+            "--hidden is no option of codesearch docs (--help lists them); if it belongs to the query, write codesearch \
+             docs -- --hidden x",
         ),
         (
             &["repos", "--skiped", "x"],

@@ -110,10 +110,7 @@ fn a_command_line_that_is_none_says_what_to_write() {
     );
     assert_eq!(fixture.search(&["-l", "Serve", "-file:server"]), Vec::<String>::new());
     assert_eq!(fixture.search(&["-l", "->nowhere"]), Vec::<String>::new());
-    assert_eq!(
-        fixture.run(&["files", "harbor", "server.go"]).code(0).out,
-        "harbor/src/server.go\n"
-    );
+    assert_eq!(fixture.run(&["files", "src", "server.go"]).code(0).out, "harbor/src/server.go\n");
 }
 
 #[test]
