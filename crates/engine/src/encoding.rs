@@ -175,7 +175,7 @@ pub(crate) fn decode_lossy(bytes: &[u8]) -> String {
 }
 
 /// Bytes of valid characters that speak for UTF-8, for each sequence that is invalid. Texts in other encodings have such
-/// characters by chance: of snippets of 3 to 30 characters of Japanese, Chinese and Korean, 0.4 % have so many.
+/// characters by chance: of short snippets of Japanese, Chinese and Korean, up to a hundredth has so many.
 const VALID_BYTES: usize = 4;
 
 /// Returns whether bytes are UTF-8 but for a few sequences.
