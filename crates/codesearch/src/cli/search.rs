@@ -29,7 +29,8 @@ Examples:
   codesearch search -l0 --local TODO | xargs -0 vi    every file with it
   codesearch search --json deadlock | jq .            for programs
 
-A query that begins with a minus comes after --: codesearch search -l -- '-foo lang:go'. What the query itself says \
+A word of the query may begin with a minus (foo -lang:go, '->next'). After --, all words belong to the query: codesearch \
+search -l -- foo -error. What the query itself says \
 (count:, timeout:, case:) overrides options. ripgrep's other options are accepted if they change nothing here; the others \
 say why not. docs/ripgrep.md lists all of them.
 
