@@ -15,7 +15,7 @@ use super::Cli;
 use super::parse::quoted;
 
 /// The names of arguments that are queries.
-const QUERIES: [&str; 2] = ["QUERY", "NAME"];
+const QUERIES: [&str; 3] = ["QUERY", "NAME", "STATEMENT"];
 
 /// Longest cluster of letters with a capital inside (`-cIf`) that is read as options, in letters: hardly a word.
 const MAX_CLUSTER: usize = 4;
@@ -354,6 +354,7 @@ mod tests {
             &["--index", "search", "search", "-i", "--", "foo"],
             &["search", "-i", "--sort", "path", "--", "->", "Bool"],
             &["def", "--from", "-x", "--", "-main"],
+            &["sql", "--", "-- rows\nselect 1"],
             &["search", "--hidden", "--no-such-option", "--", "x"],
             &["repos", "-x"],
             &["ingest", "-repo"],
