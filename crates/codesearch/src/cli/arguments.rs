@@ -12,7 +12,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use ignore::types::TypesBuilder;
 
 use super::Cli;
-use super::parse::quoted;
+use crate::shell;
 
 /// The names of arguments that are queries.
 const QUERIES: [&str; 3] = ["QUERY", "NAME", "STATEMENT"];
@@ -162,7 +162,7 @@ impl Cluster {
             if takes_value(arg) {
                 let value = rest.as_str().to_owned();
                 let takes_next = value.is_empty();
-                apart.push(format!("-{letter} {}", quoted(&value)).trim_end().to_owned());
+                apart.push(format!("-{letter} {}", shell::word(&value)).trim_end().to_owned());
                 let reading = apart.join(" ");
                 return Some(Self { reading, value: Some((letter, value)), takes_next });
             }
@@ -245,12 +245,12 @@ fn either(
         match Kind::of(word, command, true) {
             Kind::Option { takes_next: true } => drop(rest.next()),
             Kind::Option { takes_next: false } => {}
-            Kind::Word | Kind::Either(_) => query.push(quoted(word)),
+            Kind::Word | Kind::Either(_) => query.push(shell::word(word)),
         }
     }
     format!(
         "{} may be options or a word of the query; for options, write {reading}, and for the word: codesearch {} -- {}",
-        quoted(text),
+        shell::word(text),
         command.get_name(),
         query.join(" ")
     )

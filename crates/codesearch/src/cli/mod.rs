@@ -28,7 +28,7 @@ pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
-pub(crate) use parse::{parse, quoted};
+pub(crate) use parse::parse;
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};

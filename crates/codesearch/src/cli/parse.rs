@@ -139,7 +139,7 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
         return format!("{flag} is no option of {name}; {name} --help lists them");
     };
     let query: Vec<String> =
-        words[at..].iter().filter(|word| **word != "--").map(|word| quoted(word)).collect();
+        words[at..].iter().filter(|word| **word != "--").map(|word| shell::word(word)).collect();
     format!(
         "{flag} is no option of {name} (--help lists them); if it belongs to the query, write {name} -- {}",
         query.join(" ")
@@ -177,7 +177,7 @@ fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString
         format!("there is no command {wrong}; did you mean {name} {near}?")
     } else if top {
         let words = typed.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != wrong);
-        let query: Vec<String> = words.map(quoted).collect();
+        let query: Vec<String> = words.map(shell::word).collect();
         format!(
             "there is no command {wrong}; to search for it, write codesearch search {}",
             query.join(" ")
@@ -185,12 +185,6 @@ fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString
     } else {
         format!("there is no command {wrong}; {name} --help lists them")
     }
-}
-
-/// Quotes a word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { shell::quoted(word) }
 }
 
 /// Returns a detail of an error.

@@ -63,10 +63,10 @@ fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) ->
         if replaced || ["-F", "--fixed-strings"].contains(&&*flag) {
             continue;
         }
-        words.push(cli::quoted(&flag));
+        words.push(shell::word(&flag));
         words.extend(value.map(|value| match beside {
             Some(text) if is_pattern && value == *text => shell::quoted(&query::escape(text)),
-            _ => cli::quoted(&value),
+            _ => shell::word(&value),
         }));
     }
     let command = words.join(" ");

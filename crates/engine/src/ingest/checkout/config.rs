@@ -7,7 +7,8 @@ use gix_config::Source;
 use gix_config::file::Metadata;
 use gix_config::file::init::Options;
 
-use super::{GitData, Trust, Unread, origin};
+use super::origin::{self, Origin};
+use super::{GitData, Trust, Unread};
 
 /// A configuration, without what it includes.
 pub(crate) struct Config(File);
@@ -16,17 +17,6 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Config")
     }
-}
-
-/// What a configuration says of the origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// There is none, or a path of this machine.
-    None,
-    /// Its host and path.
-    At(String),
-    /// Its URL does not make a name.
-    Odd,
 }
 
 impl Config {

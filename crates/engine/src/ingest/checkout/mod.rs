@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use super::beneath;
 use super::skip::SkipReason;
 
-pub(crate) use config::{Config, Origin};
+pub(crate) use config::Config;
 pub(crate) use objects::Objects;
+pub(crate) use origin::Origin;
 pub(crate) use origin::web;
 pub(crate) use trust::Trust;
 

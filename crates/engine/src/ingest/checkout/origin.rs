@@ -2,8 +2,6 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::config::Origin;
-
 /// Most bytes of a name.
 const MAX_NAME: usize = 500;
 
@@ -19,6 +17,17 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'+')
     .remove(b'@');
+
+/// What a configuration says of the origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// There is none, or a path of this machine.
+    None,
+    /// Its host and path.
+    At(String),
+    /// Its URL does not make a name.
+    Odd,
+}
 
 /// Returns host and path of a URL as git understands it, such as `github.com/golang/go`: without user, password and port.
 pub(super) fn of_url(url: &str) -> Origin {
