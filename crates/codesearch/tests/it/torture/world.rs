@@ -64,7 +64,10 @@ impl World {
     pub(crate) fn new(folder: PathBuf, rng: &mut Rng) -> Self {
         let mut world = Self { folder, rng: rng.fork(), states: vec![State::new()] };
         for repo in REPOS {
-            fs::create_dir_all(world.folder.join("repos").join(repo)).unwrap();
+            let folder = world.folder.join("repos").join(repo);
+            fs::create_dir_all(&folder).unwrap();
+            // It is left out. A repository without anything would be taken for one whose disk is missing.
+            fs::write(folder.join("kept"), b"\0").unwrap();
         }
         world.change(30);
         world
