@@ -64,18 +64,23 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, parse: Parse<'_>) -> 
         return check(&query).is_ok().then_some(Suggestion { query, text: Some(text) });
     }
     let whole = query.trim();
+    // Where a part was replaced or left out, the rest is not the text that was typed.
+    let is_typed = whole == source.trim();
     let pieces = pieces(whole);
     let resolved: Vec<String> = pieces.iter().map(|piece| piece.resolved(check)).collect();
     let together = resolved.join(" ");
     if check(&together).is_ok() && together != whole {
         let text = match &*pieces {
-            [piece] => piece.text().filter(|text| literal(text) == together).map(str::to_owned),
+            [piece] if is_typed => {
+                piece.text().filter(|text| literal(text) == together).map(str::to_owned)
+            }
             _ => None,
         };
         return Some(Suggestion { query: together, text });
     }
     let query = literal(whole);
-    check(&query).is_ok().then(|| Suggestion { query, text: Some(whole.to_owned()) })
+    let text = is_typed.then(|| whole.to_owned());
+    check(&query).is_ok().then_some(Suggestion { query, text })
 }
 
 /// Whether a pattern of a query can match nothing, as no part of the source does.
