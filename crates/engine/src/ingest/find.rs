@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-use ignore::{WalkBuilder, WalkState};
+use rayon::prelude::*;
 
+use super::Error;
 use super::checkout::{Config, GitData, Origin, Trust, Unread, web};
 use super::skip::shortened;
-use super::{Error, cores};
 
 /// Most bytes of a repository's name. A longer path is cut.
 pub(crate) const MAX_NAME_BYTES: usize = 500;
@@ -108,7 +107,8 @@ pub(crate) fn repositories(
         below.loose = Listed::default();
         below.links.first.retain(|link| has_git(link));
     }
-    let nested: Vec<PathBuf> = folders.iter().flat_map(|folder| checkouts_in(folder)).collect();
+    let nested: Vec<PathBuf> =
+        folders.par_iter().flat_map_iter(|folder| checkouts_in(folder)).collect();
     folders.extend(nested);
     for folder in folders {
         let trust = Trust::of_ingest(&root, follows);
@@ -156,28 +156,19 @@ fn has_git(folder: &Path) -> bool {
 
 /// Returns the checkouts inside of a repository, by path.
 fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
-    let found = Mutex::new(Vec::new());
-    WalkBuilder::new(folder)
-        .standard_filters(false)
-        .follow_links(false)
-        .filter_entry(|entry| {
-            entry.file_name() != ".git" && entry.file_type().is_some_and(|kind| kind.is_dir())
-        })
-        .threads(cores())
-        .build_parallel()
-        .run(|| {
-            Box::new(|entry| {
-                // What cannot be read is told by the walk for files.
-                if let Ok(entry) = entry
-                    && entry.depth() > 0
-                    && has_git(entry.path())
-                {
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.into_path());
-                }
-                WalkState::Continue
-            })
-        });
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (mut found, mut rest) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = rest.pop() {
+        // What cannot be read is told by the walk for files.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            if entry.file_name() == ".git" {
+                found.push(folder.clone());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                rest.push(entry.path());
+            }
+        }
+    }
+    found.retain(|checkout| checkout != folder);
     found.sort();
     found
 }
