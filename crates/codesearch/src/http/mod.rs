@@ -87,7 +87,7 @@ const HOME: Endpoint = Endpoint::undocumented("/", Class::Free, || get(pages::ho
 /// What `/readyz` says if searches can be answered.
 const READY_TEXT: &str = "ready\n";
 
-/// Time from which on `/readyz` tells of a wrong file of tokens: it may be half written, or about to be mended.
+/// Time from which on `/readyz` tells of a wrong file of tokens: it may be half written, or about to change.
 const WORTH_TELLING: Duration = Duration::from_mins(1);
 
 const READY: Endpoint = Endpoint {

@@ -114,7 +114,7 @@ async fn copy_chunks(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) 
     Ok(())
 }
 
-/// Gives other keys to texts that a version before read in a wrong encoding, and that are now stored anew. The files have
+/// Gives other keys to texts that a version before read in a wrong encoding, and that are now stored again. The files have
 /// them until the next epoch.
 async fn retire_misread(conn: &mut PgConnection, all: &[Contents]) -> Result<()> {
     let anew = all.iter().filter(|contents| contents.encoding.is_some());
