@@ -28,8 +28,8 @@ impl Engine {
         }
     }
 
-    /// Sends a query. Returns the milliseconds that it took, and the first files, each as the name of its repository, a
-    /// slash, and its path. What an engine does not understand finds nothing.
+    /// Sends a query. Returns the milliseconds that it took, and the first files in the order of the engine's page, each as
+    /// the name of its repository, a slash, and its path. A query that an engine does not understand finds nothing.
     pub(crate) fn ask(
         &self,
         agent: &Agent,
@@ -57,17 +57,17 @@ impl Engine {
         };
         let (ms, answer) = found;
         let answer = answer?;
-        let files = match self {
-            Self::Ours(_) => &answer["files"],
-            Self::Zoekt { .. } => &answer["Result"]["Files"],
+        // Near definitions are a group of their own, which stands above the matches.
+        let lists = match self {
+            Self::Ours(_) => vec![&answer["near_definitions"], &answer["files"]],
+            Self::Zoekt { .. } => vec![&answer["Result"]["Files"]],
         };
         let file = |file: &Value| {
             let text = |field: &str| file[field].as_str().unwrap_or_default().to_owned();
             format!("{}/{}", text(repo), text(path))
         };
-        let files =
-            files.as_array().map_or_else(Vec::new, |files| files.iter().map(file).collect());
-        Ok((ms, files))
+        let files = lists.into_iter().filter_map(Value::as_array).flatten().map(file);
+        Ok((ms, files.take(most).collect()))
     }
 }
 

@@ -200,3 +200,49 @@ fn end(mut child: Child, error: Error) -> Result<Vec<u8>, Error> {
     let _ = child.wait();
     Err(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::{GitData, Trust};
+
+    /// Runs the user's git in a folder, with `input`; returns what it prints.
+    fn git(folder: &std::path::Path, args: &[&str], input: impl Read) -> String {
+        let mut child = Command::new("git")
+            .args(args)
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("git is installed");
+        let mut input = input;
+        std::io::copy(&mut input, &mut child.stdin.take().unwrap()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "git {args:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// An object that inflates to more than git may have ends git, not the server. A smaller one is read, so the size is the
+    /// reason.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn git_has_half_a_gigabyte() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        git(folder, &["init", "-q"], std::io::empty());
+        let write = |mib: u64| {
+            // One byte less than the size from which git streams an object.
+            let zeros = std::io::repeat(0).take((mib << 20) - 1);
+            let fast = ["-c", "core.compression=1", "hash-object", "-w", "--stdin"];
+            git(folder, &fast, zeros)
+        };
+        let (small, large) = (write(300), write(512));
+        let mut trust = Trust::known(Vec::new());
+        let data = GitData::of(folder, &mut trust).unwrap().unwrap();
+        let objects = data.objects(&mut trust).unwrap().unwrap();
+        let clone = Arc::new(Skeleton::new(objects, &large).unwrap());
+        let read = async |hash: &str| bytes(&clone, &["cat-file", "blob", hash], 100).await;
+        assert!(matches!(read(&small).await, Err(Error::TooLarge)));
+        assert!(matches!(read(&large).await, Err(Error::Failed)));
+    }
+}
