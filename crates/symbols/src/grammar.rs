@@ -1,7 +1,8 @@
 //! The table of a language: which nodes of its syntax tree define something.
 
 use query::SymbolKind;
-use tree_sitter::Node;
+use tree_sitter::{Language, Node};
+use tree_sitter_language::LanguageFn;
 
 use crate::blanks::Blanks;
 use crate::reserved::Reserved;
@@ -11,7 +12,7 @@ use crate::walk::{Descent, Walk};
 pub(crate) struct Grammar {
     /// Its names as files have them, in small letters.
     pub(crate) names: &'static [&'static str],
-    pub(crate) language: &'static grammars::Packed,
+    pub(crate) language: LanguageFn,
     pub(crate) rules: &'static [Rule],
     /// Nodes in which nothing is defined that anybody looks for.
     pub(crate) skip: &'static [&'static str],
@@ -20,6 +21,13 @@ pub(crate) struct Grammar {
     pub(crate) blank: Option<fn(&mut Blanks)>,
     /// Words that are no names.
     pub(crate) reserved: &'static Reserved,
+}
+
+impl Grammar {
+    /// Returns the grammar, as the parser takes it.
+    pub(crate) fn language(&self) -> Language {
+        self.language.into()
+    }
 }
 
 /// The grammar of a language that texts may be in, too.
@@ -103,7 +111,7 @@ pub(crate) enum Step {
 
 impl Table {
     pub(crate) fn new(grammar: &'static Grammar) -> Self {
-        let language = grammar.language.language();
+        let language = grammar.language();
         let steps = (0..language.node_kind_count() as u16).map(|id| {
             let kind = language.node_kind_for_id(id).unwrap_or_default();
             if !language.node_kind_is_named(id) {

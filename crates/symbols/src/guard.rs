@@ -148,9 +148,7 @@ pub(crate) fn parse(grammar: &Grammar, text: &str) -> Result<Tree, Reason> {
         }
     };
     PARSER.with_borrow_mut(|parser| {
-        parser
-            .set_language(grammar.language.language())
-            .expect("the parser knows the grammar's version");
+        parser.set_language(&grammar.language()).expect("the parser knows the grammar's version");
         // A parser goes on with a text that it was stopped in.
         parser.reset();
         let options = ParseOptions::new().progress_callback(&mut go_on);

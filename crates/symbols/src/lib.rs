@@ -93,7 +93,8 @@ pub fn take(language: &str, text: &str) -> Option<Taken> {
     let found = match grammar {
         None => Ok(finish::finish(markdown::headings(text), text, &reserved::NONE, |_| "")),
         Some(grammar) => parse(grammar, text).map(|(grammar, tree)| {
-            let kind = |id| grammar.language.language().node_kind_for_id(id).unwrap_or_default();
+            let language = grammar.language();
+            let kind = |id| language.node_kind_for_id(id).unwrap_or_default();
             let found = traverse::definitions(grammar, &tree, text);
             finish::finish(found, text, grammar.reserved, kind)
         }),

@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static BASH: Grammar = Grammar {
     names: &["shell"],
-    language: &grammars::BASH,
+    language: tree_sitter_bash::LANGUAGE,
     rules: &[
         define("function_definition", Function),
         look("variable_assignment", assignment),

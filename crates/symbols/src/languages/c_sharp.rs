@@ -12,7 +12,7 @@ use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static C_SHARP: Grammar = Grammar {
     names: &["c#"],
-    language: &grammars::C_SHARP,
+    language: tree_sitter_c_sharp::LANGUAGE,
     rules: &[
         look("namespace_declaration", namespace),
         look("file_scoped_namespace_declaration", namespace_of_file),

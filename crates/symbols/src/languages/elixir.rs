@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static ELIXIR: Grammar = Grammar {
     names: &["elixir"],
-    language: &grammars::ELIXIR,
+    language: tree_sitter_elixir::LANGUAGE,
     rules: &[look("call", call), look("unary_operator", attribute)],
     skip: &["string", "quoted_content"],
     neighbour: None,

@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static ERLANG: Grammar = Grammar {
     names: &["erlang"],
-    language: &grammars::ERLANG,
+    language: tree_sitter_erlang::LANGUAGE,
     rules: &[
         define("module_attribute", Module),
         define("record_decl", Struct),

@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static GO: Grammar = Grammar {
     names: &["go"],
-    language: &grammars::GO,
+    language: tree_sitter_go::LANGUAGE,
     rules: &[
         define_by("package_clause", Package, "package_identifier"),
         define("function_declaration", Function),

@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static HASKELL: Grammar = Grammar {
     names: &["haskell"],
-    language: &grammars::HASKELL,
+    language: tree_sitter_haskell::LANGUAGE,
     rules: &[
         look("header", |walk, node| {
             if let Some(name) = field(node, "module") {

@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, child, children, field};
 
 pub(crate) static JAVA: Grammar = Grammar {
     names: &["java"],
-    language: &grammars::JAVA,
+    language: tree_sitter_java::LANGUAGE,
     rules: &[
         look("package_declaration", package),
         define("module_declaration", Module),

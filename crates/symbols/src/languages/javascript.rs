@@ -23,7 +23,7 @@ const ASSIGNMENT: Rule = look("assignment_expression", assignment);
 
 pub(crate) static JAVASCRIPT: Grammar = Grammar {
     names: &["javascript"],
-    language: &grammars::JAVASCRIPT,
+    language: tree_sitter_javascript::LANGUAGE,
     rules: &[
         FUNCTION,
         GENERATOR,
@@ -74,7 +74,7 @@ const TYPED_SKIP: &[&str] =
 
 pub(crate) static TYPESCRIPT: Grammar = Grammar {
     names: &["typescript"],
-    language: &grammars::TYPESCRIPT,
+    language: tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
     rules: TYPED,
     skip: TYPED_SKIP,
     neighbour: Some(Neighbour { grammar: &TSX, signs: &["</", "/>"] }),
@@ -84,7 +84,7 @@ pub(crate) static TYPESCRIPT: Grammar = Grammar {
 
 pub(crate) static TSX: Grammar = Grammar {
     names: &[],
-    language: &grammars::TSX,
+    language: tree_sitter_typescript::LANGUAGE_TSX,
     rules: TYPED,
     skip: TYPED_SKIP,
     neighbour: None,

@@ -13,7 +13,7 @@ use crate::walk::{Descent, Walk, child, children};
 
 pub(crate) static KOTLIN: Grammar = Grammar {
     names: &["kotlin"],
-    language: &grammars::KOTLIN,
+    language: tree_sitter_kotlin_ng::LANGUAGE,
     rules: &[
         look("package_header", package),
         look("class_declaration", class),

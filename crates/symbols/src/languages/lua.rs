@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static LUA: Grammar = Grammar {
     names: &["lua"],
-    language: &grammars::LUA,
+    language: tree_sitter_lua::LANGUAGE,
     rules: &[
         look("function_declaration", |walk, node| match field(node, "name") {
             Some(name) => Descent::Within(function(walk, name, node)),

@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn every_node_and_name_of_the_tables_is_in_the_grammar() {
         for grammar in ALL {
-            let language = grammar.language.language();
+            let language = grammar.language();
             let known = |kind: &str| language.id_for_node_kind(kind, true) != 0;
             for kind in grammar.skip.iter().chain(grammar.rules.iter().map(|rule| &rule.node)) {
                 assert!(known(kind), "{:?} has no {kind}", grammar.names);

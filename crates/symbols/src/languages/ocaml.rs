@@ -24,7 +24,7 @@ const RULES: &[Rule] = &[
 
 pub(crate) static OCAML: Grammar = Grammar {
     names: &["ocaml"],
-    language: &grammars::OCAML,
+    language: tree_sitter_ocaml::LANGUAGE_OCAML,
     rules: RULES,
     skip: &["application_expression", "match_expression"],
     neighbour: Some(Neighbour { grammar: &INTERFACE, signs: &["val "] }),
@@ -35,7 +35,7 @@ pub(crate) static OCAML: Grammar = Grammar {
 /// What `.mli` files are in.
 pub(crate) static INTERFACE: Grammar = Grammar {
     names: &[],
-    language: &grammars::OCAML_INTERFACE,
+    language: tree_sitter_ocaml::LANGUAGE_OCAML_INTERFACE,
     rules: RULES,
     skip: &[],
     neighbour: None,

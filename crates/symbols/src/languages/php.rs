@@ -12,7 +12,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static PHP: Grammar = Grammar {
     names: &["php"],
-    language: &grammars::PHP,
+    language: tree_sitter_php::LANGUAGE_PHP,
     rules: &[
         look("namespace_definition", namespace),
         define("class_declaration", Class),

@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, child};
 
 pub(crate) static PROTO: Grammar = Grammar {
     names: &["protocol buffer"],
-    language: &grammars::PROTO,
+    language: tree_sitter_proto::LANGUAGE,
     rules: &[
         look("package", package),
         define_by("message", Struct, "message_name"),

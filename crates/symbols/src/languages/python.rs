@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static PYTHON: Grammar = Grammar {
     names: &["python"],
-    language: &grammars::PYTHON,
+    language: tree_sitter_python::LANGUAGE,
     rules: &[
         define("class_definition", Class),
         look("function_definition", function),

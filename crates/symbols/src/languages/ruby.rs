@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk, children, field};
 
 pub(crate) static RUBY: Grammar = Grammar {
     names: &["ruby"],
-    language: &grammars::RUBY,
+    language: tree_sitter_ruby::LANGUAGE,
     rules: &[
         look("class", |walk, node| scope(walk, node, Class)),
         look("module", |walk, node| scope(walk, node, Module)),

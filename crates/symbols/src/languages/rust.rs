@@ -12,7 +12,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static RUST: Grammar = Grammar {
     names: &["rust"],
-    language: &grammars::RUST,
+    language: tree_sitter_rust::LANGUAGE,
     rules: &[
         define("mod_item", Module),
         define("struct_item", Struct),

@@ -11,7 +11,7 @@ use crate::walk::{Descent, Walk, field};
 
 pub(crate) static SCALA: Grammar = Grammar {
     names: &["scala"],
-    language: &grammars::SCALA,
+    language: tree_sitter_scala::LANGUAGE,
     rules: &[
         look("package_clause", package),
         define("package_object", Class),

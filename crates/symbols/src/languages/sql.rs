@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SQL: Grammar = Grammar {
     names: &["sql"],
-    language: &grammars::SQL,
+    language: tree_sitter_sequel::LANGUAGE,
     rules: &[
         look("create_table", |walk, node| named(walk, node, Struct)),
         look("create_view", |walk, node| named(walk, node, Struct)),

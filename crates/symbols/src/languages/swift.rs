@@ -12,7 +12,7 @@ use crate::walk::{Descent, Walk, child, field};
 
 pub(crate) static SWIFT: Grammar = Grammar {
     names: &["swift"],
-    language: &grammars::SWIFT,
+    language: tree_sitter_swift::LANGUAGE,
     rules: &[
         look("class_declaration", class),
         define("protocol_declaration", Interface),

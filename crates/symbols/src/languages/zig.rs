@@ -9,7 +9,7 @@ use crate::walk::{Descent, Walk, child};
 
 pub(crate) static ZIG: Grammar = Grammar {
     names: &["zig"],
-    language: &grammars::ZIG,
+    language: tree_sitter_zig::LANGUAGE,
     rules: &[
         define("function_declaration", Function).member(Method),
         define("container_field", Field),

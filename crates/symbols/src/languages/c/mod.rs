@@ -32,7 +32,7 @@ const MEMBERS: Rule = look("field_declaration", members);
 
 pub(crate) static C: Grammar = Grammar {
     names: &["c"],
-    language: &grammars::C,
+    language: tree_sitter_c::LANGUAGE,
     rules: &[
         MACRO,
         MACRO_FUNCTION,
@@ -54,7 +54,7 @@ pub(crate) static C: Grammar = Grammar {
 
 pub(crate) static CPP: Grammar = Grammar {
     names: &["c++", "arduino"],
-    language: &grammars::CPP,
+    language: tree_sitter_cpp::LANGUAGE,
     rules: &[
         MACRO,
         MACRO_FUNCTION,
