@@ -1,8 +1,10 @@
 //! The database in use: that of `DATABASE_URL`, or a private Postgres that this program starts.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use engine::{Searcher, View, Visible};
 use postgres::{Postgres, Source};
 use store::{Missing, Store, Target};
 use tokio::runtime::Runtime;
@@ -18,6 +20,7 @@ pub(crate) struct Database {
     pub(crate) store: Store,
     target: Target,
     postgres: Option<Postgres>,
+    visible: Visible,
 }
 
 impl Database {
@@ -48,6 +51,7 @@ impl Database {
     }
 
     fn with(args: &DatabaseArgs, connections: u32, missing: Missing, writes: bool) -> Result<Self> {
+        let visible = visible(&args.only_repos)?;
         let postgres = match external(args) {
             Some(_) => None,
             None => Some(Postgres::open(&postgres_options(args)?)?),
@@ -61,7 +65,7 @@ impl Database {
         let opened = room
             .and_then(|()| Ok(runtime.block_on(Store::connect(&target, connections, missing))?));
         match opened {
-            Ok(store) => Ok(Self { runtime, store, target, postgres }),
+            Ok(store) => Ok(Self { runtime, store, target, postgres, visible }),
             Err(error) => {
                 if let Some(postgres) = postgres {
                     let _ = postgres.close();
@@ -75,6 +79,20 @@ impl Database {
     pub(crate) fn is_running(args: &DatabaseArgs) -> bool {
         external(args).is_some()
             || postgres_options(args).is_ok_and(|options| postgres::is_running(&options))
+    }
+
+    /// Runs a command that reads the index, `parallel` shards at a time, until it ends or is interrupted, and closes the
+    /// database.
+    pub(crate) fn read(
+        self,
+        parallel: usize,
+        work: impl AsyncFnOnce(&View) -> Result<u8>,
+    ) -> Result<u8> {
+        let visible = self.visible();
+        self.run(async |store| {
+            let searcher = Arc::new(Searcher::new(store.clone(), parallel));
+            work(&View::new(searcher, visible)).await
+        })
     }
 
     /// Runs a command on the database until it ends or is interrupted, and closes the database.
@@ -111,6 +129,11 @@ impl Database {
         self.postgres.as_ref().map_or_else(Vec::new, |postgres| postgres.disks().to_vec())
     }
 
+    /// Returns the repositories that commands and servers read.
+    pub(crate) fn visible(&self) -> Visible {
+        self.visible.clone()
+    }
+
     /// Returns the address of the database.
     pub(crate) fn target(&self) -> &Target {
         &self.target
@@ -128,6 +151,19 @@ impl Database {
             close_postgres(postgres);
         }
     }
+}
+
+/// Returns the repositories whose names match one of some patterns, or all if there is no pattern.
+fn visible(patterns: &[String]) -> Result<Visible> {
+    if patterns.is_empty() {
+        return Ok(Visible::All);
+    }
+    let matcher = |pattern: &String| {
+        let pattern = query::Pattern::of_repository(pattern, query::Case::Smart)?;
+        query::Matcher::new(&pattern)
+    };
+    let matchers: Result<Vec<_>, _> = patterns.iter().map(matcher).collect();
+    Ok(Visible::Matching(matchers.context("CODESEARCH_REPOS")?.into()))
 }
 
 /// Checks that there is a private Postgres, if no other one is given.

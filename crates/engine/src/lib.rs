@@ -1,6 +1,6 @@
 //! The parts of codesearch between SQL (`store`), the query language (`query`) and the binary that prints
-//! results: [`ingest`] fills the index, [`check`] verifies it, a [`Searcher`] finds files and lines in it,
-//! [`docs`] searches and ranks documentation, and [`browse`] lists files.
+//! results: [`ingest`] fills the index, [`check`] verifies it, a [`Searcher`] holds what searches share,
+//! and a [`View`] of it finds files and lines; [`docs`] searches and ranks documentation, and [`browse`] lists files.
 
 pub mod browse;
 mod cache;
@@ -21,6 +21,7 @@ pub mod symbol;
 pub mod symbols;
 pub mod threads;
 mod types;
+mod view;
 
 pub use encoding::Encoding;
 pub use searcher::Searcher;
@@ -28,3 +29,4 @@ pub use types::{
     AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request,
     Resume, ShardSet,
 };
+pub use view::{View, Visible};

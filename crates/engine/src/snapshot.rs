@@ -87,14 +87,14 @@ impl Snapshots {
     }
 
     /// Returns whether a catalog is certainly not the newest one any more.
-    pub(crate) fn is_old(&self, catalog: &Arc<Catalog>) -> bool {
+    pub(crate) fn is_old(&self, catalog: &Catalog) -> bool {
         let newest = self.newest.try_read();
-        newest.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !Arc::ptr_eq(kept, catalog)))
+        newest.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !kept.is_same(catalog)))
     }
 
     /// Returns whether a catalog may not be the newest one any more, as far as this can be told without
     /// waiting.
-    pub(crate) fn may_be_old(&self, catalog: &Arc<Catalog>) -> bool {
+    pub(crate) fn may_be_old(&self, catalog: &Catalog) -> bool {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
 

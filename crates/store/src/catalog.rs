@@ -1,7 +1,7 @@
 //! The catalog: what one epoch contains, and the lock that keeps it from being deleted.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use sqlx::postgres::PgListener;
@@ -13,13 +13,16 @@ use crate::ingest::EPOCHS;
 use crate::locks::PIN_LOCKS;
 use crate::store::Store;
 use crate::target::{ANSWER, answered};
-use crate::{Epoch, RepoId, ShardId, Switch};
+use crate::{Epoch, FileFilter, RepoId, ShardId, Switch};
 
 /// Longest time for the connection that pins an epoch to read the newest epoch, one row of one
 /// table. After that it is taken for lost, and another one is made.
 const PIN_ANSWERS: Duration = Duration::from_secs(2);
 
-/// The shards and repositories of one epoch.
+/// Most restricted catalogs that a catalog keeps.
+const MAX_RESTRICTED: usize = 16;
+
+/// The shards and repositories of one epoch, or those of them that may be seen ([`Catalog::only`]).
 ///
 /// While a catalog lives, nothing of its epoch is deleted: it holds a connection with an advisory
 /// lock on the epoch. The lock ends with the connection, however this program ends.
@@ -33,11 +36,15 @@ pub struct Catalog {
     pub switch: Switch,
     /// The most recent switches up to this one.
     history: Vec<Switch>,
-    /// The shards that hold files, ascending.
+    /// The shards that hold files of these repositories, ascending.
     pub shards: Vec<Shard>,
-    /// The repositories.
+    /// The repositories that may be seen.
     pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
-    pin: Mutex<PgConnection>,
+    /// Whether the epoch has further repositories, which may not be seen.
+    is_restricted: bool,
+    /// Restrictions of this catalog, each with the names that may be seen.
+    restricted: StdMutex<Vec<(Arc<HashSet<String>>, Arc<Catalog>)>>,
+    pin: Arc<Mutex<PgConnection>>,
     skipped: OnceCell<Vec<SkippedFile>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
 }
@@ -168,7 +175,9 @@ impl Store {
                 })
                 .collect::<HashMap<_, _>>()
                 .into(),
-            pin: Mutex::new(pin),
+            is_restricted: false,
+            restricted: StdMutex::default(),
+            pin: Arc::new(Mutex::new(pin)),
             skipped: OnceCell::new(),
             by_reason: OnceLock::new(),
         })
@@ -238,6 +247,51 @@ impl Catalog {
         (self.identity, self.switch) == (other.identity, other.switch)
     }
 
+    /// Returns the same state with only the repositories whose names may be seen. A restriction is made once and then kept
+    /// as long as this catalog, so that equal names give the same catalog again.
+    pub fn only(&self, may_see: impl Fn(&str) -> bool) -> Arc<Self> {
+        let seen = self.repos.iter().filter(|(_, repo)| may_see(&repo.name));
+        let repos: HashMap<RepoId, CatalogRepo> =
+            seen.map(|(id, repo)| (*id, repo.clone())).collect();
+        let names: HashSet<String> = repos.values().map(|repo| repo.name.clone()).collect();
+        let mut kept = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = kept.iter().find(|(known, _)| **known == names) {
+            return Arc::clone(known);
+        }
+        let holding: HashSet<ShardId> =
+            repos.values().flat_map(|repo| repo.shards.iter().copied()).collect();
+        let only = Arc::new(Self {
+            identity: self.identity,
+            epoch: self.epoch,
+            switch: self.switch,
+            history: self.history.clone(),
+            shards: self.shards.iter().filter(|of| holding.contains(&of.id)).cloned().collect(),
+            repos: Arc::new(repos),
+            is_restricted: true,
+            restricted: StdMutex::default(),
+            pin: Arc::clone(&self.pin),
+            skipped: OnceCell::new(),
+            by_reason: OnceLock::new(),
+        });
+        kept.insert(0, (Arc::new(names), Arc::clone(&only)));
+        kept.truncate(MAX_RESTRICTED);
+        only
+    }
+
+    /// Returns the repositories that may be seen, ascending; `None` if all of the epoch may.
+    pub fn visible(&self) -> Option<Vec<RepoId>> {
+        self.is_restricted.then(|| {
+            let mut ids: Vec<RepoId> = self.repos.keys().copied().collect();
+            ids.sort_unstable();
+            ids
+        })
+    }
+
+    /// Returns the filter of the files that may be seen.
+    pub fn filter(&self) -> FileFilter {
+        FileFilter { epoch: self.epoch, repos: self.visible(), languages: None }
+    }
+
     /// Returns every file that was left out. Read on the first call, then kept.
     ///
     /// # Errors
@@ -246,9 +300,11 @@ impl Catalog {
         let read = async || {
             let mut pin = self.pin.lock().await;
             let rows: Vec<(i32, String, String)> = sqlx::query_as(
-                "select repo, path, reason from skipped where valid_from <= $1 and valid_to > $1",
+                "select repo, path, reason from skipped
+                 where valid_from <= $1 and valid_to > $1 and ($2::int[] is null or repo = any($2))",
             )
             .bind(self.epoch.0)
+            .bind(self.visible().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>()))
             .fetch_all(&mut *pin)
             .await?;
             let file = |(repo, path, reason)| SkippedFile { repo: RepoId(repo), path, reason };
@@ -348,7 +404,7 @@ mod tests {
             let newest = store.catalog().await.unwrap();
             assert_eq!(newest.epoch, Epoch(2));
             // Closes the connection and waits for the end of its lock, before garbage is collected.
-            catalog.pin.into_inner().close().await.unwrap();
+            Arc::into_inner(catalog.pin).unwrap().into_inner().close().await.unwrap();
             let held = format!(
                 "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}
                      and objid = 1 and objsubid = 2

@@ -41,6 +41,16 @@ pub(crate) struct DatabaseArgs {
         default_value = DEFAULT_INDEX
     )]
     pub(crate) index: String,
+    /// Read only the repositories whose names match one of these patterns, written as for `repo:`
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        env = "CODESEARCH_REPOS",
+        value_name = "PATTERN,...",
+        value_delimiter = ','
+    )]
+    pub(crate) only_repos: Vec<String>,
     /// The folder of initdb, pg_ctl and postgres to run the private Postgres with
     #[arg(
         long,

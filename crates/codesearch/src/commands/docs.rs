@@ -3,8 +3,8 @@
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
 use anyhow::{Context, Result};
-use engine::docs::{DocsRequest, DocsStopped, MAX_RANKED};
-use engine::search::{DEFAULT_TIMEOUT, Searcher};
+use engine::docs::{self, DocsRequest, DocsStopped, MAX_RANKED};
+use engine::search::DEFAULT_TIMEOUT;
 
 use super::refused;
 use crate::cli::{DatabaseArgs, DocsArgs};
@@ -29,9 +29,8 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
     let languages = [args.lang.as_slice(), &asked.languages].concat();
     let request = request::docs(request, &repos, &languages).map_err(refused)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open_index(database, 2 * parallel as u32)?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), parallel);
-        let found = searcher.docs(&request).await?;
+    Database::open_index(database, 2 * parallel as u32)?.read(parallel, async |view| {
+        let found = docs::find(view, &request).await?;
         let mut out = BufWriter::new(stdout().lock());
         let printed = if args.json {
             serde_json::to_writer(&mut out, &Answer::of(&query, &asked.ignored, &found))
@@ -54,7 +53,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         if let Some((_, why)) = stopped(&found) {
             note!("codesearch: {why}");
         } else if found.docs.is_empty() {
-            let missing = hints::missing_repository(&searcher, &repos).await;
+            let missing = hints::missing_repository(view, &repos).await;
             let why = missing.unwrap_or_else(|| "no document has all of these words".to_owned());
             note!("codesearch: nothing found: {why}");
         }

@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use engine::browse::{FindRequest, LeftOut};
+use engine::browse::{self, FindRequest, LeftOut};
 use engine::fuzzy::PathQuery;
-use engine::search::Searcher;
 use serde_json::json;
 
 use super::serve;
@@ -20,10 +19,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     PathQuery::new(&query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
-    Database::open_index(database, serve::connections())?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), serve::cores());
-        let paths = Paths::new(store, args.local).await?;
-        let tree = searcher.tree().await?;
+    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
+        let paths = Paths::new(view, args.local).await?;
+        let tree = view.tree().await?;
         let (asked, typed) = (args.clone(), query.clone());
         let work = tokio::task::spawn_blocking(move || {
             tree.find(&FindRequest {
@@ -62,10 +60,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         }
         if near.is_empty() {
             let missing = match &args.repo {
-                Some(repo) => missing_repository(&searcher, std::slice::from_ref(repo)).await,
+                Some(repo) => missing_repository(view, std::slice::from_ref(repo)).await,
                 None => None,
             };
-            let left_out = searcher.left_out_file(&query).await?;
+            let left_out = browse::left_out_file(view, &query).await?;
             let left_out = left_out.map(|LeftOut { repo, path, why }| {
                 format!("{} was left out of the index ({why})", paths.joined(&repo, &path))
             });

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
 
-use engine::search::Searcher;
+use engine::View;
 use query::{Field, QueryError, Tree};
 
 use crate::cli::{self, Color, DatabaseArgs, SearchArgs, TypedOption};
@@ -85,16 +85,15 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
     }
     let mut count = None;
     let beside = QueryContext { options: options.clone(), client: Client::COMMAND_LINE };
-    let asked = Database::open_index(database, 2).ok()?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), 2);
-        count = hints::count(&searcher, query, &beside, Instant::now() + COUNTING).await;
+    let asked = Database::open_index(database, 2).ok()?.read(2, async |view| {
+        count = hints::count(view, query, &beside, Instant::now() + COUNTING).await;
         Ok(crate::FOUND)
     });
     asked.ok().and(count)
 }
 
 /// Prints changes to the query that find something.
-pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, options: &Options) {
+pub(super) async fn nothing_found(view: &View, args: &SearchArgs, options: &Options) {
     note!("codesearch: nothing found");
     let Some(query) = as_one_query(args, options) else {
         let narrowed = narrowing(args);
@@ -112,7 +111,7 @@ pub(super) async fn nothing_found(searcher: &Searcher, args: &SearchArgs, option
         within: WITHIN,
         left_out: true,
     };
-    for hint in hints::for_no_results(searcher, &asked).await {
+    for hint in hints::for_no_results(view, &asked).await {
         note!("  {}", hints::line(&hint));
     }
 }

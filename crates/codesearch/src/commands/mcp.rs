@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::search::Searcher;
+use engine::{Searcher, View};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 
@@ -16,11 +16,12 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let mut database = Database::open_to_serve(database, serve::connections())?;
     // Nothing is kept in memory but the names of files: each agent has a process of its own.
     let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
+    let view = View::new(Arc::clone(&searcher), database.visible());
     let postgres = database.take_postgres().map(Arc::new);
     let done = database.runtime.block_on(async {
         let stop = serve::shutdown_signal()?;
         tokio::select! {
-            done = answer(Tools::new(Arc::clone(&searcher))) => done,
+            done = answer(Tools::new(view)) => done,
             never = serve::supervise(&searcher, postgres.as_ref()) => match never {},
             () = stop => Ok(()),
         }

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
+use engine::View;
 use engine::navigate::{self, Basis, NameRequest, Place};
-use engine::search::{Searcher, Stats, Stopped};
+use engine::search::{Stats, Stopped};
 use engine::symbol::Symbol;
 use serde_json::json;
-use store::Store;
 
 use super::serve;
 use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
@@ -24,10 +24,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `codesearch def`.
 pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
-    Database::open_index(database, serve::connections())?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), serve::cores());
-        let asked = request(store, &searcher, args).await?;
-        let found = searcher.definitions(&asked).await?;
+    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
+        let asked = request(view, args).await?;
+        let found = navigate::definitions(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
         let mut out = print::stdout();
         for one in &found.found {
@@ -57,10 +56,9 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
 
 /// `codesearch refs`.
 pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
-    Database::open_index(database, serve::connections())?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), serve::cores());
-        let asked = request(store, &searcher, args).await?;
-        let found = searcher.references(&asked).await?;
+    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
+        let asked = request(view, args).await?;
+        let found = navigate::references(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
         let mut out = print::stdout();
         for file in &found.files {
@@ -98,12 +96,11 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
 
 /// `codesearch outline`.
 pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8> {
-    Database::open_index(database, serve::connections())?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), serve::cores());
-        let place = place(store, &searcher, &args.path).await?;
-        let outline = match searcher.outline(&place).await {
+    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
+        let place = place(view, &args.path).await?;
+        let outline = match navigate::outline(view, &place).await {
             Ok(outline) => outline,
-            Err(error) => return Err(with_near(&searcher, error).await),
+            Err(error) => return Err(with_near(view, error).await),
         };
         let mut out = print::stdout();
         for one in &outline.symbols {
@@ -129,9 +126,9 @@ pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8>
     })
 }
 
-async fn request(store: &Store, searcher: &Searcher, args: &NameArgs) -> Result<NameRequest> {
+async fn request(view: &View, args: &NameArgs) -> Result<NameRequest> {
     let from = match &args.from {
-        Some(from) => Some(place(store, searcher, from).await?),
+        Some(from) => Some(place(view, from).await?),
         None => None,
     };
     Ok(NameRequest {
@@ -145,11 +142,11 @@ async fn request(store: &Store, searcher: &Searcher, args: &NameArgs) -> Result<
 }
 
 /// The place that a text names: in a repository, or on disk in a folder that was indexed.
-async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> {
+async fn place(view: &View, text: &str) -> Result<Place> {
     let on_disk = || async {
         let (file, line, column) = Place::split(text);
         let file = Path::new(file).canonicalize().ok()?;
-        let repos = store.repos().await.ok()?;
+        let repos = view.repos().await.ok()?;
         let within = repos.iter().filter_map(|repo| {
             let folder = Path::new(&repo.source);
             let path = file.strip_prefix(folder).ok()?.to_str()?.to_owned();
@@ -160,17 +157,17 @@ async fn place(store: &Store, searcher: &Searcher, text: &str) -> Result<Place> 
     };
     match on_disk().await {
         Some(place) => Ok(place),
-        None => match searcher.place(text).await {
+        None => match navigate::place(view, text).await {
             Ok(place) => Ok(place),
-            Err(error) => Err(with_near(searcher, error).await),
+            Err(error) => Err(with_near(view, error).await),
         },
     }
 }
 
 /// The error, which names the nearest file if there is none.
-async fn with_near(searcher: &Searcher, error: navigate::Error) -> Error {
+async fn with_near(view: &View, error: navigate::Error) -> Error {
     if let navigate::Error::NoFile(path) = &error
-        && let Some(near) = near_path(searcher, path).await
+        && let Some(near) = near_path(view, path).await
     {
         return anyhow!("{path} is not in the index; did you mean {near}?");
     }

@@ -14,13 +14,13 @@ use crate::print::{scip_json, scip_text};
 use crate::progress::IngestProgress;
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
-    Database::open_index(database, 1)?.run(async |store| {
-        let repos = store.repos().await?;
+    Database::open_index(database, 1)?.read(1, async |view| {
+        let repos = view.repos().await?;
         if let Some(name) = &args.skipped {
             let repo = repos.iter().find(|repo| repo.name == *name).with_context(|| {
                 format!("no repository is named '{name}'; {}", instead(&repos, name))
             })?;
-            let skipped = store.skipped(repo.id).await?;
+            let skipped = view.skipped(repo.id).await?;
             for (path, bytes, reason) in &skipped {
                 if args.json {
                     say!("{}", json!({ "path": path, "bytes": bytes, "reason": reason }));
@@ -45,7 +45,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             return Ok(crate::NOTHING);
         }
         let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
-        let imports = store.scip_imports().await?;
+        let imports = view.scip_imports().await?;
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json {
             say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
@@ -80,7 +80,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             let all = count(repos.len(), "repository");
             note!("codesearch: {all} with {} of {}", count(files, "file"), size(bytes));
         }
-        let symbols = store.symbols_progress().await?;
+        let symbols = view.symbols_progress().await?;
         if !symbols.is_complete() && !args.json {
             note!(
                 "codesearch: symbols were taken of {} % of the text; codesearch symbols takes the rest",

@@ -4,7 +4,7 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::search::{FileMatch, Request, Searcher, Stats, Stopped};
+use engine::search::{FileMatch, Request, Stats, Stopped};
 use query::{Case, Count, Query, Select};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
@@ -41,17 +41,16 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let wants_near = is_ranked && stdout().is_terminal() && !args.output.only_matching;
     let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open_index(database, parallel as u32)?.run(async |store| {
-        let searcher = Searcher::new(store.clone(), parallel);
-        store.connect_ahead(parallel);
+    Database::open_index(database, parallel as u32)?.read(parallel, async |view| {
+        view.connect_ahead();
         // Text is coloured, so its printer sees to control characters itself.
         let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
             Box::new(print::stdout())
         } else {
             Box::new(BufWriter::new(stdout().lock()))
         };
-        let paths = Paths::new(store, args.output.local || args.output.vimgrep).await?;
-        let mut printer = printer(args, &request, paths, replacer, store.no_recheck())?;
+        let paths = Paths::new(view, args.output.local || args.output.vimgrep).await?;
+        let mut printer = printer(args, &request, paths, replacer, view.no_recheck())?;
         let (spans_lines, after) = (spans_lines(&request), options.context.1);
         let first = |file: &mut FileMatch| {
             if let Some(most) = args.output.max_count {
@@ -74,7 +73,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
             }
             Ok::<_, std::io::Error>(())
         };
-        let (stats, done) = tokio::join!(searcher.search(&request, found), print);
+        let (stats, done) = tokio::join!(view.search(&request, found), print);
         let mut stats = stats?;
         let (mut scores, mut lines_left) = (String::new(), 0);
         let done = match (done, collected) {
@@ -86,11 +85,11 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                     scores = print::scores(&files, &explained);
                 }
                 if wants_near {
-                    let near = searcher.near_definitions(&request, stats.switch).await?;
+                    let near = view.near_definitions(&request, stats.switch).await?;
                     printer.near(&mut out, &near)?;
                 }
                 if around != (0, 0) && request.query().settings.select.has_lines() {
-                    searcher.add_context(&mut files, stats.switch, around).await?;
+                    view.add_context(&mut files, stats.switch, around).await?;
                 }
                 (stats.files, stats.matches) =
                     (files.len(), files.iter().map(FileMatch::matches).sum::<usize>() + dropped);
@@ -126,14 +125,14 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         if hints::wanted(args) {
             hints::meant_otherwise(args);
             if stats.files == 0 && stats.stopped.is_none() {
-                hints::nothing_found(&searcher, args, &options).await;
+                hints::nothing_found(view, args, &options).await;
             } else {
                 hints::meant_as_text(args);
             }
         } else if stats.files == 0 && !args.output.quiet {
             // A name that is nowhere is an error of the query: also programs' logs should have it.
             let repos = hints::repositories(&request.query().tree);
-            if let Some(missing) = missing_repository(&searcher, &repos).await {
+            if let Some(missing) = missing_repository(view, &repos).await {
                 note!("codesearch: nothing found: {missing}");
             }
         }

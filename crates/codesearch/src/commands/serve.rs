@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use engine::search::Searcher;
+use engine::Searcher;
 use postgres::Postgres;
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -121,7 +121,8 @@ pub(crate) fn serve(
     let hosts = http::Hosts::of(address, &args.host, settings.access.needs_token);
     let bounds = http::Bounds::of(args.operator.trust_forwarded);
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
-    let searcher = Searcher::new(database.store.clone(), cores())
+    let (store, visible) = (database.store.clone(), database.visible());
+    let searcher = Searcher::new(store.clone(), cores())
         .with_cache(cache)
         .with_max_time(args.operator.max_time)
         .with_runtime(database.runtime.handle().clone());
@@ -154,19 +155,19 @@ pub(crate) fn serve(
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
-        let server = http::Server::new(Arc::clone(&searcher), settings);
-        let (store, keeper) = (searcher.store().clone(), server.clone());
+        let server = http::Server::new(Arc::clone(&searcher), store.clone(), visible, settings);
+        let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
-            tokio::spawn(async move { maintain_store(&store, keeper.recorder()).await });
+            tokio::spawn(async move { maintain_store(&kept, keeper.recorder()).await });
         let limits = Arc::clone(&server.limits);
         let following = tokio::spawn(async move { follow(tokens, &limits).await });
-        let (store, checked) = (searcher.store().clone(), Arc::clone(&server.metrics));
+        let (sampled, checked) = (store.clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
-        let checking = tokio::spawn(async move { check_samples(&store, &checked, every).await });
-        let store = searcher.store().clone();
+        let checking = tokio::spawn(async move { check_samples(&sampled, &checked, every).await });
+        let completed = store.clone();
         let taking = tokio::spawn(async move {
             if symbols == Symbols::Take {
-                symbols::take_beside(&store).await;
+                symbols::take_beside(&completed).await;
             }
         });
         let ended =
@@ -181,8 +182,7 @@ pub(crate) fn serve(
             task.abort();
             let _ = task.await;
         }
-        let last =
-            tokio::time::timeout(LAST_FLUSH, server.recorder().flush(searcher.store())).await;
+        let last = tokio::time::timeout(LAST_FLUSH, server.recorder().flush(&store)).await;
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!(
                 "the statistics of the last minutes are lost: the database cannot be reached"

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::search::{FileMatch, Request, Searcher, Stopped};
+use engine::View;
+use engine::search::{FileMatch, Request, Stopped};
 use query::{Count, Select};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -45,13 +46,13 @@ impl FileCount {
 /// Counts the files that a query finds until `until`. `None` if the query is invalid or cannot be searched, or if the
 /// search was cut short before it found any.
 pub(crate) async fn count(
-    searcher: &Searcher,
+    view: &View,
     query: &str,
     beside: &QueryContext,
     until: Instant,
 ) -> Option<FileCount> {
     let request = Arc::new(compiled(query, beside).await?);
-    search(searcher, &request, until).await
+    search(view, &request, until).await
 }
 
 /// Compiles a query to a request that finds files instead of lines.
@@ -68,7 +69,7 @@ pub(super) async fn compiled(query: &str, beside: &QueryContext) -> Option<Reque
     work.await.ok()?
 }
 
-async fn search(searcher: &Searcher, request: &Arc<Request>, until: Instant) -> Option<FileCount> {
+async fn search(view: &View, request: &Arc<Request>, until: Instant) -> Option<FileCount> {
     let left = until.saturating_duration_since(Instant::now());
     let mut bounded = Request::clone(request);
     bounded.limit = Some(MOST);
@@ -77,7 +78,7 @@ async fn search(searcher: &Searcher, request: &Arc<Request>, until: Instant) -> 
     let (found, mut files) = mpsc::channel::<Vec<FileMatch>>(FOUND_AHEAD);
     let drop_all = async { while files.recv().await.is_some() {} };
     let bounded = Arc::new(bounded);
-    let (stats, ()) = tokio::join!(searcher.search(&bounded, found), drop_all);
+    let (stats, ()) = tokio::join!(view.search(&bounded, found), drop_all);
     let stats = stats.ok()?;
     let complete = stats.is_complete();
     let counts = complete || stats.files > 0;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use engine::View;
 use engine::browse::FindRequest;
-use engine::search::Searcher;
 use query::{Case, Matcher, Pattern, nearest};
 
 /// Paths that are compared.
@@ -17,11 +17,8 @@ const LETTERS: usize = 3;
 
 /// Checks whether a pattern matches the name of a repository. The error is the name that was probably meant, if there
 /// is one. `None` if the check is not possible.
-pub(super) async fn repository(
-    searcher: &Searcher,
-    pattern: &str,
-) -> Option<Result<(), Option<String>>> {
-    let catalog = searcher.catalog().await.ok()?;
+pub(super) async fn repository(view: &View, pattern: &str) -> Option<Result<(), Option<String>>> {
+    let catalog = view.catalog().await.ok()?;
     let parsed = Pattern::parse(pattern, Case::Insensitive, false).ok()?;
     let matcher = Matcher::new(&parsed).ok()?;
     let names: Vec<&str> = catalog.repos.values().map(|repo| repo.name.as_str()).collect();
@@ -34,9 +31,9 @@ pub(super) async fn repository(
 }
 
 /// Returns a sentence about the first of some patterns that matches no repository, if there is one.
-pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String]) -> Option<String> {
+pub(crate) async fn missing_repository(view: &View, patterns: &[String]) -> Option<String> {
     for pattern in patterns {
-        if let Some(Err(near)) = repository(searcher, pattern).await {
+        if let Some(Err(near)) = repository(view, pattern).await {
             let near = match (near, pattern.split_once('@')) {
                 (_, Some((name, _))) if !name.is_empty() => {
                     format!("; branches are not indexed: write {name} without one")
@@ -52,8 +49,8 @@ pub(crate) async fn missing_repository(searcher: &Searcher, patterns: &[String])
 
 /// Returns the path that is most similar to one, each with the name of its repository before it: one with all its letters,
 /// or any, whose last part is similar.
-pub(crate) async fn near_path(searcher: &Searcher, path: &str) -> Option<String> {
-    let tree = searcher.tree().await.ok()?;
+pub(crate) async fn near_path(view: &View, path: &str) -> Option<String> {
+    let tree = view.tree().await.ok()?;
     let typed = path.to_owned();
     let work = tokio::task::spawn_blocking(move || {
         let request = FindRequest { query: &typed, limit: 1, ..FindRequest::default() };
@@ -63,7 +60,7 @@ pub(crate) async fn near_path(searcher: &Searcher, path: &str) -> Option<String>
     });
     let (repo, path) = match work.await.ok()? {
         Some(near) => (near.repo, near.path),
-        None => file(searcher, path.rsplit('/').next()?).await?,
+        None => file(view, path.rsplit('/').next()?).await?,
     };
     Some(format!("{repo}/{path}"))
 }
@@ -108,12 +105,12 @@ pub(crate) fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
 }
 
 /// Returns the repository and path of a file whose name is similar to what was typed.
-pub(super) async fn file(searcher: &Searcher, typed: &str) -> Option<(String, String)> {
+pub(super) async fn file(view: &View, typed: &str) -> Option<(String, String)> {
     let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
     if typed.chars().count() < LETTERS || !typed.chars().all(is_name) {
         return None;
     }
-    let tree = searcher.tree().await.ok()?;
+    let tree = view.tree().await.ok()?;
     let typed = typed.to_owned();
     let work = tokio::task::spawn_blocking(move || {
         let request = FindRequest { query: &typed, limit: NEAR, ..FindRequest::default() };

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::View;
 use engine::docs::{Dictionary, DocsRequest};
-use engine::search::Searcher;
 use futures_util::{StreamExt, stream};
 use query::{Case, PartKind, Query, QueryPart, QueryParts, exactly};
 use tokio::time::timeout_at;
@@ -57,12 +57,12 @@ enum Change {
 }
 
 /// Returns changes to a query that find something, the most helpful first.
-pub(crate) async fn for_no_results(searcher: &Searcher, asked: &NoResultsQuery<'_>) -> Vec<Hint> {
+pub(crate) async fn for_no_results(view: &View, asked: &NoResultsQuery<'_>) -> Vec<Hint> {
     let until = Instant::now() + asked.within;
     let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
     let Some(parts) = parts else { return Vec::new() };
     let search = Search {
-        searcher,
+        view,
         beside: QueryContext { options: Options::default(), client: asked.client },
         until,
         parts,
@@ -82,7 +82,7 @@ pub(crate) async fn for_no_results(searcher: &Searcher, asked: &NoResultsQuery<'
 }
 
 struct Search<'a> {
-    searcher: &'a Searcher,
+    view: &'a View,
     beside: QueryContext,
     until: Instant,
     parts: QueryParts,
@@ -155,7 +155,7 @@ impl Search<'_> {
     /// Counts the files that each changed query finds, as far as time allows.
     async fn counted(&self, query: &str) -> Counted {
         let counts = self.changes(query).into_iter().map(async |(change, query)| {
-            let found = count(self.searcher, &query, &self.beside, self.until).await;
+            let found = count(self.view, &query, &self.beside, self.until).await;
             (change, query, found)
         });
         let counts: Vec<_> = counts.collect();
@@ -182,7 +182,7 @@ impl Search<'_> {
         let names: Vec<&str> = missing.iter().map(|at| self.text(*at)).collect();
         let it = if missing.len() == 1 { "it" } else { "them" };
         let message = format!("no file matches {}; without {it}", names.join(" or "));
-        let found = count(self.searcher, &query, &self.beside, self.until).await?;
+        let found = count(self.view, &query, &self.beside, self.until).await?;
         (found.files > 0).then(|| counted_hint(message, &query, found))
     }
 
@@ -228,7 +228,7 @@ impl Search<'_> {
         let is_repo = |(_, part): &(usize, &QueryPart)| part.kind == PartKind::Repo;
         let named: Vec<(usize, &QueryPart)> = self.filters().filter(is_repo).collect();
         for (at, part) in named {
-            let asked = timeout_at(self.until.into(), near::repository(self.searcher, &part.value));
+            let asked = timeout_at(self.until.into(), near::repository(self.view, &part.value));
             let Ok(Some(Err(near))) = asked.await else { continue };
             let message = format!("no repository matches {}", part.text);
             let Some(name) = near else {
@@ -238,7 +238,7 @@ impl Search<'_> {
             let rest = self.without(|other| other == at);
             let query = format!("{} {rest}", exactly("repo", &name));
             let query = query.trim().to_owned();
-            let count = count(self.searcher, &query, &self.beside, self.until).await;
+            let count = count(self.view, &query, &self.beside, self.until).await;
             let message = format!("{message}; in {name}");
             hints.push(Hint { message, query: Some(query), docs: None, count });
         }
@@ -256,7 +256,7 @@ impl Search<'_> {
             _ => None,
         };
         if let Some(name) = only {
-            let near = timeout_at(self.until.into(), near::file(self.searcher, name)).await;
+            let near = timeout_at(self.until.into(), near::file(self.view, name)).await;
             if let Ok(Some((repo, path))) = near {
                 hints.push(Hint {
                     message: format!("a file with a similar name, {repo}: {path}"),
@@ -288,7 +288,10 @@ impl Search<'_> {
             ranked: RANKED,
             timeout: Some(self.until.saturating_duration_since(Instant::now())),
         };
-        let found = timeout_at(self.until.into(), self.searcher.docs(&request)).await.ok()?.ok()?;
+        let found = timeout_at(self.until.into(), engine::docs::find(self.view, &request))
+            .await
+            .ok()?
+            .ok()?;
         let complete = matches!(
             found.stopped,
             None | Some(engine::docs::DocsStopped::Limit | engine::docs::DocsStopped::Common)
@@ -308,7 +311,7 @@ impl Search<'_> {
         }
         let counting = async {
             let request = compiled(asked.query, &self.beside).await?;
-            self.searcher.left_out(&Arc::new(request)).await.ok()
+            self.view.left_out(&Arc::new(request)).await.ok()
         };
         let skipped = timeout_at(self.until.into(), counting).await.ok()??;
         (!skipped.is_empty()).then(|| Hint {

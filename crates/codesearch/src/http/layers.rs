@@ -158,7 +158,7 @@ fn failed(is_zoekts: bool, failure: Failure) -> Response {
 impl Checks {
     fn of(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Self {
         // A search ends by itself before that, unless Postgres has gone silent.
-        let search = MAX_WAIT + server.searcher.max_time().unwrap_or_default();
+        let search = MAX_WAIT + server.view().max_time().unwrap_or_default();
         let (cost, threads, search) = match endpoint.class {
             Class::Search => (Some(Cost::Search), Some(searches.clone()), search),
             Class::Whole => (Some(Cost::Search), Some(searches.clone().only()), search),

@@ -69,8 +69,8 @@ async fn mcp(State(server): State<Server>, request: Request) -> Response {
         .disable_allowed_hosts()
         .with_legacy_session_mode(false)
         .with_json_response(true);
-    let searcher = Arc::clone(&server.searcher);
-    let tools = move || Ok(Tools::new(Arc::clone(&searcher)));
+    let view = server.view().clone();
+    let tools = move || Ok(Tools::new(view.clone()));
     let service =
         StreamableHttpService::new(tools, Arc::new(NeverSessionManager::default()), config);
     let request = Request::from_parts(head, Body::from(body));

@@ -185,7 +185,7 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
 
 /// Answers whether searches work now. What does not keep them from working is told below.
 async fn ready(State(server): State<Server>) -> Result<String, Failure> {
-    server.searcher.catalog().await?;
+    server.view().catalog().await?;
     let wrong = server.limits.tokens_wrong_for().filter(|time| *time >= WORTH_TELLING);
     Ok(wrong.map_or_else(
         || READY_TEXT.to_owned(),

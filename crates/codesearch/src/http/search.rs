@@ -112,5 +112,5 @@ async fn explain(
     StrictParams(params): StrictParams<SearchParams>,
 ) -> Result<Response, Failure> {
     let request = compiled(&params, Client::PROGRAM).await?;
-    Ok(Json(explanation(&request, server.searcher.store().no_recheck())).into_response())
+    Ok(Json(explanation(&request, server.view().no_recheck())).into_response())
 }

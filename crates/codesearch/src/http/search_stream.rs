@@ -30,12 +30,12 @@ type Ended = Result<Stats, Failure>;
 impl SearchStream {
     pub(crate) fn start(server: &Server, request: &Arc<Request>) -> Self {
         let (found, files) = mpsc::channel(FOUND_AHEAD);
-        let (searcher, params) = (Arc::clone(&server.searcher), Arc::clone(request));
+        let (view, params) = (server.view().clone(), Arc::clone(request));
         let search = async move {
-            let search = AssertUnwindSafe(searcher.search(&params, found)).catch_unwind();
+            let search = AssertUnwindSafe(view.search(&params, found)).catch_unwind();
             search.await.map_or_else(|_| Err(Failure::panicked()), |stats| Ok(stats?))
         };
-        let (kind, told) = of_request(request, server.searcher.store().no_recheck());
+        let (kind, told) = of_request(request, server.view().no_recheck());
         let counted = server.metrics.begin(kind, told);
         Self { search: Box::pin(search), files, ended: None, counted }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::search::Searcher;
+use engine::{Searcher, View, Visible};
+use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -60,7 +61,8 @@ pub(crate) fn searches_at_once() -> usize {
 /// The state that all handlers share.
 #[derive(Clone)]
 pub(crate) struct Server {
-    pub(super) searcher: Arc<Searcher>,
+    view: View,
+    admin: Admin,
     turns: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) limits: Arc<Limits>,
@@ -72,11 +74,35 @@ pub(crate) struct Server {
     git: Option<Arc<Semaphore>>,
 }
 
+/// The index as a whole, for its operators: the status, metrics and slow searches. Whatever else a handler answers, it reads
+/// through [`Server::view`].
+#[derive(Clone)]
+pub(crate) struct Admin {
+    pub(super) searcher: Arc<Searcher>,
+    pub(super) store: Store,
+}
+
+impl Admin {
+    /// Returns the catalog of all repositories.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or has no index.
+    pub(super) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
+        View::new(Arc::clone(&self.searcher), Visible::All).catalog().await
+    }
+}
+
 impl Server {
-    /// Makes a server whose searches run on the calling runtime.
-    pub(crate) fn new(searcher: Arc<Searcher>, settings: Settings) -> Self {
+    /// Makes a server whose searches run on the calling runtime. It answers of the repositories of `visible`.
+    pub(crate) fn new(
+        searcher: Arc<Searcher>,
+        store: Store,
+        visible: Visible,
+        settings: Settings,
+    ) -> Self {
         Self {
-            searcher,
+            view: View::new(Arc::clone(&searcher), visible),
+            admin: Admin { searcher, store },
             turns: Arc::new(Semaphore::new(settings.at_once)),
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
             limits: Arc::new(settings.limits),
@@ -85,6 +111,16 @@ impl Server {
             threads: Handle::current(),
             git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
         }
+    }
+
+    /// Returns the repositories that its clients may see, and all that may be read of them.
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Returns what only operators may see.
+    pub(super) fn admin(&self) -> &Admin {
+        &self.admin
     }
 
     /// Returns its statistics.

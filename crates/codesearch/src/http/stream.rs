@@ -276,7 +276,7 @@ async fn pieces(
         // The files shown first stay until the end: people cannot read a page that changes.
         if shown == 0 && found > 0 {
             shown = found;
-            let html = search.so_far(&server.searcher, &params.q).await;
+            let html = search.so_far(&server.view(), &params.q).await;
             client.tell("files", json!({ "html": html }).to_string()).await?;
         }
         let text = format!("searching: {} so far", human::count(found, "file"));

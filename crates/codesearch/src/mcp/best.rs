@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use engine::search::{FileMatch, Searcher, Stats, Stopped};
+use engine::View;
+use engine::search::{FileMatch, Stats, Stopped};
 use query::Select;
 use serde_json::{Value, json};
 
@@ -19,14 +20,14 @@ use crate::top_k::{POOL, RankedFile, TopK};
 const NAMED: usize = 6;
 
 pub(super) async fn answer(
-    searcher: &Searcher,
+    view: &View,
     asked: &Search,
     from: Option<Cursor>,
     found: &FileCounter,
 ) -> Result<Answer> {
     let (limit, most) = (asked.limit, asked.lines_per_file);
     let context = (asked.context_lines, asked.context_lines);
-    let request = request(searcher, asked, from.as_ref(), |request| {
+    let request = request(view, asked, from.as_ref(), |request| {
         request.limit = Some(POOL);
         request.rank();
         // They are read for the files that are shown only.
@@ -35,7 +36,7 @@ pub(super) async fn answer(
     .await?;
     let shown = from.map_or(0, |from| from.shown as usize);
     let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
-    let stats = run(searcher, &request, found, |file| {
+    let stats = run(view, &request, found, |file| {
         top.add(vec![file], |file, lines| {
             lines.keep(file, most);
             Vec::new()
@@ -44,11 +45,11 @@ pub(super) async fn answer(
     })
     .await?;
     let near = match from {
-        None => Near::of(&searcher.near_definitions(&request, stats.switch).await?),
+        None => Near::of(&view.near_definitions(&request, stats.switch).await?),
         Some(_) => Near::default(),
     };
     if top.files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
-        let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
+        let hints = hints::appendix(view, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
@@ -68,12 +69,12 @@ pub(super) async fn answer(
         top.into_best(shown).map(|(ranked, _)| ranked).take(limit).collect();
     if select.has_lines() {
         let files = best.iter_mut().map(|ranked| &mut ranked.file);
-        searcher.add_enclosing(files, stats.switch).await?;
+        view.add_enclosing(files, stats.switch).await?;
     }
     for mut ranked in best {
         if context != (0, 0) && select.has_lines() && page.has_room() {
             let one = std::slice::from_mut(&mut ranked.file);
-            searcher.add_context(one, stats.switch, context).await?;
+            view.add_context(one, stats.switch, context).await?;
         }
         if !page.add(&ranked) {
             break;
@@ -90,7 +91,7 @@ pub(super) async fn answer(
     if stats.stopped.is_none() {
         page.text.leave_out(left_out(&stats));
     }
-    let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
+    let hints = hints::appendix(view, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
     let answer = page.text.below(&head, "files", &hints).and("cursor", next);
     Ok(if near.items.is_empty() {

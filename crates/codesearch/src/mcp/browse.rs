@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use engine::View;
 use engine::browse::{FindRequest, FolderItem, LeftOut, NearFile, Tree};
 use engine::fuzzy::QueryTooLong;
-use engine::search::Searcher;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -137,15 +137,15 @@ pub(super) fn list_description() -> String {
     )
 }
 
-pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Result<Answer> {
-    let tree = searcher.tree().await?;
+pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer> {
+    let tree = view.tree().await?;
     let Some(repo) = tree.repo(&asked.repo) else {
         let near = near_repos(&tree, &asked.repo, NEAR);
         bail!("no repository is named '{}'{near}; list_repos lists them", asked.repo);
     };
     let path = plain_path(&asked.path);
     let path = path.as_str();
-    if let Some(document) = searcher.file_text(&asked.repo, path).await? {
+    if let Some(document) = engine::browse::file_text(view, &asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let mut what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
         if let Some(encoding) = human::encoding(document.encoding) {
@@ -153,8 +153,7 @@ pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Resul
         }
         if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
             let symbol = symbol.trim();
-            let (first, last, others) =
-                lines_of_symbol(searcher, &asked.repo, path, symbol).await?;
+            let (first, last, others) = lines_of_symbol(view, &asked.repo, path, symbol).await?;
             asked.from_line = asked.from_line.max(first);
             asked.to_line = Some(asked.to_line.map_or(last, |to| to.min(last)));
             what = format!("{what}. {symbol} is in lines {first} to {last}.{others}");
@@ -166,7 +165,7 @@ pub(super) async fn read_file(searcher: &Searcher, mut asked: ReadFile) -> Resul
         let text: String = children.iter().map(entry).collect();
         return lines("A folder", &text, &asked);
     }
-    if let Some(why) = searcher.why_left_out(&asked.repo, path).await? {
+    if let Some(why) = engine::browse::why_left_out(view, &asked.repo, path).await? {
         bail!("'{path}' in {} is not in the index: it was left out ({why})", asked.repo);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -276,11 +275,11 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
     Ok(shown.below(&head, "lines", "").and("first_line", json!(from)))
 }
 
-pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<Answer> {
+pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     if asked.typed.trim().is_empty() {
         bail!("typed: give some letters of the path");
     }
-    let tree = searcher.tree().await?;
+    let tree = view.tree().await?;
     let page = (asked.limit, asked.offset, asked.max_bytes);
     // The search visits every path.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
@@ -289,7 +288,8 @@ pub(super) async fn find_file(searcher: &Searcher, asked: FindFile) -> Result<An
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
     if all == 0
-        && let Some(LeftOut { repo, path, why }) = searcher.left_out_file(&typed).await?
+        && let Some(LeftOut { repo, path, why }) =
+            engine::browse::left_out_file(view, &typed).await?
     {
         let text =
             format!("No file is like that. {repo}: {path} was left out of the index ({why}).");
@@ -323,15 +323,15 @@ fn found(
     Ok((near.into_iter().skip(offset).map(line).collect(), all))
 }
 
-pub(super) async fn list_repos(searcher: &Searcher, asked: ListRepos) -> Result<Answer> {
-    let mut repos = searcher.store().repos().await?;
+pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> {
+    let mut repos = view.repos().await?;
     if repos.is_empty() {
         bail!(store::Error::Empty);
     }
     if let Some(part) = asked.filter.map(|part| part.to_lowercase()) {
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
-    let imports = searcher.store().scip_imports().await?;
+    let imports = view.scip_imports().await?;
     let offset = asked.offset;
     let lines: Vec<(String, Value)> = repos
         .iter()

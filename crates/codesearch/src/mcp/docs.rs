@@ -1,8 +1,9 @@
 //! The tool `docs`: documents and comments, found by words and ranked.
 
 use anyhow::Result;
+use engine::View;
 use engine::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_QUERY, MAX_RANKED, TextRun};
-use engine::search::{DEFAULT_TIMEOUT, Searcher};
+use engine::search::DEFAULT_TIMEOUT;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -47,7 +48,7 @@ pub(super) fn description() -> String {
     )
 }
 
-pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer> {
+pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
     // Fields that narrow may stand in the words, too.
     let words = DocsQuery::of(&asked.query);
     let request = DocsRequest {
@@ -62,9 +63,9 @@ pub(super) async fn docs(searcher: &Searcher, asked: FindDocs) -> Result<Answer>
     let repos: Vec<String> = asked.repo.into_iter().chain(words.repos.clone()).collect();
     let languages: Vec<String> =
         asked.language.into_iter().chain(words.languages.clone()).collect();
-    let found = searcher.docs(&request::docs(request, &repos, &languages)?).await?;
+    let found = engine::docs::find(view, &request::docs(request, &repos, &languages)?).await?;
     if found.docs.is_empty() && found.stopped.is_none() {
-        let missing = crate::hints::missing_repository(searcher, &repos).await;
+        let missing = crate::hints::missing_repository(view, &repos).await;
         let none = missing.map_or_else(
             || {
                 "No document has all of these words; leave out some, or use search for names and code."

@@ -2,7 +2,8 @@
 //! whole answer.
 
 use anyhow::Result;
-use engine::search::{AnswerProgress, FileMatch, Searcher, Stats, Stopped};
+use engine::View;
+use engine::search::{AnswerProgress, FileMatch, Stats, Stopped};
 use query::Select;
 use serde_json::{Value, json};
 
@@ -13,13 +14,12 @@ use super::progress::FileCounter;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 
 pub(super) async fn answer(
-    searcher: &Searcher,
+    view: &View,
     asked: &Search,
     from: Option<Cursor>,
     found: &FileCounter,
 ) -> Result<Answer> {
-    let request =
-        request(searcher, asked, from.as_ref(), |request| request.enclosing = true).await?;
+    let request = request(view, asked, from.as_ref(), |request| request.enclosing = true).await?;
     let mut page = Page {
         select: request.compiled_query().select,
         text: Text::of(asked.max_bytes),
@@ -29,9 +29,9 @@ pub(super) async fn answer(
         shown: from.as_ref().map_or(0, |from| from.shown),
         full: false,
     };
-    let stats = run(searcher, &request, found, |file| page.add(&file)).await?;
+    let stats = run(view, &request, found, |file| page.add(&file)).await?;
     if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
-        let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
+        let hints = hints::appendix(view, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
@@ -41,7 +41,7 @@ pub(super) async fn answer(
     if stats.stopped.is_none() && !page.full {
         page.text.leave_out(left_out(&stats));
     }
-    let hints = hints::appendix(searcher, &asked.query, &request, &stats).await;
+    let hints = hints::appendix(view, &asked.query, &request, &stats).await;
     let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
     let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
     Ok(page.text.below(&head, "files", &hints).and("cursor", next))

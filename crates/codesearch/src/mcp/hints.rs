@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use engine::search::{Request, Searcher, Stats};
+use engine::View;
+use engine::search::{Request, Stats};
 
 use crate::hints::{self, FileCount, Hint, NoResultsQuery, QueryContext, Suggested};
 use crate::request::{Client, Options, Refused};
@@ -15,7 +16,7 @@ const COUNTING: Duration = Duration::from_millis(50);
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Returns the error of a call, with the query to call with instead.
-pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Error {
+pub(super) async fn refused(view: &View, refused: Refused) -> anyhow::Error {
     let suggestion = match &refused {
         Refused::Query(error) => error.suggestion.clone(),
         Refused::Option { .. } => None,
@@ -24,18 +25,13 @@ pub(super) async fn refused(searcher: &Searcher, refused: Refused) -> anyhow::Er
     let suggested = Suggested::from(*suggestion);
     let beside = QueryContext { options: Options::default(), client: Client::AGENT };
     let until = Instant::now() + COUNTING;
-    let count = hints::count(searcher, &suggested.query, &beside, until).await;
+    let count = hints::count(view, &suggested.query, &beside, until).await;
     let count = count.map_or_else(String::new, |count| format!(" ({})", count.text()));
     anyhow::anyhow!("{refused}\nTry this query{count}: {}", suggested.query)
 }
 
 /// Returns hints to append to an answer; empty if there are none.
-pub(super) async fn appendix(
-    searcher: &Searcher,
-    query: &str,
-    request: &Request,
-    stats: &Stats,
-) -> String {
+pub(super) async fn appendix(view: &View, query: &str, request: &Request, stats: &Stats) -> String {
     if request.resume.is_some() || stats.files == 0 && stats.stopped.is_some() {
         return String::new();
     }
@@ -47,7 +43,7 @@ pub(super) async fn appendix(
         // The answer itself says how many files were left out.
         let asked =
             NoResultsQuery { query, client: Client::AGENT, within: WITHIN, left_out: false };
-        hints::for_no_results(searcher, &asked).await
+        hints::for_no_results(view, &asked).await
     };
     if hints.is_empty() {
         return String::new();

@@ -21,7 +21,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result};
-use engine::search::Searcher;
+use engine::View;
 use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -52,28 +52,28 @@ const MAX_ERROR: usize = 2000;
 
 /// Answers the calls of one agent.
 pub(crate) struct Tools {
-    searcher: Arc<Searcher>,
+    view: View,
 }
 
 impl Tools {
-    /// Tools that ask a searcher.
-    pub(crate) fn new(searcher: Arc<Searcher>) -> Self {
-        Self { searcher }
+    /// Tools that ask a view.
+    pub(crate) fn new(view: View) -> Self {
+        Self { view }
     }
 
     /// Runs the tool that a call names.
     async fn call(&self, tool: &Tool, given: JsonObject, found: &FileCounter) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
-        let searcher = &self.searcher;
+        let view = &self.view;
         match &*tool.name {
-            "search" => answer_search(searcher, of(asked)?, found).await,
-            "docs" => docs::docs(searcher, of(asked)?).await,
-            "definitions" => navigate::definitions(searcher, of(asked)?).await,
-            "references" => navigate::references(searcher, of(asked)?).await,
-            "outline" => navigate::outline(searcher, of(asked)?).await,
-            "read_file" => browse::read_file(searcher, of(asked)?).await,
-            "find_file" => browse::find_file(searcher, of(asked)?).await,
-            "list_repos" => browse::list_repos(searcher, of(asked)?).await,
+            "search" => answer_search(view, of(asked)?, found).await,
+            "docs" => docs::docs(view, of(asked)?).await,
+            "definitions" => navigate::definitions(view, of(asked)?).await,
+            "references" => navigate::references(view, of(asked)?).await,
+            "outline" => navigate::outline(view, of(asked)?).await,
+            "read_file" => browse::read_file(view, of(asked)?).await,
+            "find_file" => browse::find_file(view, of(asked)?).await,
+            "list_repos" => browse::list_repos(view, of(asked)?).await,
             other => unreachable!("{other} is in the list of tools"),
         }
     }
@@ -160,7 +160,7 @@ impl ServerHandler for Tools {
 
 /// Answers the tool `search` in the requested order.
 async fn answer_search(
-    searcher: &Searcher,
+    view: &View,
     asked: search::Search,
     found: &progress::FileCounter,
 ) -> anyhow::Result<Answer> {
@@ -170,8 +170,8 @@ async fn answer_search(
         anyhow::bail!("this cursor goes on in the other order; give the order with which it came");
     }
     if is_best {
-        best::answer(searcher, &asked, from, found).await
+        best::answer(view, &asked, from, found).await
     } else {
-        exhaustive::answer(searcher, &asked, from, found).await
+        exhaustive::answer(view, &asked, from, found).await
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use engine::View;
 use engine::navigate::{self, Basis, NameRequest, Outline, OutlineSymbol, Place, Reference};
-use engine::search::{FileMatch, Line, Searcher, Stats, Stopped};
+use engine::search::{FileMatch, Line, Stats, Stopped};
 use engine::symbol::Symbol;
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -99,9 +100,9 @@ pub(super) fn outline_description() -> String {
     )
 }
 
-pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Answer> {
-    let request = request(searcher, &asked).await?;
-    let found = searcher.definitions(&request).await?;
+pub(super) async fn definitions(view: &View, asked: Name) -> Result<Answer> {
+    let request = request(view, &asked).await?;
+    let found = engine::navigate::definitions(view, &request).await?;
     let is_precise = !found.symbols.is_empty();
     let mut text = Text::of(asked.max_bytes);
     let (mut told, mut last) = (0, String::new());
@@ -133,9 +134,9 @@ pub(super) async fn definitions(searcher: &Searcher, asked: Name) -> Result<Answ
     })
 }
 
-pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Answer> {
-    let request = request(searcher, &asked).await?;
-    let found = searcher.references(&request).await?;
+pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
+    let request = request(view, &asked).await?;
+    let found = engine::navigate::references(view, &request).await?;
     let is_precise = !found.symbols.is_empty();
     let mut text = Text::of(asked.max_bytes);
     let (mut told, mut cut) = (0, false);
@@ -179,8 +180,8 @@ pub(super) async fn references(searcher: &Searcher, asked: Name) -> Result<Answe
     Ok(text.below(&head, "files", ""))
 }
 
-pub(super) async fn outline(searcher: &Searcher, asked: OutlineOf) -> Result<Answer> {
-    let outline = outline_of(searcher, &asked.repo, &asked.path).await?;
+pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
+    let outline = outline_of(view, &asked.repo, &asked.path).await?;
     let note = outline_note(&outline);
     let all = outline.symbols.len();
     if all == 0 {
@@ -215,9 +216,9 @@ pub(super) async fn outline(searcher: &Searcher, asked: OutlineOf) -> Result<Ans
 }
 
 /// The outline of a file.
-async fn outline_of(searcher: &Searcher, repo: &str, path: &str) -> Result<Outline> {
+async fn outline_of(view: &View, repo: &str, path: &str) -> Result<Outline> {
     let place = Place::file(repo, path);
-    match searcher.outline(&place).await {
+    match engine::navigate::outline(view, &place).await {
         Err(navigate::Error::NoFile(file)) => {
             bail!("there is no file {file}; find_file finds files by their paths")
         }
@@ -227,12 +228,12 @@ async fn outline_of(searcher: &Searcher, repo: &str, path: &str) -> Result<Outli
 
 /// The first and the last line of what a file defines by a name, and what else has that name; an error if nothing has.
 pub(super) async fn lines_of_symbol(
-    searcher: &Searcher,
+    view: &View,
     repo: &str,
     path: &str,
     name: &str,
 ) -> Result<(usize, usize, String)> {
-    let outline = outline_of(searcher, repo, path).await?;
+    let outline = outline_of(view, repo, path).await?;
     let (before, last) =
         name.rsplit_once("::").or_else(|| name.rsplit_once('.')).unwrap_or(("", name));
     let within = before.rsplit(['.', ':']).next().unwrap_or_default();
@@ -257,10 +258,10 @@ pub(super) async fn lines_of_symbol(
     Ok((first.symbol.line as usize, first.last_line as usize, others))
 }
 
-async fn request(searcher: &Searcher, asked: &Name) -> Result<NameRequest> {
+async fn request(view: &View, asked: &Name) -> Result<NameRequest> {
     let from = match asked.from.as_deref().map(str::trim).filter(|from| !from.is_empty()) {
         // As other tools write it.
-        Some(from) => Some(searcher.place(&from.replacen(": ", "/", 1)).await?),
+        Some(from) => Some(engine::navigate::place(view, &from.replacen(": ", "/", 1)).await?),
         None => None,
     };
     Ok(NameRequest {

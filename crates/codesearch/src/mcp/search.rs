@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use engine::search::{Error, FileMatch, Line, Request, Resume, Searcher, Stats};
+use engine::View;
+use engine::search::{Error, FileMatch, Line, Request, Resume, Stats};
 use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
@@ -117,7 +118,7 @@ impl FromStr for Cursor {
 
 /// Builds the request for a call; `change` adapts it.
 pub(super) async fn request(
-    searcher: &Searcher,
+    view: &View,
     asked: &Search,
     from: Option<&Cursor>,
     change: impl FnOnce(&mut Request) + Send + 'static,
@@ -139,13 +140,13 @@ pub(super) async fn request(
     });
     match work.await.expect("compiling does not panic") {
         Ok(request) => Ok(request),
-        Err(refused) => Err(hints::refused(searcher, refused).await),
+        Err(refused) => Err(hints::refused(view, refused).await),
     }
 }
 
 /// Searches, and passes files to `take` until it returns false.
 pub(super) async fn run(
-    searcher: &Searcher,
+    view: &View,
     request: &Arc<Request>,
     found: &FileCounter,
     mut take: impl FnMut(FileMatch) -> bool,
@@ -163,7 +164,7 @@ pub(super) async fn run(
             }
         }
     };
-    match tokio::join!(searcher.search(request, send), taking).0 {
+    match tokio::join!(view.search(request, send), taking).0 {
         Err(error @ Error::Gone) => bail!("{error}, without a cursor"),
         stats => Ok(stats?),
     }

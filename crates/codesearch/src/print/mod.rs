@@ -18,7 +18,7 @@ use std::path::Path;
 
 use engine::navigate::{Outline, SymbolsState};
 use engine::search::{FileMatch, Stats};
-use store::Store;
+use engine::View;
 
 use crate::human::{count, grouped};
 
@@ -65,11 +65,11 @@ pub(crate) enum Paths {
 
 impl Paths {
     /// Chooses paths that can be opened, or those of the index.
-    pub(crate) async fn new(store: &Store, local: bool) -> Result<Self, store::Error> {
+    pub(crate) async fn new(view: &View, local: bool) -> Result<Self, store::Error> {
         if !local {
             return Ok(Self::Named);
         }
-        let repos = store.repos().await?.into_iter();
+        let repos = view.repos().await?.into_iter();
         Ok(Self::Local(repos.map(|repo| (repo.name, repo.source)).collect()))
     }
 

@@ -4,7 +4,7 @@ use store::{BlobId, ShardId, StoredBlob};
 
 use crate::encoding::Encoding;
 use crate::ingest::encoding_of;
-use crate::search::Searcher;
+use crate::view::View;
 
 /// A file with its text.
 #[derive(Clone, Debug)]
@@ -32,87 +32,85 @@ pub struct FileText {
 /// Most copies of a file that are listed.
 pub const MAX_COPIES: usize = 50;
 
-impl Searcher {
-    /// Returns a file with its text; `None` if there is no such file.
-    ///
-    /// # Errors
-    /// The database cannot be reached or refuses a statement, or a part of the text is missing.
-    pub async fn file_text(
-        &self,
-        repo: &str,
-        path: &str,
-    ) -> Result<Option<FileText>, store::Error> {
-        let tree = self.tree().await?;
-        let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
-        let (blob, bytes) = (entry.blob, entry.bytes);
-        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
-        if text.len() != bytes {
-            let have = text.len();
-            let what = format!("of the {bytes} bytes of {repo}/{path}, {have} are there");
-            return Err(store::Error::Damaged(what));
-        }
-        let (hash, encoding) = self.store().hash(shard.id, blob).await?;
-        let encoding = encoding_of(encoding.as_deref(), &text, &hash);
-        Ok(Some(FileText {
-            repo: repo.to_owned(),
-            path: path.to_owned(),
-            language: entry.language.map(str::to_owned),
-            text,
-            encoding,
-            copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
-            hash,
-            stored: Some((shard.id, blob)),
-            is_current: true,
-        }))
+/// Returns a file with its text; `None` if there is no such file.
+///
+/// # Errors
+/// The database cannot be reached or refuses a statement, or a part of the text is missing.
+pub async fn file_text(
+    view: &View,
+    repo: &str,
+    path: &str,
+) -> Result<Option<FileText>, store::Error> {
+    let tree = view.tree().await?;
+    let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
+    let (blob, bytes) = (entry.blob, entry.bytes);
+    let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+    if text.len() != bytes {
+        let have = text.len();
+        let what = format!("of the {bytes} bytes of {repo}/{path}, {have} are there");
+        return Err(store::Error::Damaged(what));
     }
+    let (hash, encoding) = view.store().hash(shard.id, blob).await?;
+    let encoding = encoding_of(encoding.as_deref(), &text, &hash);
+    Ok(Some(FileText {
+        repo: repo.to_owned(),
+        path: path.to_owned(),
+        language: entry.language.map(str::to_owned),
+        text,
+        encoding,
+        copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
+        hash,
+        stored: Some((shard.id, blob)),
+        is_current: true,
+    }))
+}
 
-    /// Returns a file with the text that has this hash, in small letters, if a file of the same repository has it: in the
-    /// newest epoch, or in one that searches can still resume in. What only other repositories have, or had, and what is
-    /// stored only because nothing has deleted it yet, is not given.
-    ///
-    /// # Errors
-    /// The database cannot be reached or refuses a statement, or a part of the text is missing.
-    pub async fn file_text_of(
-        &self,
-        repo: &str,
-        path: &str,
-        hash: &str,
-    ) -> Result<Option<FileText>, store::Error> {
-        if let Some(file) = self.file_text(repo, path).await?.filter(|file| file.hash == hash) {
-            return Ok(Some(file));
-        }
-        let catalog = self.catalog().await?;
-        let Some((&repo_id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
-            return Ok(None);
-        };
-        let mut epochs = self.earlier_epochs();
-        epochs.push(catalog.epoch);
-        let Some(stored) = self.store().stored(hash, repo_id, &epochs).await? else {
-            return Ok(None);
-        };
-        let StoredBlob { shard: id, blob, bytes, encoding, language } = stored;
-        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-            return Ok(None);
-        };
-        let text = self.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
-        // Garbage may have been collected since.
-        if text.len() != bytes {
-            return Ok(None);
-        }
-        let encoding = encoding_of(encoding.as_deref(), &text, hash);
-        let copies = self.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
-        Ok(Some(FileText {
-            repo: repo.to_owned(),
-            path: path.to_owned(),
-            language,
-            text,
-            encoding,
-            copies,
-            hash: hash.to_owned(),
-            stored: Some((id, blob)),
-            is_current: false,
-        }))
+/// Returns a file with the text that has this hash, in small letters, if a file of the same repository has it: in the
+/// newest epoch, or in one that searches can still resume in. What only other repositories have, or had, and what is
+/// stored only because nothing has deleted it yet, is not given.
+///
+/// # Errors
+/// The database cannot be reached or refuses a statement, or a part of the text is missing.
+pub async fn file_text_of(
+    view: &View,
+    repo: &str,
+    path: &str,
+    hash: &str,
+) -> Result<Option<FileText>, store::Error> {
+    if let Some(file) = file_text(view, repo, path).await?.filter(|file| file.hash == hash) {
+        return Ok(Some(file));
     }
+    let catalog = view.catalog().await?;
+    let Some((&repo_id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
+        return Ok(None);
+    };
+    let mut epochs = view.earlier_epochs();
+    epochs.push(catalog.epoch);
+    let Some(stored) = view.store().stored(hash, repo_id, &epochs).await? else {
+        return Ok(None);
+    };
+    let StoredBlob { shard: id, blob, bytes, encoding, language } = stored;
+    let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+        return Ok(None);
+    };
+    let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+    // Garbage may have been collected since.
+    if text.len() != bytes {
+        return Ok(None);
+    }
+    let encoding = encoding_of(encoding.as_deref(), &text, hash);
+    let copies = view.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
+    Ok(Some(FileText {
+        repo: repo.to_owned(),
+        path: path.to_owned(),
+        language,
+        text,
+        encoding,
+        copies,
+        hash: hash.to_owned(),
+        stored: Some((id, blob)),
+        is_current: false,
+    }))
 }
 
 impl FileText {

@@ -11,7 +11,7 @@ mod left_out;
 pub(crate) mod tree;
 
 pub use entry::FileEntry;
-pub use file::{FileText, MAX_COPIES};
+pub use file::{FileText, MAX_COPIES, file_text, file_text_of};
 pub use find::{FindRequest, NearFile};
-pub use left_out::LeftOut;
+pub use left_out::{LeftOut, left_out_file, why_left_out};
 pub use tree::{FileTotals, FolderItem, RepoTree, Tree};

@@ -112,7 +112,7 @@ impl Tree {
     }
 
     pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
-        self.catalog.is_same(catalog)
+        self.catalog.is_same(catalog) && self.catalog.visible() == catalog.visible()
     }
 
     /// Returns the number of files.

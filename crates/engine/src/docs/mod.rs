@@ -14,6 +14,7 @@ mod snippet;
 mod types;
 mod words;
 
+pub use find::find;
 pub use types::{
     Dictionary, Doc, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, MAX_RANKED,
     TextRun,

@@ -7,10 +7,13 @@ use query::{Case, SymbolKind, SymbolKinds, Tree};
 use super::basis::Basis;
 use super::near::Near;
 use super::place::Error;
+use super::precise::precise;
 use super::request::{NameRequest, NameScope, parts};
+use super::request::{near_and_far, scope};
 use crate::search::rank::path_penalty;
-use crate::search::{FileMatch, Searcher, Stats};
+use crate::search::{FileMatch, Stats};
 use crate::symbol::Symbol;
+use crate::view::View;
 
 /// The definitions of a name.
 #[derive(Debug)]
@@ -49,42 +52,39 @@ pub struct Definition {
     rank: u16,
 }
 
-impl Searcher {
-    /// Returns the definitions of a name, those near the place from which is asked first.
-    ///
-    /// # Errors
-    /// The request is invalid, there is no file at its place, or the database cannot be asked.
-    pub async fn definitions(&self, request: &NameRequest) -> Result<Definitions, Error> {
-        let scope = self.scope(request).await?;
-        let name = scope.name(request)?;
-        let (files, mut stats) =
-            self.near_and_far(condition(&name)?, &scope, request.timeout).await?;
-        let precise = self.precise(request, &scope, &stats).await?;
-        precise.note(&mut stats);
-        let places = precise.places();
-        let is_new = |one: &Definition| {
-            !places.contains(&(one.repo.clone(), one.path.clone(), one.symbol.start))
-        };
-        let files = files.into_iter().flat_map(|file| of_file(file, &scope, Basis::Search));
-        let mut found: Vec<Definition> = files.filter(is_new).collect();
-        let precisely = precise.definitions.into_iter();
-        found.extend(precisely.flat_map(|file| of_file(file, &scope, Basis::Precise)));
-        found.sort_by_cached_key(|one| {
-            let path_penalty = (path_penalty(&one.path) * 100.0) as i64;
-            let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
-            (
-                one.basis,
-                one.near,
-                weight(one.symbol.kind),
-                -path_penalty,
-                std::cmp::Reverse(one.rank),
-                place,
-            )
-        });
-        let count = found.len();
-        found.truncate(request.limit);
-        Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
-    }
+/// Returns the definitions of a name, those near the place from which is asked first.
+///
+/// # Errors
+/// The request is invalid, there is no file at its place, or the database cannot be asked.
+pub async fn definitions(view: &View, request: &NameRequest) -> Result<Definitions, Error> {
+    let scope = scope(view, request).await?;
+    let name = scope.name(request)?;
+    let (files, mut stats) = near_and_far(view, condition(&name)?, &scope, request.timeout).await?;
+    let precise = precise(view, request, &scope, &stats).await?;
+    precise.note(&mut stats);
+    let places = precise.places();
+    let is_new = |one: &Definition| {
+        !places.contains(&(one.repo.clone(), one.path.clone(), one.symbol.start))
+    };
+    let files = files.into_iter().flat_map(|file| of_file(file, &scope, Basis::Search));
+    let mut found: Vec<Definition> = files.filter(is_new).collect();
+    let precisely = precise.definitions.into_iter();
+    found.extend(precisely.flat_map(|file| of_file(file, &scope, Basis::Precise)));
+    found.sort_by_cached_key(|one| {
+        let path_penalty = (path_penalty(&one.path) * 100.0) as i64;
+        let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
+        (
+            one.basis,
+            one.near,
+            weight(one.symbol.kind),
+            -path_penalty,
+            std::cmp::Reverse(one.rank),
+            place,
+        )
+    });
+    let count = found.len();
+    found.truncate(request.limit);
+    Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
 }
 
 /// The condition that a file defines a name.

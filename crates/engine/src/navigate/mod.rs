@@ -27,9 +27,9 @@ mod request;
 
 pub use ::symbols::Label;
 pub use basis::Basis;
-pub use definitions::{Definition, Definitions};
-pub use near::Near;
-pub use outline::{Outline, OutlineSymbol, SymbolsState};
+pub use definitions::{Definition, Definitions, definitions};
+pub use near::{Near, place};
+pub use outline::{Outline, OutlineSymbol, SymbolsState, outline, outline_of_text};
 pub use place::{Error, Place};
-pub use references::{Reference, ReferenceFile, References};
+pub use references::{Reference, ReferenceFile, References, references};
 pub use request::NameRequest;

@@ -6,8 +6,9 @@ use std::ops::Range;
 use store::{BlobId, RepoId, ShardId};
 
 use super::place::{Error, Place};
-use crate::search::Searcher;
+use crate::browse::{file_text, why_left_out};
 use crate::search::rank::is_import;
+use crate::view::View;
 
 /// Lines at the beginning of a file in which imports are looked for.
 const IMPORT_LINES: usize = 400;
@@ -53,50 +54,47 @@ pub(super) struct Origin {
     imports: HashSet<String>,
 }
 
-impl Searcher {
-    /// Reads a place: `repository/path:line:column`, where column and line may be left out.
-    ///
-    /// # Errors
-    /// There is no such file, or the database cannot be asked.
-    pub async fn place(&self, text: &str) -> Result<Place, Error> {
-        let text = text.trim();
-        let (file, line, column) = Place::split(text);
-        let tree = self.tree().await?;
-        // Names of repositories hold slashes, too.
-        let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
-        let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
-        let Some((repo, path)) = found else {
-            let is_known = |(repo, _): &(&str, &str)| tree.repo(repo).is_some();
-            return Err(match places.rev().find(is_known) {
-                Some((repo, path)) => self.no_file(repo, path).await,
-                None => Error::NoFile(file.to_owned()),
-            });
-        };
-        Ok(Place { line, column, ..Place::file(repo, path) })
-    }
+/// Reads a place: `repository/path:line:column`, where column and line may be left out.
+///
+/// # Errors
+/// There is no such file, or the database cannot be asked.
+pub async fn place(view: &View, text: &str) -> Result<Place, Error> {
+    let text = text.trim();
+    let (file, line, column) = Place::split(text);
+    let tree = view.tree().await?;
+    // Names of repositories hold slashes, too.
+    let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
+    let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
+    let Some((repo, path)) = found else {
+        let is_known = |(repo, _): &(&str, &str)| tree.repo(repo).is_some();
+        return Err(match places.rev().find(is_known) {
+            Some((repo, path)) => no_file(view, repo, path).await,
+            None => Error::NoFile(file.to_owned()),
+        });
+    };
+    Ok(Place { line, column, ..Place::file(repo, path) })
+}
 
-    /// Returns the error for a file that is not in the index: why it was left out, if it was.
-    pub(super) async fn no_file(&self, repo: &str, path: &str) -> Error {
-        let file = format!("{repo}/{path}");
-        match self.why_left_out(repo, path).await {
-            Ok(Some(why)) => Error::LeftOut(file, why),
-            Ok(None) => Error::NoFile(file),
-            Err(error) => error.into(),
-        }
+/// Returns the error for a file that is not in the index: why it was left out, if it was.
+pub(super) async fn no_file(view: &View, repo: &str, path: &str) -> Error {
+    let file = format!("{repo}/{path}");
+    match why_left_out(view, repo, path).await {
+        Ok(Some(why)) => Error::LeftOut(file, why),
+        Ok(None) => Error::NoFile(file),
+        Err(error) => error.into(),
     }
+}
 
-    /// Reads the file of a place.
-    pub(super) async fn origin(&self, place: &Place) -> Result<Origin, Error> {
-        let tree = self.tree().await?;
-        let found = self.file_text(&place.repo, &place.path).await?;
-        let (Some(file), Some((shard, entry))) = (found, tree.locate(&place.repo, &place.path))
-        else {
-            return Err(self.no_file(&place.repo, &place.path).await);
-        };
-        let (imports, blob) = (imports(&file.text), (shard.id, entry.blob));
-        let (repo, place, language) = (entry.repo, place.clone(), file.language);
-        Ok(Origin { place, language, text: file.text, repo, blob, imports })
-    }
+/// Reads the file of a place.
+pub(super) async fn origin(view: &View, place: &Place) -> Result<Origin, Error> {
+    let tree = view.tree().await?;
+    let found = file_text(view, &place.repo, &place.path).await?;
+    let (Some(file), Some((shard, entry))) = (found, tree.locate(&place.repo, &place.path)) else {
+        return Err(no_file(view, &place.repo, &place.path).await);
+    };
+    let (imports, blob) = (imports(&file.text), (shard.id, entry.blob));
+    let (repo, place, language) = (entry.repo, place.clone(), file.language);
+    Ok(Origin { place, language, text: file.text, repo, blob, imports })
 }
 
 /// Returns the words of the imports in a text.

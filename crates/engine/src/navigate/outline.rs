@@ -3,11 +3,12 @@
 use store::{BlobId, Epoch, RepoId, Shard};
 
 use super::basis::Basis;
+use super::near::no_file;
 use super::place::{Error, Place};
 use super::precise;
 use crate::browse::FileText;
-use crate::search::Searcher;
 use crate::symbol::{Symbol, Symbols};
+use crate::view::View;
 
 /// What a file defines.
 #[derive(Clone, Debug)]
@@ -46,89 +47,84 @@ pub enum SymbolsState {
     Without,
 }
 
-impl Searcher {
-    /// Returns what a file defines.
-    ///
-    /// # Errors
-    /// There is no such file, or the database cannot be asked.
-    pub async fn outline(&self, place: &Place) -> Result<Outline, Error> {
-        let tree = self.tree().await?;
-        let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
-            return Err(self.no_file(&place.repo, &place.path).await);
-        };
-        let language = entry.language.map(str::to_owned);
-        let file = (tree.epoch(), entry.repo, place.path.as_str());
-        let text = (entry.blob, entry.bytes);
-        Ok(self.outline_of_blob(shard, text, language, Some(file)).await?)
-    }
+/// Returns what a file defines.
+///
+/// # Errors
+/// There is no such file, or the database cannot be asked.
+pub async fn outline(view: &View, place: &Place) -> Result<Outline, Error> {
+    let tree = view.tree().await?;
+    let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
+        return Err(no_file(view, &place.repo, &place.path).await);
+    };
+    let language = entry.language.map(str::to_owned);
+    let file = (tree.epoch(), entry.repo, place.path.as_str());
+    let text = (entry.blob, entry.bytes);
+    Ok(outline_of_blob(view, shard, text, language, Some(file)).await?)
+}
 
-    /// Returns what a text defines; `None` if it is not stored any more.
-    ///
-    /// # Errors
-    /// The database cannot be asked.
-    pub async fn outline_of_text(&self, file: &FileText) -> Result<Option<Outline>, store::Error> {
-        let Some((id, blob)) = file.stored else { return Ok(None) };
-        let catalog = self.catalog().await?;
-        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-            return Ok(None);
-        };
-        let text = (blob, file.text.len());
-        let tree = self.tree().await?;
-        let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
-        let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
-        self.outline_of_blob(shard, text, file.language.clone(), place).await.map(Some)
-    }
+/// Returns what a text defines; `None` if it is not stored any more.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn outline_of_text(
+    view: &View,
+    file: &FileText,
+) -> Result<Option<Outline>, store::Error> {
+    let Some((id, blob)) = file.stored else { return Ok(None) };
+    let catalog = view.catalog().await?;
+    let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+        return Ok(None);
+    };
+    let text = (blob, file.text.len());
+    let tree = view.tree().await?;
+    let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
+    let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
+    outline_of_blob(view, shard, text, file.language.clone(), place).await.map(Some)
+}
 
-    /// Returns what a text defines. `file` is where it stands: SCIP indexes tell of files.
-    async fn outline_of_blob(
-        &self,
-        shard: &Shard,
-        (blob, bytes): (BlobId, usize),
-        language: Option<String>,
-        file: Option<(Epoch, RepoId, &str)>,
-    ) -> Result<Outline, store::Error> {
-        let rows = self.symbols_of(shard, &[blob]).await?;
-        let mut state = SymbolsState::Taken;
-        if rows.first().is_none_or(|row| row.starts.is_empty()) {
-            let mut lease = self.store().lease().await?;
-            let known = lease.symbols_languages().await?;
-            let taken =
-                lease.symbols_upto().await?.get(&shard.id).is_some_and(|upto| *upto > blob.0);
-            let skipped = lease.symbols_given_up(shard.id, blob).await?;
-            lease.done();
-            let lower = language.as_deref().map(str::to_lowercase);
-            state = match skipped {
-                Some(reason) => SymbolsState::GivenUp(reason),
-                None if !lower.is_some_and(|lower| known.contains(&lower)) => SymbolsState::Without,
-                None if taken => SymbolsState::Taken,
-                None => SymbolsState::Pending,
-            };
-        }
-        let texts = self.texts(shard, &[(blob, bytes)]).await?;
-        let text = texts.get(&blob).map_or("", String::as_str);
-        if let Some((epoch, repo, path)) = file.filter(|_| state != SymbolsState::Taken) {
-            let mut lease = self.store().lease().await?;
-            let told = lease.scip_of(epoch, (shard.id, blob), (repo, path)).await?;
-            lease.done();
-            let told = told.first().map(|told| precise::outline(told, text)).unwrap_or_default();
-            if !told.is_empty() {
-                let (state, basis) = (SymbolsState::Taken, Basis::Precise);
-                return Ok(Outline {
-                    language,
-                    symbols: with_last_lines(told, text),
-                    state,
-                    basis,
-                });
-            }
-        }
-        let basis = Basis::Search;
-        let Some(row) = rows.first() else {
-            return Ok(Outline { language, symbols: Vec::new(), state, basis });
+/// Returns what a text defines. `file` is where it stands: SCIP indexes tell of files.
+async fn outline_of_blob(
+    view: &View,
+    shard: &Shard,
+    (blob, bytes): (BlobId, usize),
+    language: Option<String>,
+    file: Option<(Epoch, RepoId, &str)>,
+) -> Result<Outline, store::Error> {
+    let rows = view.symbols_of(shard, &[blob]).await?;
+    let mut state = SymbolsState::Taken;
+    if rows.first().is_none_or(|row| row.starts.is_empty()) {
+        let mut lease = view.store().lease().await?;
+        let known = lease.symbols_languages().await?;
+        let taken = lease.symbols_upto().await?.get(&shard.id).is_some_and(|upto| *upto > blob.0);
+        let skipped = lease.symbols_given_up(shard.id, blob).await?;
+        lease.done();
+        let lower = language.as_deref().map(str::to_lowercase);
+        state = match skipped {
+            Some(reason) => SymbolsState::GivenUp(reason),
+            None if !lower.is_some_and(|lower| known.contains(&lower)) => SymbolsState::Without,
+            None if taken => SymbolsState::Taken,
+            None => SymbolsState::Pending,
         };
-        let symbols = Symbols::of(row);
-        let all = tree(&symbols, text);
-        Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
     }
+    let texts = view.texts(shard, &[(blob, bytes)]).await?;
+    let text = texts.get(&blob).map_or("", String::as_str);
+    if let Some((epoch, repo, path)) = file.filter(|_| state != SymbolsState::Taken) {
+        let mut lease = view.store().lease().await?;
+        let told = lease.scip_of(epoch, (shard.id, blob), (repo, path)).await?;
+        lease.done();
+        let told = told.first().map(|told| precise::outline(told, text)).unwrap_or_default();
+        if !told.is_empty() {
+            let (state, basis) = (SymbolsState::Taken, Basis::Precise);
+            return Ok(Outline { language, symbols: with_last_lines(told, text), state, basis });
+        }
+    }
+    let basis = Basis::Search;
+    let Some(row) = rows.first() else {
+        return Ok(Outline { language, symbols: Vec::new(), state, basis });
+    };
+    let symbols = Symbols::of(row);
+    let all = tree(&symbols, text);
+    Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
 }
 
 /// Returns the symbols of a text, each with the number of those around it. Members come after their type, wherever they

@@ -13,10 +13,13 @@ use super::basis::Basis;
 use super::label;
 use super::near::Near;
 use super::place::Error;
+use super::precise::precise;
 use super::request::{NameRequest, NameScope, parts};
+use super::request::{near_and_far, scope};
 use crate::search::rank::path_penalty;
-use crate::search::{FileMatch, Searcher, Stats};
+use crate::search::{FileMatch, Stats};
 use crate::symbol::{Symbol, Symbols};
+use crate::view::View;
 
 /// How long texts are parsed for an answer; of others, each line tells by itself.
 const PARSING: Duration = Duration::from_secs(1);
@@ -78,124 +81,122 @@ impl Reference {
     }
 }
 
-impl Searcher {
-    /// Returns where a name is used, near the place from which is asked first.
-    ///
-    /// # Errors
-    /// The request is invalid, there is no file at its place, or the database cannot be asked.
-    pub async fn references(&self, request: &NameRequest) -> Result<References, Error> {
-        let scope = self.scope(request).await?;
-        let name = scope.name(request)?;
-        let (mut files, mut stats) =
-            self.near_and_far(condition(&name)?, &scope, request.timeout).await?;
-        let precise = self.precise(request, &scope, &stats).await?;
-        precise.note(&mut stats);
-        let places = precise.places();
-        for file in &mut files {
-            without_places(file, &places);
-        }
-        files.retain(|file| !file.lines.is_empty());
-        let mut files: Vec<(Basis, FileMatch)> = precise
-            .references
-            .into_iter()
-            .map(|file| (Basis::Precise, file))
-            .chain(files.into_iter().map(|file| (Basis::Search, file)))
-            .collect();
-        self.add_enclosing(files.iter_mut().map(|(_, file)| file), stats.switch).await?;
-        let rows = self.rows_of(&files, &stats).await?;
-        for (basis, file) in &mut files {
-            if *basis == Basis::Search {
-                without_definitions(file, rows.get(&file.blob_key));
-            }
-        }
-        files.retain(|(_, file)| !file.lines.is_empty());
-        let (count, mut repos) = (files.len(), BTreeMap::new());
-        for (_, file) in &files {
-            *repos.entry(file.repo.clone()).or_insert(0) += file.lines.len();
-        }
-        let mut repos: Vec<(String, usize)> = repos.into_iter().collect();
-        repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
-        let near = |file: &FileMatch| near(file, &scope);
-        files.sort_by_cached_key(|(basis, file)| {
-            let path_penalty = (path_penalty(&file.path) * 100.0) as i64;
-            (
-                *basis,
-                near(file),
-                -path_penalty,
-                std::cmp::Reverse(file.rank),
-                file.repo.clone(),
-                file.path.clone(),
-            )
-        });
-        files.truncate(request.limit);
-        let texts = self.texts_of(&files, &stats).await?;
-        let lines = repos.iter().map(|(_, lines)| lines).sum();
-        let files: Vec<((Basis, Near), FileMatch)> =
-            files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
-        // Parsers are C, and this is no worker process: only texts that a worker has parsed within its bounds are parsed.
-        // Of others the lines decide.
-        let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
-        let work = tokio::task::spawn_blocking(move || {
-            let begun = Instant::now();
-            let labelled = |(how, file): ((Basis, Near), FileMatch)| {
-                let may_parse = parsed.contains(&file.blob_key) && begun.elapsed() < PARSING;
-                let text = texts.get(&file.blob_key).filter(|_| may_parse);
-                labelled(how, text.map(String::as_str), file)
-            };
-            files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
-        });
-        let mut files = work.await.expect("labelling does not panic");
-        // A stable sort: what only mentions the name comes last.
-        files.sort_by_key(|file| {
-            let is_precise = file.basis == Basis::Precise;
-            !is_precise && !file.lines.iter().any(|line| line.label().is_code())
-        });
-        let symbols = precise.symbols;
-        Ok(References { name, symbols, files, count, lines, repos, stats })
+/// Returns where a name is used, near the place from which is asked first.
+///
+/// # Errors
+/// The request is invalid, there is no file at its place, or the database cannot be asked.
+pub async fn references(view: &View, request: &NameRequest) -> Result<References, Error> {
+    let scope = scope(view, request).await?;
+    let name = scope.name(request)?;
+    let (mut files, mut stats) =
+        near_and_far(view, condition(&name)?, &scope, request.timeout).await?;
+    let precise = precise(view, request, &scope, &stats).await?;
+    precise.note(&mut stats);
+    let places = precise.places();
+    for file in &mut files {
+        without_places(file, &places);
     }
+    files.retain(|file| !file.lines.is_empty());
+    let mut files: Vec<(Basis, FileMatch)> = precise
+        .references
+        .into_iter()
+        .map(|file| (Basis::Precise, file))
+        .chain(files.into_iter().map(|file| (Basis::Search, file)))
+        .collect();
+    view.add_enclosing(files.iter_mut().map(|(_, file)| file), stats.switch).await?;
+    let rows = rows_of(view, &files, &stats).await?;
+    for (basis, file) in &mut files {
+        if *basis == Basis::Search {
+            without_definitions(file, rows.get(&file.blob_key));
+        }
+    }
+    files.retain(|(_, file)| !file.lines.is_empty());
+    let (count, mut repos) = (files.len(), BTreeMap::new());
+    for (_, file) in &files {
+        *repos.entry(file.repo.clone()).or_insert(0) += file.lines.len();
+    }
+    let mut repos: Vec<(String, usize)> = repos.into_iter().collect();
+    repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
+    let near = |file: &FileMatch| near(file, &scope);
+    files.sort_by_cached_key(|(basis, file)| {
+        let path_penalty = (path_penalty(&file.path) * 100.0) as i64;
+        (
+            *basis,
+            near(file),
+            -path_penalty,
+            std::cmp::Reverse(file.rank),
+            file.repo.clone(),
+            file.path.clone(),
+        )
+    });
+    files.truncate(request.limit);
+    let texts = texts_of(view, &files, &stats).await?;
+    let lines = repos.iter().map(|(_, lines)| lines).sum();
+    let files: Vec<((Basis, Near), FileMatch)> =
+        files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
+    // Parsers are C, and this is no worker process: only texts that a worker has parsed within its bounds are parsed.
+    // Of others the lines decide.
+    let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
+    let work = tokio::task::spawn_blocking(move || {
+        let begun = Instant::now();
+        let labelled = |(how, file): ((Basis, Near), FileMatch)| {
+            let may_parse = parsed.contains(&file.blob_key) && begun.elapsed() < PARSING;
+            let text = texts.get(&file.blob_key).filter(|_| may_parse);
+            labelled(how, text.map(String::as_str), file)
+        };
+        files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
+    });
+    let mut files = work.await.expect("labelling does not panic");
+    // A stable sort: what only mentions the name comes last.
+    files.sort_by_key(|file| {
+        let is_precise = file.basis == Basis::Precise;
+        !is_precise && !file.lines.iter().any(|line| line.label().is_code())
+    });
+    let symbols = precise.symbols;
+    Ok(References { name, symbols, files, count, lines, repos, stats })
+}
 
-    /// Returns the symbols of some files.
-    async fn rows_of(
-        &self,
-        files: &[(Basis, FileMatch)],
-        stats: &Stats,
-    ) -> Result<HashMap<(ShardId, BlobId), SymbolRow>, Error> {
-        let catalog = self.state(stats.switch).await?;
-        let mut by_shard: BTreeMap<ShardId, Vec<BlobId>> = BTreeMap::new();
-        for (_, file) in files {
-            by_shard.entry(file.blob_key.0).or_default().push(file.blob_key.1);
-        }
-        let mut rows = HashMap::new();
-        for (id, mut blobs) in by_shard {
-            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-            blobs.sort_unstable();
-            blobs.dedup();
-            for row in self.symbols_of(shard, &blobs).await? {
-                rows.insert((id, row.blob), row);
-            }
-        }
-        Ok(rows)
+/// Returns the symbols of some files.
+async fn rows_of(
+    view: &View,
+    files: &[(Basis, FileMatch)],
+    stats: &Stats,
+) -> Result<HashMap<(ShardId, BlobId), SymbolRow>, Error> {
+    let catalog = view.state(stats.switch).await?;
+    let mut by_shard: BTreeMap<ShardId, Vec<BlobId>> = BTreeMap::new();
+    for (_, file) in files {
+        by_shard.entry(file.blob_key.0).or_default().push(file.blob_key.1);
     }
+    let mut rows = HashMap::new();
+    for (id, mut blobs) in by_shard {
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+        blobs.sort_unstable();
+        blobs.dedup();
+        for row in view.symbols_of(shard, &blobs).await? {
+            rows.insert((id, row.blob), row);
+        }
+    }
+    Ok(rows)
+}
 
-    /// Returns the texts of some files.
-    async fn texts_of(
-        &self,
-        files: &[(Basis, FileMatch)],
-        stats: &Stats,
-    ) -> Result<HashMap<(ShardId, BlobId), String>, Error> {
-        let catalog = self.state(stats.switch).await?;
-        let mut by_shard: BTreeMap<ShardId, Vec<(BlobId, usize)>> = BTreeMap::new();
-        for (_, file) in files {
-            by_shard.entry(file.blob_key.0).or_default().push((file.blob_key.1, file.bytes));
-        }
-        let mut texts = HashMap::new();
-        for (id, blobs) in by_shard {
-            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-            let found = self.texts(shard, &blobs).await?;
-            texts.extend(found.into_iter().map(|(blob, text)| ((id, blob), text)));
-        }
-        Ok(texts)
+/// Returns the texts of some files.
+async fn texts_of(
+    view: &View,
+    files: &[(Basis, FileMatch)],
+    stats: &Stats,
+) -> Result<HashMap<(ShardId, BlobId), String>, Error> {
+    let catalog = view.state(stats.switch).await?;
+    let mut by_shard: BTreeMap<ShardId, Vec<(BlobId, usize)>> = BTreeMap::new();
+    for (_, file) in files {
+        by_shard.entry(file.blob_key.0).or_default().push((file.blob_key.1, file.bytes));
     }
+    let mut texts = HashMap::new();
+    for (id, blobs) in by_shard {
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+        let found = view.texts(shard, &blobs).await?;
+        texts.extend(found.into_iter().map(|(blob, text)| ((id, blob), text)));
+    }
+    Ok(texts)
 }
 
 /// The condition that a file has a name as a whole word.

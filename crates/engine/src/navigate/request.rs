@@ -9,8 +9,10 @@ use tokio::sync::mpsc;
 
 use super::family;
 use super::near::Origin;
+use super::near::origin;
 use super::place::{Error, Place};
-use crate::search::{FileMatch, Request, Searcher, Stats, Stopped};
+use crate::search::{FileMatch, Request, Stats, Stopped};
+use crate::view::View;
 
 /// Longest name, in bytes.
 const MAX_NAME: usize = 512;
@@ -82,86 +84,83 @@ impl NameScope {
     }
 }
 
-impl Searcher {
-    /// Reads the place from which is asked, and what else narrows the search.
-    pub(super) async fn scope(&self, request: &NameRequest) -> Result<NameScope, Error> {
-        if !request.name.trim().is_empty() {
-            parts(&request.name)?;
-        } else if request.from.as_ref().is_none_or(|place| place.column.is_none()) {
-            let why =
-                "which name? give one, such as Foo or Foo.bar, or a place with its line and column";
-            return Err(Error::Invalid(why.to_owned()));
-        }
-        let origin = match &request.from {
-            Some(place) => Some(self.origin(place).await?),
-            None => None,
-        };
-        let mut trees = Vec::new();
-        if let Some(repo) = request.repo.as_deref().filter(|repo| !repo.is_empty()) {
-            trees.push(Tree::term(Field::Repo, Pattern::of_repository(repo, Case::Smart)?));
-        }
-        let languages: Vec<String> = match (&request.language, &origin) {
-            (Some(language), _) => {
-                query::check_language(language).map_err(Error::Invalid)?;
-                vec![language.clone()]
-            }
-            (None, Some(origin)) => {
-                let of = origin.language.as_deref();
-                of.map_or(Vec::new(), |of| family::of(of).into_iter().map(str::to_owned).collect())
-            }
-            (None, None) => Vec::new(),
-        };
-        if !languages.is_empty() {
-            trees.push(Tree::any(languages.into_iter().map(Tree::Language).collect()));
-        }
-        Ok(NameScope { trees, origin })
+/// Reads the place from which is asked, and what else narrows the search.
+pub(super) async fn scope(view: &View, request: &NameRequest) -> Result<NameScope, Error> {
+    if !request.name.trim().is_empty() {
+        parts(&request.name)?;
+    } else if request.from.as_ref().is_none_or(|place| place.column.is_none()) {
+        let why =
+            "which name? give one, such as Foo or Foo.bar, or a place with its line and column";
+        return Err(Error::Invalid(why.to_owned()));
     }
+    let origin = match &request.from {
+        Some(place) => Some(origin(view, place).await?),
+        None => None,
+    };
+    let mut trees = Vec::new();
+    if let Some(repo) = request.repo.as_deref().filter(|repo| !repo.is_empty()) {
+        trees.push(Tree::term(Field::Repo, Pattern::of_repository(repo, Case::Smart)?));
+    }
+    let languages: Vec<String> = match (&request.language, &origin) {
+        (Some(language), _) => {
+            query::check_language(language).map_err(Error::Invalid)?;
+            vec![language.clone()]
+        }
+        (None, Some(origin)) => {
+            let of = origin.language.as_deref();
+            of.map_or(Vec::new(), |of| family::of(of).into_iter().map(str::to_owned).collect())
+        }
+        (None, None) => Vec::new(),
+    };
+    if !languages.is_empty() {
+        trees.push(Tree::any(languages.into_iter().map(Tree::Language).collect()));
+    }
+    Ok(NameScope { trees, origin })
+}
 
-    /// Returns the files for which a condition holds: first of the repository from which is asked, then of all; each
-    /// once.
-    pub(super) async fn near_and_far(
-        &self,
-        name: Tree,
-        scope: &NameScope,
-        timeout: Duration,
-    ) -> Result<(Vec<FileMatch>, Stats), Error> {
-        let mut all = vec![name];
-        all.extend(scope.trees.iter().cloned());
-        let everywhere = Query::from_tree(Tree::all(all.clone()));
-        let (mut files, mut stats) = self.found(everywhere, timeout).await?;
-        if let (Some(origin), Some(Stopped::Limit)) = (&scope.origin, &stats.stopped) {
-            let name = format!("^{}$", query::escape(&origin.place.repo));
-            all.push(Tree::term(Field::Repo, Pattern::parse(&name, Case::Sensitive, false)?));
-            let (near, beside) = self.found(Query::from_tree(Tree::all(all)), timeout).await?;
-            let known: HashSet<(String, String)> =
-                files.iter().map(|file| (file.repo.clone(), file.path.clone())).collect();
-            let is_new =
-                |file: &FileMatch| !known.contains(&(file.repo.clone(), file.path.clone()));
-            files.extend(near.into_iter().filter(is_new));
-            stats.duration += beside.duration;
-        }
-        Ok((files, stats))
+/// Returns the files for which a condition holds: first of the repository from which is asked, then of all; each
+/// once.
+pub(super) async fn near_and_far(
+    view: &View,
+    name: Tree,
+    scope: &NameScope,
+    timeout: Duration,
+) -> Result<(Vec<FileMatch>, Stats), Error> {
+    let mut all = vec![name];
+    all.extend(scope.trees.iter().cloned());
+    let everywhere = Query::from_tree(Tree::all(all.clone()));
+    let (mut files, mut stats) = found(view, everywhere, timeout).await?;
+    if let (Some(origin), Some(Stopped::Limit)) = (&scope.origin, &stats.stopped) {
+        let name = format!("^{}$", query::escape(&origin.place.repo));
+        all.push(Tree::term(Field::Repo, Pattern::parse(&name, Case::Sensitive, false)?));
+        let (near, beside) = found(view, Query::from_tree(Tree::all(all)), timeout).await?;
+        let known: HashSet<(String, String)> =
+            files.iter().map(|file| (file.repo.clone(), file.path.clone())).collect();
+        let is_new = |file: &FileMatch| !known.contains(&(file.repo.clone(), file.path.clone()));
+        files.extend(near.into_iter().filter(is_new));
+        stats.duration += beside.duration;
     }
+    Ok((files, stats))
+}
 
-    async fn found(
-        &self,
-        mut query: Query,
-        timeout: Duration,
-    ) -> Result<(Vec<FileMatch>, Stats), Error> {
-        query.settings.count = Some(Count::Most(POOL));
-        query.settings.timeout = Some(timeout);
-        let request = Arc::new(Request::new(&query)?);
-        let (send, mut found) = mpsc::channel(AHEAD);
-        let all = async {
-            let mut all = Vec::new();
-            while let Some(some) = found.recv().await {
-                all.extend(some);
-            }
-            all
-        };
-        let (stats, files) = tokio::join!(self.search(&request, send), all);
-        Ok((files, stats?))
-    }
+async fn found(
+    view: &View,
+    mut query: Query,
+    timeout: Duration,
+) -> Result<(Vec<FileMatch>, Stats), Error> {
+    query.settings.count = Some(Count::Most(POOL));
+    query.settings.timeout = Some(timeout);
+    let request = Arc::new(Request::new(&query)?);
+    let (send, mut found) = mpsc::channel(AHEAD);
+    let all = async {
+        let mut all = Vec::new();
+        while let Some(some) = found.recv().await {
+            all.extend(some);
+        }
+        all
+    };
+    let (stats, files) = tokio::join!(view.search(&request, send), all);
+    Ok((files, stats?))
 }
 
 #[cfg(test)]

@@ -46,7 +46,6 @@ pub(crate) mod symbols;
 mod together;
 mod verify;
 
-pub use crate::searcher::Searcher;
 pub use crate::types::{
     AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, Line, Request, Resume,
 };

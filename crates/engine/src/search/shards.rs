@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use query::{CompiledQuery, Expr, Predicate};
-use store::{CatalogRepo, Epoch, FileFilter, RepoId, Shard, ShardId};
+use store::{CatalogRepo, FileFilter, RepoId, Shard, ShardId};
 
 use super::filters::ShardFilters;
 use super::plans::{PlanCache, ShardQuery};
@@ -48,11 +48,11 @@ pub(crate) struct ShardTask {
 }
 
 impl Selection {
-    /// Chooses the repositories that the query does not rule out by name, and the shards that hold them. With
-    /// `brute`, every plan is a scan. Once `go_on` returns false, the result is incomplete and must not be
+    /// Chooses the repositories that the query does not rule out by name, and the shards that hold them. `files` are those
+    /// that may be seen. With `brute`, every plan is a scan. Once `go_on` returns false, the result is incomplete and must not be
     /// used.
     pub(crate) fn of(
-        (epoch, shards): (Epoch, &[Shard]),
+        (files, shards): (FileFilter, &[Shard]),
         repos: &HashMap<RepoId, CatalogRepo>,
         query: &CompiledQuery,
         cache: Option<&ShardCache>,
@@ -67,7 +67,7 @@ impl Selection {
         });
         let mut selection = Self {
             shards: Vec::new(),
-            files: FileFilter { epoch, repos: None, languages: languages(query) },
+            files: FileFilter { languages: languages(query), ..files },
             repos: HashMap::new(),
             predicates,
             brute,
@@ -167,7 +167,9 @@ impl Selection {
             self.repos.insert(*id, matching.collect());
         }
         chosen.sort_unstable();
-        self.files.repos = (chosen.len() < repos.len()).then_some(chosen);
+        if chosen.len() < repos.len() {
+            self.files.repos = Some(chosen);
+        }
         Some(shards)
     }
 }
@@ -187,6 +189,7 @@ fn languages(query: &CompiledQuery) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use query::{Case, Query};
+    use store::Epoch;
 
     use super::*;
 
@@ -208,7 +211,8 @@ mod tests {
         let repos = (1..).map(RepoId).zip(repos).collect();
         let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
         let shards = [shard(0), shard(1), shard(2)];
-        let selection = Selection::of((Epoch(1), &shards), &repos, &query, None, false, &|| true);
+        let files = FileFilter { epoch: Epoch(1), repos: None, languages: None };
+        let selection = Selection::of((files, &shards), &repos, &query, None, false, &|| true);
         (query, selection)
     }
 

@@ -470,8 +470,14 @@ mod tests {
             let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
             let shards = std::slice::from_ref(&shard);
             let repos = HashMap::new();
-            let mut selection =
-                Selection::of((epoch, shards), &repos, &query, None, false, &|| true);
+            let mut selection = Selection::of(
+                (FileFilter { epoch, repos: None, languages: None }, shards),
+                &repos,
+                &query,
+                None,
+                false,
+                &|| true,
+            );
             let cached = &mut selection.shards[0].cached;
             cached.files = Some(Arc::clone(&files));
             cached.filters = Some(Arc::clone(&filters));

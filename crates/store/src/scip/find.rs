@@ -112,7 +112,7 @@ impl Lease {
     }
 
     /// Returns the documents of a shard that mention one of some symbols, those of the repository `near` first; at most
-    /// `most`. Another document may be among them, if a symbol of it has the same hash.
+    /// `most`, of the repositories that may be `visible`. Another document may be among them, if a symbol of it has the same hash.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -122,13 +122,19 @@ impl Lease {
         shard: ShardId,
         symbols: &[&str],
         near: RepoId,
+        visible: Option<&[RepoId]>,
         most: usize,
     ) -> Result<Vec<ScipPlace>> {
         let hashes: Vec<i64> = symbols.iter().map(|symbol| hash(symbol)).collect();
-        let sql = places(shard, "s.hashes && $2");
+        let sql = places(shard, "s.hashes && $2 and ($5::int[] is null or i.repo = any($5))");
         let sql = format!("{sql} order by i.repo <> $3, s.blob, s.path, s.import limit $4");
-        let bound =
-            BoundStatement::new(sql).bind(epoch.0).bind(hashes).bind(near.0).bind(most as i64);
+        let visible = visible.map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+        let bound = BoundStatement::new(sql)
+            .bind(epoch.0)
+            .bind(hashes)
+            .bind(near.0)
+            .bind(most as i64)
+            .bind(visible);
         self.places_of(bound).await
     }
 

@@ -40,7 +40,7 @@ const STALLED: Duration = Duration::from_secs(30);
 pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
     params.check_no_page_params()?;
     let fields = FieldSet::of(params)?;
-    let loose = server.searcher.store().no_recheck();
+    let loose = server.view().no_recheck();
     if params.sorts() {
         let search = Sort::of(params).await?;
         let _turn = server.turn().await?;

@@ -94,13 +94,13 @@ impl Sort {
         let (mut files, scores): (Vec<_>, Vec<_>) = best.take(limit).unzip();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
         if around != (0, 0) && request.query().settings.select.has_lines() {
-            server.searcher.add_context(&mut files, stats.switch, around).await?;
+            server.view().add_context(&mut files, stats.switch, around).await?;
         }
         if enclosing {
-            server.searcher.add_enclosing(&mut files, stats.switch).await?;
+            server.view().add_enclosing(&mut files, stats.switch).await?;
         }
         let near = if order == Order::Relevance && request.resume.is_none() {
-            server.searcher.near_definitions(&request, stats.switch).await?
+            server.view().near_definitions(&request, stats.switch).await?
         } else {
             Vec::new()
         };

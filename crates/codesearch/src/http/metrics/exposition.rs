@@ -109,10 +109,10 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         let _ = writeln!(text, "codesearch_{name} {}", counter.load(Ordering::Relaxed));
     }
     head(&mut text, "statements_total", "counter", "Statements that searches and pages made.");
-    let statements = server.searcher.store().statements();
+    let statements = server.admin().store.statements();
     let _ = writeln!(text, "codesearch_statements_total {statements}");
-    let (used, room) = server.searcher.memory();
-    let (busy, most) = server.searcher.store().connections();
+    let (used, room) = server.admin().searcher.memory();
+    let (busy, most) = server.admin().store.connections();
     let mut gauges = vec![
         ("searches_running", metrics.running(), "Searches that run now."),
         (
@@ -131,7 +131,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         ("connections_max", most as u64, "Connections to Postgres that searches may use."),
     ];
     // Without an index or a database, the server's own values are still exposed.
-    if let Ok(catalog) = server.searcher.catalog().await {
+    if let Ok(catalog) = server.admin().catalog().await {
         let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
         gauges.push(("repositories", catalog.repos.len() as u64, "Repositories in the index."));
         gauges.push(("shards", catalog.shards.len() as u64, "Shards that hold files."));
@@ -142,7 +142,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         ));
         gauges.push(("epoch", catalog.epoch.0 as u64, "How often the index has changed."));
     }
-    if let Ok(ingest) = server.searcher.store().ingest().await {
+    if let Ok(ingest) = server.admin().store.ingest().await {
         gauges.push(("ingest_running", u64::from(ingest.running), "Whether an ingest runs."));
         gauges.push(("ingest_shards", ingest.fresh as u64, "Shards that an ingest is filling."));
     }

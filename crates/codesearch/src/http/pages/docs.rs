@@ -138,7 +138,7 @@ async fn docs(
         (Ok(found), _) => {
             let mut found = found.map(shown);
             if let Some(nothing) = found.as_mut().filter(|found| found.rows.is_empty()) {
-                let missing = missing_repository(&server.searcher, &wanted.asked.repos).await;
+                let missing = missing_repository(&server.view(), &wanted.asked.repos).await;
                 nothing.stopped = nothing.stopped.take().or(missing);
             }
             render(StatusCode::OK, &wanted.page(None, found))
@@ -200,7 +200,7 @@ async fn answer(server: &Server, wanted: &DocsParams) -> Result<Docs, Failure> {
     let query = wanted.q.clone();
     let counted =
         server.metrics.begin(statistics::Kind::Docs, move |_| (query.clone(), String::new()));
-    let found = server.searcher.docs(&request).await;
+    let found = engine::docs::find(server.view(), &request).await;
     counted.ended(match &found {
         Err(_) => Outcome::Failed,
         Ok(found) => match found.stopped {

@@ -96,8 +96,8 @@ struct LargeRepo {
 /// Sends the page without a search.
 pub(crate) async fn home(State(server): State<Server>) -> Response {
     let index = async {
-        let catalog = server.searcher.catalog().await?;
-        let repos = server.searcher.store().repos().await?;
+        let catalog = server.view().catalog().await?;
+        let repos = server.view().repos().await?;
         Ok::<_, store::Error>(Index::of(&catalog, repos))
     };
     let page = match index.await {

@@ -50,7 +50,7 @@ async fn suggest(
     StrictParams(given): StrictParams<CheckedParams>,
 ) -> Result<Response, Failure> {
     let typed = given.text(&WORD);
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     // The search visits all paths, which takes a while.
     let work = tokio::task::spawn_blocking(move || suggestions(&typed, &tree));
     let suggestions = work.await.map_err(|_| Failure::panicked())?;

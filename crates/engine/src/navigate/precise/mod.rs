@@ -15,7 +15,8 @@ use self::meaning::{Meaning, Reach, Spot, meanings, related};
 use super::near::Origin;
 use super::place::Error;
 use super::request::{NameRequest, NameScope, parts};
-use crate::search::{FileMatch, Searcher, Stats, Stopped};
+use crate::search::{FileMatch, Stats, Stopped};
+use crate::view::View;
 
 /// Most documents that are looked at.
 const MOST: usize = 500;
@@ -55,105 +56,96 @@ impl Precise {
     }
 }
 
-impl Searcher {
-    /// Returns what is told of a name at the place from which is asked, in the state of the index that a search has read.
-    pub(super) async fn precise(
-        &self,
-        request: &NameRequest,
-        scope: &NameScope,
-        stats: &Stats,
-    ) -> Result<Precise, Error> {
-        let Some(origin) = &scope.origin else { return Ok(Precise::default()) };
-        let catalog = self.state(stats.switch).await?;
-        let mut lease = self.store().lease().await?;
-        let (repo, path) = (origin.repo, origin.place.path.as_str());
-        let told = lease.scip_of(catalog.epoch, origin.blob, (repo, path)).await?;
-        let last = if request.name.trim().is_empty() {
-            ""
-        } else {
-            parts(&request.name)?.pop().unwrap_or("")
-        };
-        let spot = spot(origin);
-        let meant: Vec<Meaning> =
-            told.iter().flat_map(|place| meanings(place, &origin.text, &spot, last)).collect();
-        if meant.is_empty() {
-            lease.done();
-            return Ok(Precise::default());
-        }
-        let mut found = Mentions { near: repo, here: told, all: Vec::new(), is_cut: false };
-        found.look_up(&mut lease, &catalog, &meant).await?;
-        let more = related(&found.all, &meant);
-        found.look_up(&mut lease, &catalog, &more).await?;
+/// Returns what is told of a name at the place from which is asked, in the state of the index that a search has read.
+pub(super) async fn precise(
+    view: &View,
+    request: &NameRequest,
+    scope: &NameScope,
+    stats: &Stats,
+) -> Result<Precise, Error> {
+    let Some(origin) = &scope.origin else { return Ok(Precise::default()) };
+    let catalog = view.state(stats.switch).await?;
+    let mut lease = view.store().lease().await?;
+    let (repo, path) = (origin.repo, origin.place.path.as_str());
+    let told = lease.scip_of(catalog.epoch, origin.blob, (repo, path)).await?;
+    let last =
+        if request.name.trim().is_empty() { "" } else { parts(&request.name)?.pop().unwrap_or("") };
+    let spot = spot(origin);
+    let meant: Vec<Meaning> =
+        told.iter().flat_map(|place| meanings(place, &origin.text, &spot, last)).collect();
+    if meant.is_empty() {
         lease.done();
-        let defining: HashSet<String> = meant
-            .iter()
-            .chain(&more)
-            .filter(|one| one.defines)
-            .map(|one| one.symbol.clone())
-            .collect();
-        let is_cut = found.is_cut;
-        let wanted = ScopeFilter::of(request, &catalog)?;
-        let places = found.all.into_iter().filter(|(place, _)| wanted.has(place)).collect();
-        let (definitions, references) = self.files_of(places, &defining, &catalog).await?;
-        let symbols = meant.into_iter().map(|one| one.symbol).collect();
-        Ok(Precise { symbols, definitions, references, is_cut })
+        return Ok(Precise::default());
     }
+    let mut found = Mentions { near: repo, here: told, all: Vec::new(), is_cut: false };
+    found.look_up(&mut lease, &catalog, &meant).await?;
+    let more = related(&found.all, &meant);
+    found.look_up(&mut lease, &catalog, &more).await?;
+    lease.done();
+    let defining: HashSet<String> =
+        meant.iter().chain(&more).filter(|one| one.defines).map(|one| one.symbol.clone()).collect();
+    let is_cut = found.is_cut;
+    let wanted = ScopeFilter::of(request, &catalog)?;
+    let places = found.all.into_iter().filter(|(place, _)| wanted.has(place)).collect();
+    let (definitions, references) = files_of(view, places, &defining, &catalog).await?;
+    let symbols = meant.into_iter().map(|one| one.symbol).collect();
+    Ok(Precise { symbols, definitions, references, is_cut })
+}
 
-    /// Makes files with lines of places: those that define, and those that refer.
-    async fn files_of(
-        &self,
-        places: Vec<Mention>,
-        defining: &HashSet<String>,
-        catalog: &Catalog,
-    ) -> Result<(Vec<FileMatch>, Vec<FileMatch>), Error> {
-        // A file may be told of by several indexes.
-        let mut files: BTreeMap<(ShardId, BlobId, RepoId, String), Vec<Mention>> = BTreeMap::new();
-        for (place, symbols) in places {
-            let key = (place.shard, place.blob, place.repo, place.path.clone());
-            files.entry(key).or_default().push((place, symbols));
+/// Makes files with lines of places: those that define, and those that refer.
+async fn files_of(
+    view: &View,
+    places: Vec<Mention>,
+    defining: &HashSet<String>,
+    catalog: &Catalog,
+) -> Result<(Vec<FileMatch>, Vec<FileMatch>), Error> {
+    // A file may be told of by several indexes.
+    let mut files: BTreeMap<(ShardId, BlobId, RepoId, String), Vec<Mention>> = BTreeMap::new();
+    for (place, symbols) in places {
+        let key = (place.shard, place.blob, place.repo, place.path.clone());
+        files.entry(key).or_default().push((place, symbols));
+    }
+    let mut blobs: BTreeMap<ShardId, BTreeMap<BlobId, usize>> = BTreeMap::new();
+    for ((shard, blob, ..), told) in &files {
+        blobs.entry(*shard).or_default().insert(*blob, told[0].0.bytes as usize);
+    }
+    let (mut texts, mut rows) = (BTreeMap::new(), BTreeMap::new());
+    for (id, blobs) in blobs {
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+        let all: Vec<(BlobId, usize)> = blobs.iter().map(|(blob, n)| (*blob, *n)).collect();
+        let ids: Vec<BlobId> = blobs.into_keys().collect();
+        for (blob, text) in view.texts(shard, &all).await? {
+            texts.insert((id, blob), text);
         }
-        let mut blobs: BTreeMap<ShardId, BTreeMap<BlobId, usize>> = BTreeMap::new();
-        for ((shard, blob, ..), told) in &files {
-            blobs.entry(*shard).or_default().insert(*blob, told[0].0.bytes as usize);
+        for row in view.symbols_of(shard, &ids).await? {
+            rows.insert((id, row.blob), row);
         }
-        let (mut texts, mut rows) = (BTreeMap::new(), BTreeMap::new());
-        for (id, blobs) in blobs {
-            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-            let all: Vec<(BlobId, usize)> = blobs.iter().map(|(blob, n)| (*blob, *n)).collect();
-            let ids: Vec<BlobId> = blobs.into_keys().collect();
-            for (blob, text) in self.texts(shard, &all).await? {
-                texts.insert((id, blob), text);
-            }
-            for row in self.symbols_of(shard, &ids).await? {
-                rows.insert((id, row.blob), row);
-            }
-        }
-        let (mut definitions, mut references) = (Vec::new(), Vec::new());
-        for ((shard, blob, repo, _), told) in files {
-            let Some(known) = catalog.repos.get(&repo) else { continue };
-            let Some(text) = texts.get(&(shard, blob)) else { continue };
-            let row = rows.get(&(shard, blob));
-            let (mut defined, mut referred) = (Vec::new(), Vec::new());
-            for (place, symbols) in &told {
-                let names = place.document.symbols();
-                for one in &place.document.occurrences {
-                    if !symbols.contains(&one.symbol) {
-                        continue;
-                    }
-                    let symbol = names.get(one.symbol as usize).copied().unwrap_or_default();
-                    if !one.defines() {
-                        referred.push((place, symbol, one));
-                    } else if defining.contains(symbol) {
-                        defined.push((place, symbol, one));
-                    }
+    }
+    let (mut definitions, mut references) = (Vec::new(), Vec::new());
+    for ((shard, blob, repo, _), told) in files {
+        let Some(known) = catalog.repos.get(&repo) else { continue };
+        let Some(text) = texts.get(&(shard, blob)) else { continue };
+        let row = rows.get(&(shard, blob));
+        let (mut defined, mut referred) = (Vec::new(), Vec::new());
+        for (place, symbols) in &told {
+            let names = place.document.symbols();
+            for one in &place.document.occurrences {
+                if !symbols.contains(&one.symbol) {
+                    continue;
+                }
+                let symbol = names.get(one.symbol as usize).copied().unwrap_or_default();
+                if !one.defines() {
+                    referred.push((place, symbol, one));
+                } else if defining.contains(symbol) {
+                    defined.push((place, symbol, one));
                 }
             }
-            let of = (known.name.as_str(), known.rank);
-            definitions.extend(file_match(defined, of, text, row));
-            references.extend(file_match(referred, of, text, row));
         }
-        Ok((definitions, references))
+        let of = (known.name.as_str(), known.rank);
+        definitions.extend(file_match(defined, of, text, row));
+        references.extend(file_match(referred, of, text, row));
     }
+    Ok((definitions, references))
 }
 
 /// A document, and the indexes of the symbols that are looked for in it.
@@ -197,10 +189,19 @@ impl Mentions {
         let mut shards: Vec<ShardId> = shards.into_iter().collect();
         shards.sort_by_key(|shard| !near.contains(shard));
         let symbols: Vec<&str> = shared.iter().map(|one| one.symbol.as_str()).collect();
+        let visible = catalog.visible();
         for shard in shards {
             let room = MOST.saturating_sub(self.all.len());
-            let places =
-                lease.scip_mentions(catalog.epoch, shard, &symbols, self.near, room + 1).await?;
+            let places = lease
+                .scip_mentions(
+                    catalog.epoch,
+                    shard,
+                    &symbols,
+                    self.near,
+                    visible.as_deref(),
+                    room + 1,
+                )
+                .await?;
             self.is_cut |= places.len() > room;
             for place in places.into_iter().take(room) {
                 self.all.extend(mentioned(&place, &shared));

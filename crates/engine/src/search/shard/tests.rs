@@ -145,7 +145,14 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     request.limit = limit;
     let request = Arc::new(request);
     let query = request.compiled_query();
-    let selection = Selection::of((epoch, &[shard]), &repos, query, None, false, &|| true);
+    let selection = Selection::of(
+        (FileFilter { epoch, repos: None, languages: None }, &[shard]),
+        &repos,
+        query,
+        None,
+        false,
+        &|| true,
+    );
     let mut plans = PlanCache::default();
     let task = selection.task(&selection.shards[0], query, &mut plans).unwrap();
     let state = Arc::new(SearchState::new(&request, Clock::new(Instant::now(), None)));

@@ -101,7 +101,7 @@ pub(super) async fn find(
     let waiting = Instant::now();
     let _turn = server.turn().await?;
     let wait = waiting.elapsed();
-    let repos = server.searcher.store().repos().await?;
+    let repos = server.view().repos().await?;
     let documents = estimate(&request, &repos);
     if options.estimate_doc_count {
         let stats = SearchStats { shard_files_considered: documents, ..SearchStats::default() };
@@ -235,7 +235,7 @@ pub(super) async fn whole_repos(
         true
     })
     .await?;
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let repos = tree.repos().iter().filter(|repo| names.contains_key(&repo.name));
     let shown = limits.files.unwrap_or(usize::MAX).min(limits.matches.unwrap_or(usize::MAX));
     let mut counts = SearchStats::of(&stats);
@@ -285,7 +285,7 @@ pub(super) async fn complete(
     files: &mut [FileResult],
     whole: bool,
 ) -> Result<(), Failure> {
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let mut bytes = 0;
     for file in files {
         let contents = tree.contents(&file.repository, &file.file_name);
@@ -293,7 +293,8 @@ pub(super) async fn complete(
         if !whole {
             continue;
         }
-        let document = server.searcher.file_text(&file.repository, &file.file_name).await?;
+        let document =
+            engine::browse::file_text(server.view(), &file.repository, &file.file_name).await?;
         file.content = Base64(document.map(|it| it.text.into_bytes()).unwrap_or_default());
         bytes += file.content.0.len();
         if bytes > MAX_ANSWER_BYTES {

@@ -45,7 +45,7 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
     // A list is complete, whatever limit the query sets.
     request.limit = None;
     let _turn = server.turn().await?;
-    let repos = server.searcher.store().repos().await?;
+    let repos = server.view().repos().await?;
     let mut names = BTreeSet::new();
     if !everything {
         let stats = gather(server, request, |file| names.insert(file.repo)).await?;
@@ -56,7 +56,7 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
             ));
         }
     }
-    let catalog = server.searcher.catalog().await?;
+    let catalog = server.view().catalog().await?;
     let listed = repos.into_iter().filter(|repo| everything || names.contains(&repo.name));
     let listed = listed.map(|repo| {
         let stats = RepoStats {

@@ -61,7 +61,7 @@ async fn answer(
         return Err(Failure::bad_request("which file? give a repository in r= and a path in f="));
     }
     if !branch.is_empty() && branch != HEAD {
-        let repos = server.searcher.store().repos().await?;
+        let repos = server.view().repos().await?;
         let commit = repos.into_iter().find(|it| it.name == repo).and_then(|it| it.commit);
         if commit.as_deref() != Some(&*branch) {
             return Err(Failure::not_indexed(&format!("the branch {branch} of {repo}")));
@@ -70,7 +70,7 @@ async fn answer(
     if given.get(&FORMAT).is_none() {
         return Ok(Redirect::to(&file_address(&repo, &path, &q, None)).into_response());
     }
-    let found = server.searcher.file_text(&repo, &path).await?;
+    let found = engine::browse::file_text(server.view(), &repo, &path).await?;
     let Some(file) = found else {
         return Err(Failure::no_such(not_in_index(server, &repo, &path).await?));
     };

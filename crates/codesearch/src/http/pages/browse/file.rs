@@ -159,14 +159,14 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
     }
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
     let Some(hash) = wanted.hash.as_deref() else {
-        return Ok(server.searcher.file_text(repo, path).await?);
+        return Ok(engine::browse::file_text(server.view(), repo, path).await?);
     };
     if !is_hash(hash) {
         return Err(Failure::bad_request(format!(
             "hash={hash}: use all digits of a hash, as an answer of /file has them"
         )));
     }
-    if let Some(document) = server.searcher.file_text_of(repo, path, hash).await? {
+    if let Some(document) = engine::browse::file_text_of(server.view(), repo, path, hash).await? {
         return Ok(Some(document));
     }
     // What is stored no more may be in the clone.
@@ -191,8 +191,8 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let is_current = document.is_current;
     // The address has what was read at the last ingest.
     let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
-    let tree = server.searcher.tree().await?;
-    let symbols = server.searcher.outline_of_text(&document).await?;
+    let tree = server.view().tree().await?;
+    let symbols = engine::navigate::outline_of_text(server.view(), &document).await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn as well.

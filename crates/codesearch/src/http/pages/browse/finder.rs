@@ -88,7 +88,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
     let _turn = server.turn().await?;
     let typed = wanted.q.clone();
     let counted = server.metrics.begin(Kind::Files, move |_| (typed.clone(), String::new()));
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let (params, kept) = (wanted.clone(), Arc::clone(&tree));
     let work = tokio::task::spawn_blocking(move || {
         let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());

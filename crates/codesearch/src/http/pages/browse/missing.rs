@@ -67,7 +67,7 @@ pub(crate) async fn not_in_index(
     repo: &str,
     path: &str,
 ) -> Result<String, store::Error> {
-    Ok(match server.searcher.why_left_out(repo, path).await? {
+    Ok(match engine::browse::why_left_out(server.view(), repo, path).await? {
         Some(why) => format!("{repo}/{path} is not in the index: it was left out ({why})"),
         None => format!("{repo}/{path} is not in the index"),
     })
@@ -75,7 +75,7 @@ pub(crate) async fn not_in_index(
 
 /// Returns the answer for a path that is not a file of the repository. If it is a folder, it redirects to its page.
 pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let Some(repo) = tree.repo(&wanted.repo) else { return no_such_repo(&tree, wanted, page) };
     let path = wanted.path.trim_matches('/');
     let is_folder = tree.folder(repo, path).is_some();
@@ -128,7 +128,7 @@ pub(super) async fn no_such_text(
     hash: &str,
     page: bool,
 ) -> Answered {
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
     if tree.file(repo, path).is_none() {
         return no_such_file(server, wanted, page).await;

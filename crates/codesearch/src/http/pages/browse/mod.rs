@@ -103,7 +103,7 @@ fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) 
 type Answered = Result<Response, Failure>;
 
 pub(super) async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
-    let repos = server.searcher.store().repos().await?;
+    let repos = server.view().repos().await?;
     Ok(repos.into_iter().find(|repo| repo.name == name))
 }
 

@@ -131,18 +131,18 @@ async fn repos(
 
 async fn chosen_repos(server: &Server, wanted: &BrowseParams) -> Result<Vec<Repo>, Failure> {
     // Fails with an error if nothing is indexed.
-    server.searcher.catalog().await?;
+    server.view().catalog().await?;
     let filter = wanted.q.to_lowercase();
-    let mut repos = server.searcher.store().repos().await?;
+    let mut repos = server.view().repos().await?;
     repos.retain(|repo| repo.name.to_lowercase().contains(&filter));
     Ok(repos)
 }
 
 async fn all_repos(server: &Server, wanted: &BrowseParams) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
-    let imports = server.searcher.store().scip_imports().await?;
+    let imports = server.view().scip_imports().await?;
     let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports)).collect();
-    let symbols = server.searcher.store().symbols_progress().await?.percent();
+    let symbols = server.view().symbols_progress().await?.percent();
     Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
 }
 
@@ -161,7 +161,7 @@ fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
 }
 
 async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
-    let catalog = server.searcher.catalog().await?;
+    let catalog = server.view().catalog().await?;
     let repos = chosen_repos(server, wanted).await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
@@ -205,7 +205,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
 }
 
 async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let (Some(repo), Some(of)) = (repo(server, &wanted.repo).await?, tree.repo(&wanted.repo))
     else {
         return no_such_repo(&tree, wanted, page);
@@ -217,7 +217,7 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
     if !page {
         let children_of = children;
         let children: Vec<_> = children_of.iter().map(child_json).collect();
-        let imports = server.searcher.store().scip_imports().await?;
+        let imports = server.view().scip_imports().await?;
         let mut body = repo_json(&repo, &imports);
         body["path"] = json!(folder);
         if !folder.is_empty() {
@@ -267,7 +267,7 @@ fn child_json(child: &FolderItem) -> serde_json::Value {
 
 async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
     let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
-    for (path, bytes, reason) in server.searcher.store().skipped(repo.id).await? {
+    for (path, bytes, reason) in server.view().skipped(repo.id).await? {
         let (count, paths) = skipped.entry(reason).or_default();
         *count += 1;
         if paths.len() < 20 {
@@ -292,7 +292,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
     if repo.rank > 0 {
         facts.push(("Rank", repo.rank.to_string()));
     }
-    let imports = server.searcher.store().scip_imports().await?;
+    let imports = server.view().scip_imports().await?;
     for import in imports.iter().filter(|import| import.repo == repo.id) {
         facts.push(("SCIP index", scip_text(import)));
     }

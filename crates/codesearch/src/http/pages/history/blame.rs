@@ -71,7 +71,7 @@ async fn blame(
         let _turn = server.turn_of_git().await?;
         let Tracked { file, web } = tracked(&server, &wanted).await?;
         let blame = file.blame().await.map_err(|error| unknown(&error))?;
-        let document = server.searcher.file_text(&wanted.repo, &wanted.path).await?;
+        let document = engine::browse::file_text(server.view(), &wanted.repo, &wanted.path).await?;
         let indexed = document.as_ref().is_some_and(|document| document.hash == file.blob);
         if !page {
             return Ok(Json(blame_json(&wanted, &file, &blame, indexed)).into_response());

@@ -164,7 +164,7 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
     if !server.shows_history() {
         return Err(Failure::no_such("this server shows no blame and no history of files"));
     }
-    let tree = server.searcher.tree().await?;
+    let tree = server.view().tree().await?;
     let found = browse::repo(server, repo).await?;
     let (Some(_), Some(found)) = (tree.file(repo, path), found) else {
         return Err(Failure::no_such(browse::not_in_index(server, repo, path).await?));
@@ -200,7 +200,7 @@ pub(super) async fn text_before(
     let Some(of) = browse::repo(server, repo).await?.filter(|of| of.commit.is_some()) else {
         return Ok(None);
     };
-    if server.searcher.tree().await?.file(repo, path).is_none() {
+    if server.view().tree().await?.file(repo, path).is_none() {
         return Ok(None);
     }
     let Some(_turn) = server.turn_of_git().await? else { return Ok(None) };

@@ -93,7 +93,7 @@ impl NameParams {
 
 /// The place that a text names.
 async fn place(server: &Server, text: &str) -> Result<Place, Failure> {
-    server.searcher.place(text).await.map_err(refused)
+    engine::navigate::place(server.view(), text).await.map_err(refused)
 }
 
 /// Why a name has no answer.

@@ -115,7 +115,7 @@ async fn definitions(
         let asked = params.request(&server).await?;
         let _turn = server.turn().await?;
         let counted = begun(&server, "def ", &params);
-        let found = server.searcher.definitions(&asked).await.map_err(refused);
+        let found = engine::navigate::definitions(server.view(), &asked).await.map_err(refused);
         let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
         counted.ended(outcome(stats, params.limit));
         let found = found?;
@@ -138,7 +138,7 @@ async fn references(
         let asked = params.request(&server).await?;
         let _turn = server.turn().await?;
         let counted = begun(&server, "refs ", &params);
-        let found = server.searcher.references(&asked).await.map_err(refused);
+        let found = engine::navigate::references(server.view(), &asked).await.map_err(refused);
         let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
         counted.ended(outcome(stats, params.limit));
         let found = found?;

@@ -84,7 +84,8 @@ async fn outline(
         if repo.is_empty() || path.is_empty() {
             return Err(Failure::bad_request("which file? give repo= and path="));
         }
-        let outline = server.searcher.outline(&wanted.place).await.map_err(refused)?;
+        let outline =
+            engine::navigate::outline(server.view(), &wanted.place).await.map_err(refused)?;
         Ok(if page {
             draw(&wanted.place, outline)
         } else {

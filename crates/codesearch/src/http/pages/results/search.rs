@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use engine::search::{FileMatch, Request, Resume, Searcher, Stats};
+use engine::View;
+use engine::search::{FileMatch, Request, Resume, Stats};
 use query::{Count, Select};
 use tokio::time::timeout_at;
 
@@ -165,7 +166,7 @@ impl Search {
     }
 
     /// Renders the best files so far as HTML.
-    pub(crate) async fn so_far(&mut self, searcher: &Searcher, q: &str) -> String {
+    pub(crate) async fn so_far(&mut self, view: &View, q: &str) -> String {
         self.top.settle();
         let best = self.top.best.iter();
         let unrendered = |ranked: &RankedFile| UnrenderedFile {
@@ -174,7 +175,7 @@ impl Search {
             score: None,
         };
         let files = best.take(PAGE).map(unrendered).collect();
-        match UnrenderedFiles::of(files, q, None).draw(searcher).await {
+        match UnrenderedFiles::of(files, q, None).draw(view).await {
             Ok(files) => Found { files: &files }.render().unwrap_or_default(),
             Err(_) => String::new(),
         }
@@ -187,7 +188,7 @@ impl Search {
         params: &SearchParams,
     ) -> Result<String, Failure> {
         let (mut results, files) = self.end(server, params).await?;
-        results.files = files.draw(&server.searcher).await?;
+        results.files = files.draw(&server.view()).await?;
         Ok(Fragment { result: &results }.render().unwrap_or_default())
     }
 
@@ -226,7 +227,7 @@ impl Search {
             }));
         } else if select.has_lines() {
             let around = (CONTEXT, CONTEXT);
-            server.searcher.add_context(&mut files, stats.switch, around).await?;
+            server.view().add_context(&mut files, stats.switch, around).await?;
         }
         let counted = files.into_iter().zip(counts).zip(scores);
         let marked = counted.map(|((mut file, (matches, dropped)), score)| {
@@ -238,7 +239,7 @@ impl Search {
             UnrenderedFile { file, matches, score }
         });
         let near = if top.order == Order::Relevance && request.resume.is_none() && shown == 0 {
-            server.searcher.near_definitions(&request, stats.switch).await?
+            server.view().near_definitions(&request, stats.switch).await?
         } else {
             Vec::new()
         };
@@ -248,7 +249,7 @@ impl Search {
         let files = UnrenderedFiles::of(marked.collect(), &params.q, enclosing);
         let explanation = params
             .explains()
-            .then(|| explained(&request, server.searcher.store().no_recheck(), Some(&stats)));
+            .then(|| explained(&request, server.view().no_recheck(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             let said = format!(
                 "Files that are not in the index, though they might match: {}",
@@ -302,7 +303,7 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
         return Ok(search_page::searching(&params.q, stream, with(params, &names::WAIT, "1")));
     }
     let (mut results, mut files) = search.end(server, params).await?;
-    results.files = files.take_first().draw(&server.searcher).await?;
+    results.files = files.take_first().draw(&server.view()).await?;
     results.goes_on = !files.is_empty();
     Ok(search_page::found(&params.q, results, rest(server.clone(), files)))
 }
@@ -323,7 +324,7 @@ async fn all_at_once(server: &Server, params: &SearchParams) -> Option<Response>
         return None;
     }
     let (mut results, files) = search.end(server, params).await.ok()?;
-    results.files = files.draw(&server.searcher).await.ok()?;
+    results.files = files.draw(&server.view()).await.ok()?;
     Some(search_page::found(&params.q, results, std::future::ready(String::new())))
 }
 
@@ -333,7 +334,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
     let searching = server.clone();
     let drawn = run_on(&server.threads, async move {
         let _turn = searching.turn().await?;
-        files.draw(&searching.searcher).await
+        files.draw(searching.view()).await
     });
     match drawn.await.flatten() {
         Ok(files) => Found { files: &files }.render().unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! Files that are not rendered yet. The first ones are rendered and sent before the others, so that a browser paints
 //! them at once.
 
-use engine::search::{FileMatch, Searcher};
+use engine::View;
+use engine::search::FileMatch;
 use store::Switch;
 
 use crate::http::error::Failure;
@@ -58,12 +59,12 @@ impl UnrenderedFiles {
     }
 
     /// Reads the symbols around their lines, and renders the files.
-    pub(super) async fn draw(mut self, searcher: &Searcher) -> Result<Vec<FileView>, Failure> {
+    pub(super) async fn draw(mut self, view: &View) -> Result<Vec<FileView>, Failure> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
         if let Some(switch) = self.enclosing {
-            searcher.add_enclosing(self.files.iter_mut().map(|of| &mut of.file), switch).await?;
+            view.add_enclosing(self.files.iter_mut().map(|of| &mut of.file), switch).await?;
         }
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after, .. } = self;

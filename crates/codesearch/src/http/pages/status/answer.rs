@@ -56,12 +56,12 @@ async fn stats(
 }
 
 async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Response, Failure> {
-    let catalog = server.searcher.catalog().await?;
-    let store = server.searcher.store();
+    let catalog = server.admin().catalog().await?;
+    let store = &server.admin().store;
     let (ingest, shards) = (store.ingest().await?, store.shard_status().await?);
     let shown = params.read(server).await?;
     let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
-    let (used, room) = server.searcher.memory();
+    let (used, room) = server.admin().searcher.memory();
     let (busy, most) = store.connections();
     if !page {
         let mut object = shown.json();

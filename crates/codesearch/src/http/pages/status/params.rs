@@ -87,7 +87,7 @@ impl StatsParams {
                 Failure::bad_request(format!("compare={other}: use before, {FORMS}"))
             })?),
         };
-        let (store, recorder) = (server.searcher.store(), server.recorder());
+        let (store, recorder) = (&server.admin().store, server.recorder());
         if !recorder.is_stored() {
             let (one, slow) = (recorder.since_start(), Vec::new());
             return Ok(SpanStats { span: None, one, other: None, slow, trim });
