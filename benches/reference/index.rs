@@ -1,11 +1,12 @@
 //! The index under measurement: its database, opened by the library and by the experiments' own
 //! SQL, and its servers.
 
+use std::sync::Arc;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use engine::search::Searcher;
+use engine::{Searcher, View, Visible};
 use postgres::{Postgres, Source};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
@@ -34,7 +35,7 @@ pub(crate) struct Place {
 pub(crate) struct Index {
     pub(crate) store: Store,
     /// Searches the index, with nothing kept in memory.
-    pub(crate) searcher: Searcher,
+    pub(crate) view: View,
     home: Option<PathBuf>,
     name: String,
     target: Target,
@@ -72,14 +73,15 @@ impl Index {
         };
         let store =
             runtime.block_on(Store::connect(&target, connections(), store::Missing::Make))?;
-        let searcher = Searcher::new(store.clone(), cores());
+        let searcher = Arc::new(Searcher::new(store.clone(), cores()));
+        let view = View::new(searcher, Visible::All);
         let name = place.index.clone();
-        Ok(Self { store, searcher, home, name, target, postgres, _sample: sample })
+        Ok(Self { store, view, home, name, target, postgres, _sample: sample })
     }
 
     /// Returns a name of the index's state; outcomes for another state do not count.
     pub(crate) async fn state(&self) -> Result<String> {
-        let catalog = self.searcher.catalog().await?;
+        let catalog = self.view.catalog().await?;
         Ok(format!("{}-{}", catalog.identity, catalog.epoch.0))
     }
 

@@ -90,7 +90,7 @@ enum Client {
 }
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
-    let tree = bench.index.searcher.tree().await?;
+    let tree = bench.index.view.tree().await?;
     let real: Vec<String> = tree
         .repos()
         .iter()

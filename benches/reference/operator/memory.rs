@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use engine::search::Searcher;
+use engine::{Searcher, View, Visible};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -49,10 +49,10 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
         let known = pids(&mut control).await?;
         store.keep_warm(1).await?;
         let opened = opened(&mut control, &known).await?;
-        let searcher = Searcher::new(store.clone(), 1);
+        let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
         for _ in 0..bench.steps.times(times) {
             for (pattern, _) in PATTERNS {
-                search(&searcher, pattern).await?;
+                search(&view, pattern).await?;
             }
         }
         each.extend(look(bench, &mut control, name, &opened).await?);
@@ -63,12 +63,12 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
     store.keep_warm(CONNECTIONS).await?;
     let opened = opened(&mut control, &known).await?;
     // Runs one search per connection at a time, until each connection has had its share.
-    let searcher = Arc::new(Searcher::new(store.clone(), 1));
+    let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
     for _ in 0..USED {
         let tasks: Vec<_> = (0..CONNECTIONS)
             .map(|n| {
-                let searcher = Arc::clone(&searcher);
-                tokio::spawn(async move { search(&searcher, PATTERNS[n % PATTERNS.len()].0).await })
+                let view = view.clone();
+                tokio::spawn(async move { search(&view, PATTERNS[n % PATTERNS.len()].0).await })
             })
             .collect();
         for task in tasks {

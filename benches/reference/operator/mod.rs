@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use engine::search::{Request, Searcher};
+use engine::View;
+use engine::search::Request;
 use query::{Case, Count, Query};
 use tokio::sync::mpsc;
 
@@ -126,14 +127,14 @@ fn mb(bytes: f64) -> String {
 }
 
 /// Runs a search, and returns its milliseconds.
-async fn search(searcher: &Searcher, pattern: &str) -> Result<f64> {
+async fn search(view: &View, pattern: &str) -> Result<f64> {
     let mut query = Query::parse(pattern, Case::Smart)?;
     query.settings.count = Some(Count::Most(10));
     let request = Arc::new(Request::new(&query)?);
     let begun = Instant::now();
     let (found, mut files) = mpsc::channel(2);
     let drain = async { while files.recv().await.is_some() {} };
-    let (stats, ()) = tokio::join!(searcher.search(&request, found), drain);
+    let (stats, ()) = tokio::join!(view.search(&request, found), drain);
     stats?;
     Ok(begun.elapsed().as_secs_f64() * 1000.0)
 }

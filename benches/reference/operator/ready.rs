@@ -1,7 +1,8 @@
 //! First searches on new connections, and later ones.
 
+use std::sync::Arc;
 use anyhow::Result;
-use engine::search::Searcher;
+use engine::{Searcher, View, Visible};
 use serde::{Deserialize, Serialize};
 
 use super::search;
@@ -26,7 +27,7 @@ pub(crate) struct First {
 
 pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Vec<First>> {
     // The first search reads from disk; later ones differ only in their connections.
-    search(&bench.index.searcher, PATTERN).await?;
+    search(&bench.index.view, PATTERN).await?;
     let ways = [("made when it is needed", false), ("made before, and readied", true)];
     let mut all =
         ways.map(|(name, _)| First { name: name.to_owned(), first: Vec::new(), later: Vec::new() });
@@ -38,11 +39,11 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Vec<First>> {
             if ready {
                 store.keep_warm(1).await?;
             }
-            let searcher = Searcher::new(store.clone(), 1);
-            searcher.catalog().await?;
-            row.first.push(search(&searcher, PATTERN).await?);
+            let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
+            view.catalog().await?;
+            row.first.push(search(&view, PATTERN).await?);
             for _ in 0..LATER {
-                row.later.push(search(&searcher, PATTERN).await?);
+                row.later.push(search(&view, PATTERN).await?);
             }
             store.close().await;
         }

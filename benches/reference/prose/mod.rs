@@ -289,8 +289,8 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         let mut last = None;
         for _ in 0..TIMES {
-            let full = bench.index.searcher.docs(&request(usize::MAX)).await?;
-            let some = bench.index.searcher.docs(&request(MAX_RANKED)).await?;
+            let full = engine::docs::find(&bench.index.view, &request(usize::MAX)).await?;
+            let some = engine::docs::find(&bench.index.view, &request(MAX_RANKED)).await?;
             all_ms.push(ms(full.ranking));
             some_ms.push(ms(some.ranking));
             shown_ms.push(ms(some.duration.saturating_sub(some.ranking)));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::Searcher;
+use engine::{Searcher, View, Visible};
 use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use query::{Case, Query};
@@ -366,14 +366,15 @@ fn a_search_whose_state_is_deleted_meanwhile_says_so() {
             role: "codesearch".to_owned(),
             database: fixture.index.clone(),
         };
-        let searcher = Arc::new(Searcher::new(Store::connect(&target, 4, store::Missing::Refuse).await.unwrap(), 2));
+        let store = Store::connect(&target, 4, store::Missing::Refuse).await.unwrap();
+        let view = View::new(Arc::new(Searcher::new(store, 2)), Visible::All);
         let query = Query::parse("value_", Case::Smart).unwrap();
         let mut request = Request::new(&query).unwrap();
         request.limit = None;
         let request = Arc::new(request);
         let run = |send| {
-            let (searcher, request) = (Arc::clone(&searcher), Arc::clone(&request));
-            tokio::spawn(async move { searcher.search(&request, send).await })
+            let (view, request) = (view.clone(), Arc::clone(&request));
+            tokio::spawn(async move { view.search(&request, send).await })
         };
         // It waits for its reader, who reads no more than a part.
         let (send, mut found) = mpsc::channel(1);
@@ -388,7 +389,7 @@ fn a_search_whose_state_is_deleted_meanwhile_says_so() {
             std::fs::remove_dir_all(fixture.path().join("r03")).unwrap();
             fixture.ingest_over(SHARDS);
         });
-        searcher.catalog().await.unwrap();
+        view.catalog().await.unwrap();
         let mut files = first;
         while let Some(some) = found.recv().await {
             files += some.len();

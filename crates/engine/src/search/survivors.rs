@@ -471,7 +471,7 @@ mod tests {
             let shards = std::slice::from_ref(&shard);
             let repos = HashMap::new();
             let mut selection = Selection::of(
-                (FileFilter { epoch, repos: None, languages: None }, shards),
+                (store::FileFilter { epoch, repos: None, languages: None }, shards),
                 &repos,
                 &query,
                 None,

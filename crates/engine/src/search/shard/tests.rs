@@ -146,7 +146,7 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     let request = Arc::new(request);
     let query = request.compiled_query();
     let selection = Selection::of(
-        (FileFilter { epoch, repos: None, languages: None }, &[shard]),
+        (store::FileFilter { epoch, repos: None, languages: None }, &[shard]),
         &repos,
         query,
         None,
