@@ -184,9 +184,9 @@ fn measure(args: &Args, name: &str, ctags: &str, kinds: &str, files: &Files) {
     }
 }
 
-/// Returns the last part of a qualified name, without blanks: `M.name`, `operator ==`.
+/// Returns the last part of a qualified name, without blanks: `M.name`, `A\B`, `operator ==`.
 fn plain(name: &str) -> String {
-    let last = name.rsplit(['.', ':', '#']).find(|part| !part.is_empty()).unwrap_or(name);
+    let last = name.rsplit(['.', ':', '#', '\\']).find(|part| !part.is_empty()).unwrap_or(name);
     last.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
