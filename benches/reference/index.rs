@@ -1,13 +1,13 @@
 //! The index under measurement: its database, opened by the library and by the experiments' own
 //! SQL, and its servers.
 
-use std::sync::Arc;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::{Searcher, View, Visible};
 use postgres::{Postgres, Source};
+use search::{Searcher, View, Visible};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use store::{Store, Target};

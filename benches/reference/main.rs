@@ -80,7 +80,7 @@ struct Bench<'a> {
 }
 
 fn main() {
-    engine::threads::start();
+    search::threads::start();
     let args = Args::parse();
     if let Err(error) = run(&args) {
         eprintln!("reference: {error:#}");

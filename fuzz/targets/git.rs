@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| engine::fuzz::git(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ingest::fuzz::git(bytes));

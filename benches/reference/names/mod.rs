@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use engine::fuzzy::{PathIndex, PathQuery};
+use fuzzy::{PathIndex, PathQuery};
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -43,7 +43,7 @@ enum Way {
     Postgres(NamesIndex),
     /// A subsequence match on all paths.
     Nucleo,
-    /// `engine::fuzzy::PathIndex`.
+    /// `fuzzy::PathIndex`.
     Ours,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use engine::{Searcher, View, Visible};
+use search::{Searcher, View, Visible};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 

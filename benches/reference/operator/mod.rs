@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use engine::View;
-use engine::search::Request;
 use query::{Case, Count, Query};
+use search::Request;
+use search::View;
 use tokio::sync::mpsc;
 
 use crate::Bench;

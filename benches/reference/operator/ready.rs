@@ -1,9 +1,9 @@
 //! First searches on new connections, and later ones.
 
-use std::sync::Arc;
 use anyhow::Result;
-use engine::{Searcher, View, Visible};
+use search::{Searcher, View, Visible};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use super::search;
 use crate::Bench;

@@ -6,7 +6,7 @@ mod scratch;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use engine::docs::{Dictionary, DocsRequest, MAX_RANKED, websearch_query};
+use search::docs::{Dictionary, DocsRequest, MAX_RANKED, websearch_query};
 use serde::{Deserialize, Serialize};
 
 use crate::Bench;
@@ -289,15 +289,15 @@ async fn common_words(bench: &Bench<'_>) -> Result<Vec<Word>> {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         let mut last = None;
         for _ in 0..TIMES {
-            let full = engine::docs::find(&bench.index.view, &request(usize::MAX)).await?;
-            let some = engine::docs::find(&bench.index.view, &request(MAX_RANKED)).await?;
+            let full = search::docs::find(&bench.index.view, &request(usize::MAX)).await?;
+            let some = search::docs::find(&bench.index.view, &request(MAX_RANKED)).await?;
             all_ms.push(ms(full.ranking));
             some_ms.push(ms(some.ranking));
             shown_ms.push(ms(some.duration.saturating_sub(some.ranking)));
             last = Some((full, some));
         }
         let Some((full, some)) = last else { continue };
-        let place = |doc: &engine::docs::Doc| (doc.repo.clone(), doc.path.clone());
+        let place = |doc: &search::docs::Doc| (doc.repo.clone(), doc.path.clone());
         let among: Vec<_> = some.docs.iter().map(place).collect();
         all.push(Word {
             matched: some.matched,

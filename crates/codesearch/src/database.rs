@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use engine::{Searcher, View, Visible};
 use postgres::{Postgres, Source};
+use search::{Searcher, View, Visible};
 use store::{Missing, Store, Target};
 use tokio::runtime::Runtime;
 
@@ -117,7 +117,7 @@ impl Database {
     /// Replaces an error by its cause, if the private Postgres knows it.
     pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
         let broken = error.downcast_ref::<store::Error>().is_some()
-            || error.downcast_ref::<engine::ingest::Error>().is_some();
+            || error.downcast_ref::<ingest::Error>().is_some();
         match self.postgres.as_ref().filter(|_| broken).and_then(Postgres::trouble) {
             Some(trouble) => trouble.into(),
             None => error,

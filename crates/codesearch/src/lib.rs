@@ -17,21 +17,9 @@ macro_rules! note {
 
 mod cli;
 mod commands;
-mod cursor;
 mod database;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
-mod hints;
-mod http;
-mod human;
-mod mcp;
-mod order;
 mod print;
 mod progress;
-mod request;
-mod shell;
-mod statistics;
-mod top_k;
 
 use std::process::ExitCode;
 
@@ -50,7 +38,7 @@ const INTERRUPTED: u8 = 130;
 pub fn main() -> ExitCode {
     let cli = cli::parse();
     if matches!(cli.command, Command::SymbolsWorker) {
-        return match engine::symbols::worker::run() {
+        return match ingest::symbols::worker::run() {
             Ok(()) => ExitCode::from(FOUND),
             Err(_) => ExitCode::from(FAILED),
         };
@@ -58,7 +46,7 @@ pub fn main() -> ExitCode {
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // Long-running commands start their threads ahead of the first search, and let jemalloc return free memory in
         // the background. Where background threads are not available, memory is returned later.
-        engine::threads::start();
+        search::threads::start();
         let _ = tikv_jemalloc_ctl::background_thread::write(true);
     }
     progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));

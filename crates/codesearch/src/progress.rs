@@ -4,14 +4,14 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use engine::ingest::Event;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use ingest::Event;
 use tracing::Metadata;
 use tracing_indicatif::IndicatifLayer;
 use tracing_subscriber::filter::{EnvFilter, FilterFn};
 use tracing_subscriber::prelude::*;
 
-use crate::human::{count, size};
+use request::human::{count, size};
 
 /// Least time between two lines that are not on a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 pub(crate) fn init(server: bool) {
     // A connection whose statement was given up is closed, which the pool finds remarkable.
     let default = if server {
-        "warn,sqlx_core::pool=error,codesearch=info,postgres=info,engine=info,store=info"
+        "warn,sqlx_core::pool=error,codesearch=info,ingest=info,mcp=info,postgres=info,search=info,server=info,store=info"
     } else {
         "warn,sqlx_core::pool=error,postgres=info"
     };

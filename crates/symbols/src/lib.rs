@@ -14,6 +14,7 @@ mod label;
 mod languages;
 mod markdown;
 mod reserved;
+pub mod scip;
 mod traverse;
 mod walk;
 

@@ -12,7 +12,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use ignore::types::TypesBuilder;
 
 use super::Cli;
-use crate::shell;
+use request::shell;
 
 /// The names of arguments that are queries.
 const QUERIES: [&str; 3] = ["QUERY", "NAME", "STATEMENT"];

@@ -65,7 +65,7 @@ pub(crate) enum Dictionary {
     Plain,
 }
 
-impl From<Dictionary> for engine::docs::Dictionary {
+impl From<Dictionary> for search::docs::Dictionary {
     fn from(dictionary: Dictionary) -> Self {
         match dictionary {
             Dictionary::Both => Self::Both,

@@ -121,7 +121,7 @@ pub(crate) enum Command {
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
     /// Parse texts for another codesearch, which bounds and watches this one
-    #[command(hide = true, name = engine::symbols::worker::ARGUMENT)]
+    #[command(hide = true, name = ::ingest::symbols::worker::ARGUMENT)]
     SymbolsWorker,
     /// Look at, start or stop the private Postgres
     #[command(arg_required_else_help = true)]

@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory, Error, Parser};
 use query::distance;
 
 use super::{Cli, arguments};
-use crate::shell;
+use request::shell;
 
 /// Names that people try for commands, and what to write instead.
 const OTHER_NAMES: &[(&str, &str)] = &[

@@ -1,9 +1,9 @@
 //! `--sort path`: collects files and sorts them by path.
 
-use engine::search::FileMatch;
+use search::FileMatch;
 
 use super::ordered::Ordered;
-use crate::order::by_path;
+use request::order::by_path;
 
 /// Files kept beyond the limit before they are sorted and cut again.
 const SLACK: usize = 1000;

@@ -1,10 +1,10 @@
 //! `--sort relevance`: collects and ranks files.
 
-use engine::search::{FileMatch, Request};
+use search::{FileMatch, Request};
 
 use super::ordered::Ordered;
-use crate::order::Order;
-use crate::top_k::{POOL, TopK};
+use request::order::Order;
+use request::top_k::{POOL, TopK};
 
 /// Most lines of a file that are printed on a terminal where nothing else is asked for: as many as agents get.
 pub(super) const MOST_LINES: usize = 10;

@@ -1,12 +1,12 @@
 //! `codesearch check`: verifies that the index holds what was ingested.
 
 use anyhow::Result;
-use engine::check::{Options, check};
 use indicatif::ProgressBar;
+use ingest::check::{Options, check};
 
 use crate::cli::{CheckArgs, DatabaseArgs};
 use crate::database::Database;
-use crate::human::count;
+use request::human::count;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
     let options = Options { sample: args.sample, repair: args.repair };

@@ -2,14 +2,14 @@
 
 use std::io::{IsTerminal, stdout};
 
-use engine::search::{FileMatch, Request};
+use search::{FileMatch, Request};
 
 use super::by_path::ByPath;
 use super::by_rank::{ByRank, MOST_LINES};
 use super::ordered::Ordered;
 use crate::cli::{SearchArgs, Sort};
 use crate::print::spans_lines;
-use crate::top_k::POOL;
+use request::top_k::POOL;
 
 /// The files of a search, which are printed when it has ended.
 pub(super) enum Collected {

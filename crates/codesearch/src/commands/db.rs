@@ -8,7 +8,7 @@ use postgres::Postgres;
 
 use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
 use crate::database::{close_postgres, external, postgres_options};
-use crate::human::size;
+use request::human::size;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     if let Some(url) = external(database) {

@@ -3,15 +3,16 @@
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
 use anyhow::{Context, Result};
-use engine::docs::{self, DocsRequest, DocsStopped, MAX_RANKED};
-use engine::search::DEFAULT_TIMEOUT;
+use search::DEFAULT_TIMEOUT;
+use search::docs::{self, DocsRequest, DocsStopped, MAX_RANKED};
 
 use super::refused;
 use crate::cli::{DatabaseArgs, DocsArgs};
 use crate::database::Database;
-use crate::hints;
-use crate::print::docs::{Answer, print, stopped};
-use crate::request::{self, DocsQuery};
+use crate::print::docs::print;
+use request::docs_answer::{Answer, stopped};
+use request::hints;
+use request::{self, DocsQuery};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
     let query = args.query.join(" ");

@@ -3,15 +3,15 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use engine::browse::{self, FindRequest, LeftOut};
-use engine::fuzzy::PathQuery;
+use browse::{self, FindRequest, LeftOut};
+use fuzzy::PathQuery;
 use serde_json::json;
 
 use super::serve;
 use crate::cli::{DatabaseArgs, FilesArgs};
 use crate::database::Database;
-use crate::hints::missing_repository;
 use crate::print::{self, Paths};
+use request::hints::missing_repository;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
     // Reports a wrong query before the database is opened.
@@ -24,12 +24,15 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         let tree = view.tree().await?;
         let (asked, typed) = (args.clone(), query.clone());
         let work = tokio::task::spawn_blocking(move || {
-            tree.find(&FindRequest {
-                query: &typed,
-                repo: asked.repo.as_deref(),
-                languages: &languages,
-                limit: if asked.limit == 0 { tree.len() } else { asked.limit },
-            })
+            browse::find(
+                &tree,
+                &FindRequest {
+                    query: &typed,
+                    repo: asked.repo.as_deref(),
+                    languages: &languages,
+                    limit: if asked.limit == 0 { tree.len() } else { asked.limit },
+                },
+            )
         });
         let (near, all) =
             work.await.context("the search for files failed; please report this as a bug")??;

@@ -4,14 +4,14 @@
 use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
 
-use engine::View;
 use query::{Field, QueryError, Tree};
+use search::View;
 
 use crate::cli::{self, Color, DatabaseArgs, SearchArgs, TypedOption};
 use crate::database::Database;
-use crate::hints::{self, FileCount, NoResultsQuery, QueryContext, Suggested};
-use crate::request::{self, Client, Options};
-use crate::shell;
+use request::hints::{self, FileCount, NoResultsQuery, QueryContext, Suggested};
+use request::shell;
+use request::{self, Client, Options};
 
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);

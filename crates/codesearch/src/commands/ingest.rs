@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use engine::ingest::{self, Options, Report, SkipReason};
 use indicatif::HumanCount;
+use ingest::{self, Options, Report, SkipReason};
 use store::Store;
 
 use super::symbols;
 use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions};
 use crate::database::Database;
-use crate::human::{count, size};
 use crate::progress::IngestProgress;
+use request::human::{count, size};
 
 /// Connections apart from the writer's and the loaders' own, to observe the progress of the index builds.
 const CONNECTIONS: u32 = 2;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::{Searcher, View};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
+use search::{Searcher, View};
 
 use super::serve;
 use crate::cli::DatabaseArgs;
 use crate::database::{Database, close_postgres};
-use crate::mcp::Tools;
+use mcp::Tools;
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let mut database = Database::open_to_serve(database, serve::connections())?;

@@ -24,7 +24,7 @@ pub(crate) mod symbols;
 pub(crate) mod token;
 pub(crate) mod up;
 
-use crate::request::Refused;
+use request::Refused;
 
 /// Turns a refusal into an error that names an option as the command line does.
 fn refused(refused: Refused) -> anyhow::Error {

@@ -5,19 +5,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
-use engine::View;
-use engine::navigate::{self, Basis, NameRequest, Place};
-use engine::search::{Stats, Stopped};
-use engine::symbol::Symbol;
+use navigate::{self, Basis, NameRequest, Place};
+use search::View;
+use search::symbol::Symbol;
+use search::{Stats, Stopped};
 use serde_json::json;
 
 use super::serve;
 use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
 use crate::database::Database;
-use crate::hints::near_path;
-use crate::human::count;
-use crate::print::{self, outline_note};
-use crate::shell::quoted;
+use crate::print;
+use request::hints::near_path;
+use request::human::count;
+use request::notes::outline_note;
+use request::shell::quoted;
 
 /// How long a search may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -197,7 +198,7 @@ fn report(stats: &Stats, all: usize, shown: usize, what: &str) {
         Some(Stopped::Shards(error)) => note!("codesearch: incomplete: {error}"),
         None => {}
     }
-    if let Some(left) = crate::print::symbols_left(stats) {
+    if let Some(left) = request::notes::symbols_left(stats) {
         note!("codesearch: {left}");
     }
 }

@@ -1,7 +1,7 @@
 //! Files that were collected and sorted, ready to be printed.
 
-use engine::search::FileMatch;
-use engine::search::rank::Explained;
+use search::FileMatch;
+use search::rank::Explained;
 
 /// Files in the order in which they are printed.
 #[derive(Default)]

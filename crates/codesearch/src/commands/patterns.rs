@@ -9,7 +9,7 @@ use query::{Case, Field, Pattern, Query, QueryError, Suggestion, Tree, escape};
 
 use super::refused;
 use crate::cli::SearchArgs;
-use crate::request::{self, Client, Options};
+use request::{self, Client, Options};
 
 /// Most bytes of a pattern that joins several. The bound on patterns is higher.
 const MOST_BYTES: usize = 7 * 1024;

@@ -3,15 +3,15 @@
 use std::io::{IsTerminal, stdout};
 
 use anyhow::{Context, Result};
-use engine::ingest::{self, SkipReason};
+use ingest::{self, SkipReason};
 use serde_json::json;
 
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
-use crate::hints::near_name;
-use crate::human::{count, since, size};
-use crate::print::{scip_json, scip_text};
 use crate::progress::IngestProgress;
+use request::hints::near_name;
+use request::human::{count, since, size};
+use request::scip::{scip_json, scip_text};
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
     Database::open_index(database, 1)?.read(1, async |view| {

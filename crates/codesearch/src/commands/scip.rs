@@ -5,12 +5,12 @@ use std::io::{Read, stdin};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use engine::scip::{self, Error, Report};
+use ingest::scip::{self, Error, Report};
 
 use crate::cli::{DatabaseArgs, ScipArgs};
 use crate::database::Database;
-use crate::human::{count, size};
 use crate::progress::IngestProgress;
+use request::human::{count, size};
 
 /// Reasons of which an example is named.
 const NAMED: usize = 4;

@@ -4,8 +4,8 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::search::{FileMatch, Request, Stats, Stopped};
 use query::{Case, Count, Query, Select};
+use search::{FileMatch, Request, Stats, Stopped};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -15,13 +15,12 @@ use super::ordered::Ordered;
 use super::{globs, hints, patterns, refused};
 use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
-use crate::hints::missing_repository;
-use crate::human::count;
-use crate::print::{
-    self, Explain, Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines,
-};
-use crate::request::{self, Client, Options};
-use crate::top_k::POOL;
+use crate::print::{self, Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines};
+use request::explain::Explain;
+use request::hints::missing_repository;
+use request::human::count;
+use request::top_k::POOL;
+use request::{self, Client, Options};
 
 /// Batches of files that the search may be ahead of the printer.
 const FOUND_AHEAD: usize = 2;
@@ -82,7 +81,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                     collected.into_files();
                 lines_left = dropped;
                 if args.how.explain {
-                    scores = print::scores(&files, &explained);
+                    scores = request::explain::scores(&files, &explained);
                 }
                 if wants_near {
                     let near = view.near_definitions(&request, stats.switch).await?;
@@ -274,7 +273,7 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
         }
         _ => {}
     }
-    if let Some(left) = crate::print::symbols_left(stats).filter(|_| !args.output.quiet) {
+    if let Some(left) = request::notes::symbols_left(stats).filter(|_| !args.output.quiet) {
         note!("codesearch: {left}");
     }
     if args.how.stats {
@@ -287,7 +286,7 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
             count(stats.shards, "shard"),
             count(stats.candidates, "candidate chunk"),
             count(stats.rechecks, "text"),
-            crate::print::skipped(stats)
+            request::notes::skipped(stats)
         );
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use engine::Searcher;
 use postgres::Postgres;
+use search::Searcher;
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 use super::symbols;
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
-use crate::http::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
-use crate::statistics::Recorder;
+use server::statistics::Recorder;
+use server::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
 
 /// Interval at which the server looks for a newer epoch, and checks its private Postgres and its token file.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -60,7 +60,7 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let mut file = args.tokens.as_deref().map(|file| TokenFile::new(file, each));
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
     let needs_token = file.is_some() && !args.open;
-    let at_once = args.server_at_once.map_or_else(http::searches_at_once, |most| most as usize);
+    let at_once = args.server_at_once.map_or_else(server::searches_at_once, |most| most as usize);
     // Each client leaves a quarter of the turns to the others.
     let share = (at_once > 1).then(|| at_once - at_once.div_ceil(4));
     let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), args.trust_forwarded);
@@ -70,7 +70,7 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
         statistics: !args.no_statistics,
         limits,
         // A small container must not spend much of its memory on answers.
-        unread_bytes: http::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
+        unread_bytes: server::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
         history: !args.no_history,
     };
@@ -118,8 +118,8 @@ pub(crate) fn serve(
     symbols: Symbols,
 ) -> Result<u8> {
     let address = listener.local_addr()?;
-    let hosts = http::Hosts::of(address, &args.host, settings.access.needs_token);
-    let bounds = http::Bounds::of(args.operator.trust_forwarded);
+    let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
+    let bounds = server::Bounds::of(args.operator.trust_forwarded);
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let (store, visible) = (database.store.clone(), database.visible());
     let searcher = Searcher::new(store.clone(), cores())
@@ -130,7 +130,7 @@ pub(crate) fn serve(
     let postgres = database.take_postgres().map(Arc::new);
     let watched = postgres.clone();
     // Dropped after the last statement, since some connections to the database live on these threads.
-    let threads = http::Threads::start().context("cannot start threads")?;
+    let threads = server::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
         let stop = shutdown_signal()?;
         say!("serving on http://{address}/");
@@ -155,7 +155,7 @@ pub(crate) fn serve(
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
-        let server = http::Server::new(Arc::clone(&searcher), store.clone(), visible, settings);
+        let server = server::Server::new(Arc::clone(&searcher), store.clone(), visible, settings);
         let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
             tokio::spawn(async move { maintain_store(&kept, keeper.recorder()).await });
@@ -170,9 +170,14 @@ pub(crate) fn serve(
                 symbols::take_beside(&completed).await;
             }
         });
-        let ended =
-            http::serve(&threads, listener, http::routes_of(server.clone(), hosts), bounds, stop)
-                .await;
+        let ended = server::serve(
+            &threads,
+            listener,
+            server::routes_of(server.clone(), hosts),
+            bounds,
+            stop,
+        )
+        .await;
         following.abort();
         for task in [watching, with_cache, checking] {
             task.abort();
@@ -245,10 +250,10 @@ async fn maintain_store(store: &Store, recorder: &Recorder) -> Infallible {
 
 /// Checks a random shard at intervals. Problems are logged and counted in `/metrics`, but not repaired.
 async fn check_samples(store: &Store, metrics: &Metrics, every: Duration) -> Infallible {
-    let options = engine::check::Options { sample: Some(1), repair: false };
+    let options = ingest::check::Options { sample: Some(1), repair: false };
     loop {
         tokio::time::sleep(every).await;
-        match engine::check::check(store, options, |_, _| ()).await {
+        match ingest::check::check(store, options, |_, _| ()).await {
             Ok(report) => {
                 for problem in report.problems.iter().take(MAX_LOGGED_PROBLEMS) {
                     let shard = problem.shard.map_or(String::new(), |n| format!("shard {}: ", n.0));

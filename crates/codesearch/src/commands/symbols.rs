@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use engine::symbols::Report;
 use indicatif::HumanCount;
+use ingest::symbols::Report;
 use store::Store;
 
 use crate::cli::DatabaseArgs;
 use crate::database::Database;
-use crate::human::{count, size};
 use crate::progress::IngestProgress;
+use request::human::{count, size};
 
 /// Connections beside those that store.
 const CONNECTIONS: u32 = 1;
@@ -27,7 +27,7 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
 /// Takes the symbols that the index lacks, and prints a summary. Returns whether it lacked any.
 pub(crate) async fn take(store: &Store) -> Result<bool> {
     let progress = IngestProgress::new();
-    let taken = engine::symbols::run(store, &program()?, &|event| progress.event(event)).await;
+    let taken = ingest::symbols::run(store, &program()?, &|event| progress.event(event)).await;
     progress.finish();
     match taken?.as_ref().map(summary) {
         None => Ok(false),
@@ -43,7 +43,7 @@ pub(crate) async fn take(store: &Store) -> Result<bool> {
 pub(crate) async fn take_beside(store: &Store) {
     let taken = match program() {
         Ok(program) => {
-            engine::symbols::run(store, &program, &|_| ()).await.map_err(anyhow::Error::from)
+            ingest::symbols::run(store, &program, &|_| ()).await.map_err(anyhow::Error::from)
         }
         Err(error) => Err(error),
     };

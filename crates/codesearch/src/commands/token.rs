@@ -3,12 +3,12 @@
 use anyhow::Result;
 
 use crate::cli::TokenArgs;
-use crate::http;
+use server as http;
 
 /// Prints the line for the token file, which holds no secret, to stdout, and the token to stderr. The token is not
 /// stored.
 pub(crate) fn run(args: &TokenArgs) -> Result<u8> {
-    let (token, line) = http::new_token(&args.name, args.admin)?;
+    let (token, line) = server::new_token(&args.name, args.admin)?;
     say!("{line}");
     note!("the token of {}, which is not shown again: {token}", args.name);
     Ok(crate::FOUND)

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use engine::search::Line;
+use search::Line;
 
 /// Splits the lines of a file into blocks. Lines of context stand alone.
 pub(super) fn blocks(lines: &[Line], spans_lines: bool) -> impl Iterator<Item = &[Line]> {

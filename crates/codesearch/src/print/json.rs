@@ -5,8 +5,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use engine::search::{FileMatch, Line, Stats};
 use query::Select;
+use search::{FileMatch, Line, Stats};
 use serde::Serialize;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use engine::search::Line;
+use search::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::blocks;

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use engine::search::{FileMatch, Request, Stats};
 use query::Select;
+use search::{FileMatch, Request, Stats};
 
 use super::blocks::{blocks, count_matches};
 use super::line::Lines;

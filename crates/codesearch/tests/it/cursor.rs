@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::{Searcher, View, Visible};
-use engine::search::Request;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use query::{Case, Query};
+use search::Request;
+use search::{Searcher, View, Visible};
 use serde_json::Value;
 use store::{Store, Target};
 use tokio::sync::mpsc;

@@ -1,0 +1,128 @@
+//! Reads one file with its text.
+
+use store::{BlobId, ShardId, StoredBlob};
+
+use files::Encoding;
+use files::encoding_of;
+use search::View;
+
+/// A file with its text.
+#[derive(Clone, Debug)]
+pub struct FileText {
+    /// Name of its repository.
+    pub repo: String,
+    /// Path in its repository.
+    pub path: String,
+    /// Language, if it was recognised.
+    pub language: Option<String>,
+    /// Text, as UTF-8.
+    pub text: String,
+    /// The encoding of the file.
+    pub encoding: Encoding,
+    /// Other files with the same contents: repository and path, in order, at most [`MAX_COPIES`].
+    pub copies: Vec<(String, String)>,
+    /// Git's hash of its contents as they were on disk, in hexadecimal.
+    pub hash: String,
+    /// Where the text is stored; `None` if it is not.
+    pub stored: Option<(ShardId, BlobId)>,
+    /// Whether the file has this text in the newest epoch.
+    pub is_current: bool,
+}
+
+/// Most copies of a file that are listed.
+pub const MAX_COPIES: usize = 50;
+
+/// Returns a file with its text; `None` if there is no such file.
+///
+/// # Errors
+/// The database cannot be reached or refuses a statement, or a part of the text is missing.
+pub async fn file_text(
+    view: &View,
+    repo: &str,
+    path: &str,
+) -> Result<Option<FileText>, store::Error> {
+    let tree = view.tree().await?;
+    let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
+    let (blob, bytes) = (entry.blob, entry.bytes);
+    let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+    if text.len() != bytes {
+        let have = text.len();
+        let what = format!("of the {bytes} bytes of {repo}/{path}, {have} are there");
+        return Err(store::Error::Damaged(what));
+    }
+    let (hash, encoding) = view.hash(shard.id, blob).await?;
+    let encoding = encoding_of(encoding.as_deref(), &text, &hash);
+    Ok(Some(FileText {
+        repo: repo.to_owned(),
+        path: path.to_owned(),
+        language: entry.language.map(str::to_owned),
+        text,
+        encoding,
+        copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
+        hash,
+        stored: Some((shard.id, blob)),
+        is_current: true,
+    }))
+}
+
+/// Returns a file with the text that has this hash, in small letters, if a file of the same repository has it: in the
+/// newest epoch, or in one that searches can still resume in. What only other repositories have, or had, and what is
+/// stored only because nothing has deleted it yet, is not given.
+///
+/// # Errors
+/// The database cannot be reached or refuses a statement, or a part of the text is missing.
+pub async fn file_text_of(
+    view: &View,
+    repo: &str,
+    path: &str,
+    hash: &str,
+) -> Result<Option<FileText>, store::Error> {
+    if let Some(file) = file_text(view, repo, path).await?.filter(|file| file.hash == hash) {
+        return Ok(Some(file));
+    }
+    let Some(stored) = view.stored(hash, repo).await? else { return Ok(None) };
+    let catalog = view.catalog().await?;
+    let StoredBlob { shard: id, blob, bytes, encoding, language } = stored;
+    let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+        return Ok(None);
+    };
+    let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+    // Garbage may have been collected since.
+    if text.len() != bytes {
+        return Ok(None);
+    }
+    let encoding = encoding_of(encoding.as_deref(), &text, hash);
+    let copies = view.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
+    Ok(Some(FileText {
+        repo: repo.to_owned(),
+        path: path.to_owned(),
+        language,
+        text,
+        encoding,
+        copies,
+        hash: hash.to_owned(),
+        stored: Some((id, blob)),
+        is_current: false,
+    }))
+}
+
+impl FileText {
+    /// Makes a file with a text that is not stored.
+    pub fn elsewhere(
+        (repo, path, hash): (&str, &str, &str),
+        (text, encoding): (String, Encoding),
+        language: Option<String>,
+    ) -> Self {
+        Self {
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            language,
+            text,
+            encoding,
+            copies: Vec::new(),
+            hash: hash.to_owned(),
+            stored: None,
+            is_current: false,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Opens what lies beneath a folder, and follows no link on the way.
+//!
+//! Whoever owns a repository may swap a folder for a link, or a file for a pipe, between two looks at it. So a file is
+//! opened from the handle of its folder, in a way that cannot leave it, and what it is is asked of the open file.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+
+use crate::skip::SkipReason;
+
+/// How files are opened. One that has become a pipe does not keep us waiting.
+const FILE: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
+
+/// How folders are opened. To pass through a folder, nobody needs the right to list it.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+
+/// A folder that is held open.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens a folder by its absolute path, in which all links are resolved.
+    ///
+    /// # Errors
+    /// It cannot be opened, or there is a link in its path now.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let root = OwnedFd::from(File::open("/")?);
+        let below = path.strip_prefix("/").map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+        if below.as_os_str().is_empty() {
+            return Ok(Self(root));
+        }
+        open_beneath(&root, below, FOLDER).map(Self)
+    }
+
+    /// Returns a path that leads this process, and a child before it runs another program, to the folder, wherever it has
+    /// gone; `None` if the system has none.
+    pub fn path(&self) -> Option<PathBuf> {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
+        path.is_dir().then_some(path)
+    }
+
+    /// Opens a file beneath the folder, for reading.
+    ///
+    /// # Errors
+    /// It cannot be opened, is no ordinary file, or there is a link in its path.
+    pub fn file(&self, path: &Path) -> Result<File, SkipReason> {
+        let file = File::from(open_beneath(&self.0, path, FILE).map_err(|error| reason(&error))?);
+        match file.metadata() {
+            Ok(found) if found.is_file() => Ok(file),
+            Ok(_) => Err(SkipReason::Special),
+            Err(_) => Err(SkipReason::Unreadable),
+        }
+    }
+}
+
+/// Reads an ordinary file of at most `most` bytes, by its absolute path, in which all links are resolved.
+///
+/// # Errors
+/// It cannot be read, is no ordinary file, is larger, or there is a link in its path.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, SkipReason> {
+    read_all(file(path)?, most)
+}
+
+/// Reads a file of at most `most` bytes.
+///
+/// # Errors
+/// It cannot be read, or is larger.
+pub fn read_all(file: File, most: u64) -> Result<Vec<u8>, SkipReason> {
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
+    if bytes.len() as u64 > most { Err(SkipReason::TooLarge) } else { Ok(bytes) }
+}
+
+/// Opens an ordinary file by its absolute path, in which all links are resolved.
+///
+/// # Errors
+/// As [`Folder::file`].
+pub fn file(path: &Path) -> Result<File, SkipReason> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(SkipReason::Special);
+    };
+    Folder::open(folder).map_err(|error| reason(&error))?.file(Path::new(name))
+}
+
+/// Why a file is left out that cannot be opened or read.
+pub fn reason(error: &io::Error) -> SkipReason {
+    match error.raw_os_error().map(Errno::from_raw) {
+        // A link in the place of the file, or of a folder above it; or a path that leads out.
+        Some(Errno::ELOOP | Errno::EXDEV) => SkipReason::Symlink,
+        Some(Errno::ENXIO | Errno::EISDIR) => SkipReason::Special,
+        Some(Errno::ENOENT | Errno::ENOTDIR) => SkipReason::Vanished,
+        _ => SkipReason::Unreadable,
+    }
+}
+
+/// Opens a path beneath a folder without following links.
+#[cfg(target_os = "linux")]
+fn open_beneath(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+
+    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
+    match openat2(folder.as_fd(), path, OpenHow::new().flags(flags).resolve(resolve)) {
+        // Kernels before 5.6 do not know it, and some containers forbid it.
+        Err(Errno::ENOSYS | Errno::EPERM) => open_by_steps(folder, path, flags),
+        opened => Ok(opened?),
+    }
+}
+
+/// Opens a path beneath a folder without following links.
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+    open_by_steps(folder, path, flags)
+}
+
+/// Opens one folder after the other down to the last name of a path.
+fn open_by_steps(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+    let mut at = folder.try_clone()?;
+    let mut names = path.components().filter(|part| *part != Component::CurDir).peekable();
+    while let Some(part) = names.next() {
+        let Component::Normal(name) = part else { return Err(Errno::EXDEV.into()) };
+        let flags = if names.peek().is_some() { FOLDER } else { flags };
+        at = match openat(at.as_fd(), name, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
+            Ok(opened) => opened,
+            // Where a folder is asked for, some systems say of a link only that it is none.
+            Err(Errno::ENOTDIR) if is_link(&at, name) => return Err(Errno::ELOOP.into()),
+            Err(error) => return Err(error.into()),
+        };
+    }
+    Ok(at)
+}
+
+/// Whether a name in a folder is that of a link.
+fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
+    nix::fcntl::readlinkat(folder.as_fd(), name).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    type Open = fn(&OwnedFd, &Path, OFlag) -> io::Result<OwnedFd>;
+
+    #[test]
+    fn no_link_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        fs::create_dir_all(at("in/deep")).unwrap();
+        fs::create_dir(at("out")).unwrap();
+        for path in ["in/deep/a", "out/a"] {
+            fs::write(at(path), path).unwrap();
+        }
+        symlink(at("out"), at("in/link")).unwrap();
+        symlink("deep", at("in/near")).unwrap();
+        symlink("deep/a", at("in/name")).unwrap();
+        nix::unistd::mkfifo(&at("in/pipe"), Mode::S_IRWXU).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("in/socket")).unwrap();
+        let folder = OwnedFd::from(File::open(at("in")).unwrap());
+        for open in [open_beneath as Open, open_by_steps] {
+            let mut text = String::new();
+            let opened = open(&folder, Path::new("deep/a"), FILE).unwrap();
+            File::from(opened).read_to_string(&mut text).unwrap();
+            assert_eq!(text, "in/deep/a");
+            for (path, expected) in [
+                ("link/a", SkipReason::Symlink),
+                ("near/a", SkipReason::Symlink),
+                ("name", SkipReason::Symlink),
+                ("../out/a", SkipReason::Symlink),
+                ("/etc/passwd", SkipReason::Symlink),
+                ("deep/b", SkipReason::Vanished),
+                ("deep/a/b", SkipReason::Vanished),
+                ("socket", SkipReason::Special),
+            ] {
+                let error = open(&folder, Path::new(path), FILE).unwrap_err();
+                assert_eq!(reason(&error), expected, "{path}");
+            }
+        }
+        // Opening a pipe does not wait for a writer.
+        assert_eq!(Folder(folder).file(Path::new("pipe")).unwrap_err(), SkipReason::Special);
+        let root = root.path().canonicalize().unwrap();
+        assert!(Folder::open(&root.join("in/link")).is_err());
+        assert_eq!(read(&root.join("out/a"), 5).unwrap(), b"out/a");
+        assert_eq!(read(&root.join("out/a"), 4), Err(SkipReason::TooLarge));
+        assert_eq!(read(&root.join("in/link/a"), 9), Err(SkipReason::Symlink));
+        assert_eq!(read(&root.join("in"), 9), Err(SkipReason::Special));
+        Folder::open(Path::new("/")).unwrap();
+    }
+}

@@ -1,0 +1,13 @@
+//! Files as they lie on disk: opened without following links, decoded, hashed; or the reason why one is left out.
+
+pub mod beneath;
+mod encoding;
+mod hash;
+mod language;
+mod skip;
+
+pub use beneath::Folder;
+pub use encoding::{Encoding, UNKNOWN, decode_lossy};
+pub use hash::{blob_oid, encoding_of, is_text_of};
+pub use language::language_of;
+pub use skip::{MAX_PATH_BYTES, SkipReason, shortened};

@@ -1,0 +1,114 @@
+//! Reasons for leaving a file out of the index.
+
+use std::fmt;
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+/// Most bytes of the path of a file in its repository. A longer one does not fit into an index of Postgres.
+pub const MAX_PATH_BYTES: usize = 2500;
+
+/// Why a file is left out of the index. Each such file is a row of `skipped`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SkipReason {
+    /// Its text holds a NUL character.
+    Binary,
+    /// It is larger than the limit.
+    TooLarge,
+    /// It is a symbolic link, or lies in a folder that has become one. Its target is indexed where it lies, if that is in
+    /// the tree.
+    Symlink,
+    /// It is neither a file nor a folder: a socket, a pipe, a device.
+    Special,
+    /// It, or its folder, could not be opened.
+    Unreadable,
+    /// It was there during the walk, and gone when it was to be read.
+    Vanished,
+    /// Its name is not UTF-8.
+    Name,
+    /// Its path is longer than [`MAX_PATH_BYTES`]. The row has the beginning of the path.
+    Path,
+    /// It was made to have the hash of another file.
+    Collision,
+    /// It is data of git outside of the ingested folder, which may be somebody else's.
+    Outside,
+}
+
+impl SkipReason {
+    /// All reasons.
+    pub const ALL: [Self; 10] = [
+        Self::Binary,
+        Self::TooLarge,
+        Self::Symlink,
+        Self::Special,
+        Self::Unreadable,
+        Self::Vanished,
+        Self::Name,
+        Self::Path,
+        Self::Collision,
+        Self::Outside,
+    ];
+
+    /// Returns the word that is stored for the reason.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Binary => "binary",
+            Self::TooLarge => "too-large",
+            Self::Symlink => "symlink",
+            Self::Special => "special",
+            Self::Unreadable => "unreadable",
+            Self::Vanished => "vanished",
+            Self::Name => "name",
+            Self::Path => "path",
+            Self::Collision => "collision",
+            Self::Outside => "outside",
+        }
+    }
+
+    /// Returns the reason for a stored word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.word() == word)
+    }
+}
+
+/// Writes the reason as it follows "n files left out: ".
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "binary",
+            Self::TooLarge => "over the size limit",
+            Self::Symlink => "symbolic links",
+            Self::Special => "not regular files",
+            Self::Unreadable => "unreadable",
+            Self::Vanished => "gone while reading",
+            Self::Name => "names that are not UTF-8",
+            Self::Path => "paths over 2,500 bytes",
+            Self::Collision => "made to have the hash of another file",
+            Self::Outside => "git data outside of the ingested folder",
+        })
+    }
+}
+
+/// Cuts a text to at most `most` bytes, a hash of the whole included, so that different texts stay different.
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mut hash = SipHasher13::new();
+    hash.write(text.as_bytes());
+    let end = format!("…{:016x}", hash.finish());
+    format!("{}{end}", &text[..text.floor_char_boundary(most - end.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shortened_stays_different() {
+        let [one, two] = ["é".repeat(40), "é".repeat(41)].map(|text| shortened(&text, 50));
+        assert!(one.len() <= 50 && one.starts_with("ééé") && one != two, "{one} {two}");
+        assert_eq!(shortened("short", 50), "short");
+        assert_eq!(MAX_PATH_BYTES, 2500);
+    }
+}

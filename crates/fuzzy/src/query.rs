@@ -1,0 +1,103 @@
+//! Queries of the file finder.
+
+use thiserror::Error;
+
+use super::letters::fold;
+
+/// Most letters of a query.
+pub const MAX_LETTERS: usize = 256;
+
+/// Most parts of a query, separated by blanks.
+pub const MAX_PARTS: usize = 8;
+
+/// A query: parts separated by blanks, which may match in any order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathQuery {
+    pub parts: Vec<QueryPart>,
+}
+
+/// A part of a query, without blanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryPart {
+    /// Letters, folded.
+    pub letters: Vec<char>,
+    /// The same letters as UTF-8.
+    pub text: String,
+}
+
+/// The error of a query that is too long.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum QueryTooLong {
+    /// It has this many letters, more than [`MAX_LETTERS`].
+    #[error(
+        "that is {0} letters; type {MAX_LETTERS} or fewer: the name of the file, or a part of its path"
+    )]
+    Letters(usize),
+    /// It has this many parts, more than [`MAX_PARTS`].
+    #[error(
+        "those are {0} words; type {MAX_PARTS} or fewer: the name of the file, or parts of its path"
+    )]
+    Parts(usize),
+}
+
+impl PathQuery {
+    /// Parses a query. Drops slashes and `./` at the beginning of a part: they say nothing about a path.
+    ///
+    /// # Errors
+    /// The query has too many letters or parts.
+    pub fn new(text: &str) -> Result<Self, QueryTooLong> {
+        let letters = text.trim().chars().count();
+        if letters > MAX_LETTERS {
+            return Err(QueryTooLong::Letters(letters));
+        }
+        let folded = |part: &str| {
+            let mut part = part;
+            while let Some(rest) = part.strip_prefix("./").or_else(|| part.strip_prefix('/')) {
+                part = rest;
+            }
+            part.chars().map(fold).collect::<Vec<char>>()
+        };
+        let parts: Vec<QueryPart> = text
+            .split_whitespace()
+            .map(folded)
+            .filter(|letters| !letters.is_empty())
+            .map(QueryPart::new)
+            .collect();
+        if parts.len() > MAX_PARTS {
+            return Err(QueryTooLong::Parts(parts.len()));
+        }
+        Ok(Self { parts })
+    }
+}
+
+impl QueryPart {
+    pub fn new(letters: Vec<char>) -> Self {
+        Self { text: letters.iter().collect(), letters }
+    }
+
+    /// Returns how many errors a near path may have.
+    pub fn errors(&self) -> usize {
+        match self.letters.len() {
+            0..=2 => 0,
+            3..=5 => 1,
+            6..=11 => 2,
+            _ => 3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_folded() {
+        let parts = |text: &str| -> Vec<String> {
+            PathQuery::new(text).unwrap().parts.into_iter().map(|part| part.text).collect()
+        };
+        assert_eq!(parts(" ./Src//Main.RS  /É "), ["src//main.rs", "e"]);
+        assert_eq!(parts("/// ./"), Vec::<String>::new());
+        assert_eq!(PathQuery::new(&"x".repeat(257)), Err(QueryTooLong::Letters(257)));
+        assert_eq!(PathQuery::new("a b c d e f g h i"), Err(QueryTooLong::Parts(9)));
+    }
+}

@@ -1,0 +1,88 @@
+//! The configuration of a clone.
+
+use std::fmt;
+
+use gix_config::File;
+use gix_config::Source;
+use gix_config::file::Metadata;
+use gix_config::file::init::Options;
+
+use super::origin::{self, Origin};
+use super::{GitData, Trust, Unread};
+
+/// A configuration, without what it includes.
+pub struct Config(File);
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Config")
+    }
+}
+
+impl Config {
+    /// Most bytes of a configuration. Parsed, it takes 64 times as much memory. A clone with 10,000 branches has 1 MB.
+    pub const MAX_BYTES: u64 = 1 << 20;
+
+    pub(super) fn parse(mut text: Vec<u8>) -> Option<Self> {
+        let options = Options { lossy: true, ..Options::default() };
+        File::from_bytes_owned(&mut text, Metadata::from(Source::Local), options).ok().map(Self)
+    }
+
+    /// Returns where the clone comes from.
+    pub fn origin(&self) -> Origin {
+        let Some(urls) = self.0.strings("remote.origin.url") else { return Origin::None };
+        // Git fetches from the first; an empty one takes back those before.
+        let after = urls.iter().rposition(|url| url.is_empty()).map_or(0, |empty| empty + 1);
+        let Some(url) = urls.get(after) else { return Origin::None };
+        match std::str::from_utf8(url) {
+            Ok(url) => origin::of_url(&self.instead(url)),
+            Err(_) => Origin::Odd,
+        }
+    }
+
+    /// Replaces the beginning of a URL as `url.NEW.insteadOf` says: the longest that fits.
+    fn instead(&self, url: &str) -> String {
+        let sections = self.0.sections_by_name("url").into_iter().flatten();
+        let rules = sections.flat_map(|section| {
+            let new =
+                section.header().subsection_name().map(ToString::to_string).unwrap_or_default();
+            section
+                .body()
+                .values("insteadOf")
+                .into_iter()
+                .map(move |old| (new.clone(), old.to_string()))
+        });
+        let fits = rules.filter(|(_, old)| !old.is_empty() && url.starts_with(old.as_str()));
+        match fits.max_by_key(|(_, old)| old.len()) {
+            Some((new, old)) => format!("{new}{}", &url[old.len()..]),
+            None => url.to_owned(),
+        }
+    }
+
+    /// Returns the rank: `codesearch.rank`, or else Zoekt's priority, which may be a fraction or out of bounds. 0 if neither
+    /// is set; `None` if it is not a number.
+    pub fn rank(&self) -> Option<u16> {
+        if let Some(rank) = self.0.string("codesearch.rank") {
+            return String::from_utf8_lossy(&rank).trim().parse().ok();
+        }
+        let Some(priority) = self.0.string("zoekt.priority") else { return Some(0) };
+        let priority: f64 = String::from_utf8_lossy(&priority).trim().parse().ok()?;
+        (!priority.is_nan()).then_some(priority as u16)
+    }
+
+    /// Returns the folder that a submodule's data are of.
+    pub(super) fn work_tree(&self) -> Option<Vec<u8>> {
+        self.0.string("core.worktree").map(|path| path.to_vec())
+    }
+}
+
+impl GitData {
+    /// Reads the configuration; `None` if there is none.
+    ///
+    /// # Errors
+    /// It may not be read, or cannot be.
+    pub fn config(&self, trust: &mut Trust) -> Result<Option<Config>, Unread> {
+        let text = self.read(&self.common, "config", Config::MAX_BYTES, trust)?;
+        Ok(text.and_then(Config::parse))
+    }
+}

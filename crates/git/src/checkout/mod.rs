@@ -1,0 +1,133 @@
+//! What git keeps of a checkout: where it lies, whether it may be read, and what it says.
+//!
+//! Anybody may have made the checkout, and its `.git` may name any folder of the machine, directly or by links, worktrees
+//! and alternates. So git's data are read only where somebody vouches for them ([`Trust`]), from ordinary files of bounded
+//! size, and by paths without links.
+
+mod config;
+mod head;
+mod objects;
+mod origin;
+mod place;
+mod trust;
+
+use std::path::{Path, PathBuf};
+
+use files::SkipReason;
+use files::beneath;
+
+pub use config::Config;
+pub use objects::Objects;
+pub use origin::Origin;
+pub use origin::web;
+pub use trust::Trust;
+
+/// Most bytes of a small file of git's: `HEAD`, a branch, a `.git` that is a file.
+const MAX_SMALL: u64 = 4 << 10;
+
+/// A part of a checkout's git data that is not read: its path in the checkout, or in the folder of git's data, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    pub path: String,
+    pub reason: SkipReason,
+}
+
+/// Where the git data of a checkout lie. Absolute paths without links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitData {
+    /// The folder of the checkout's own data, such as `HEAD`.
+    own: PathBuf,
+    /// The folder of what all checkouts of a clone share, such as its configuration and objects.
+    common: PathBuf,
+    /// The checkout.
+    checkout: PathBuf,
+}
+
+impl GitData {
+    /// Finds the git data of a checkout; `None` if there are none. Those outside of the checkout that `trust` allows
+    /// are added to it.
+    ///
+    /// # Errors
+    /// Which part may not be read, or cannot be.
+    pub fn of(checkout: &Path, trust: &mut Trust) -> Result<Option<Self>, Unread> {
+        let unread = |reason| Unread { path: ".git".to_owned(), reason };
+        let Some(place) = place::of(checkout).map_err(unread)? else { return Ok(None) };
+        let data = Self { own: place.own, common: place.common, checkout: checkout.to_owned() };
+        if trust.allows(checkout, &data.own) && trust.allows(checkout, &data.common) {
+            return Ok(Some(data));
+        }
+        if !trust.is_known() && place::points_back(&data, &data.checkout) {
+            trust.vouch(&data.common);
+            return Ok(Some(data));
+        }
+        Err(unread(SkipReason::Outside))
+    }
+
+    /// Returns the git data of a folder if that is a bare clone.
+    pub fn bare(folder: &Path) -> Option<Self> {
+        let is_bare = ["objects", "refs"].iter().all(|part| folder.join(part).is_dir());
+        let data =
+            Self { own: folder.to_owned(), common: folder.to_owned(), checkout: folder.to_owned() };
+        (is_bare && folder.join("HEAD").is_file()).then_some(data)
+    }
+
+    /// Whether the clone has a `HEAD`: without one it is none for git.
+    pub fn has_head(&self) -> bool {
+        self.own.join("HEAD").is_file()
+    }
+
+    /// Returns the path at which a file of git's lies, with links resolved; `None` if there is none.
+    fn resolve(
+        &self,
+        folder: &Path,
+        name: &str,
+        trust: &mut Trust,
+    ) -> Result<Option<PathBuf>, Unread> {
+        let unread = |reason| Unread { path: self.shown(folder, name), reason };
+        let path = match folder.join(name).canonicalize() {
+            Ok(path) => path,
+            Err(error) => {
+                return match beneath::reason(&error) {
+                    SkipReason::Vanished => Ok(None),
+                    reason => Err(unread(reason)),
+                };
+            }
+        };
+        if trust.allows(&self.checkout, &path) {
+            Ok(Some(path))
+        } else {
+            Err(unread(SkipReason::Outside))
+        }
+    }
+
+    /// Reads a file of git's; `None` if there is none.
+    fn read(
+        &self,
+        folder: &Path,
+        name: &str,
+        most: u64,
+        trust: &mut Trust,
+    ) -> Result<Option<Vec<u8>>, Unread> {
+        let Some(path) = self.resolve(folder, name, trust)? else { return Ok(None) };
+        match beneath::read(&path, most) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(SkipReason::Vanished) => Ok(None),
+            Err(reason) => Err(Unread { path: self.shown(folder, name), reason }),
+        }
+    }
+
+    /// Names a file of git's for people, by its path in the checkout if it lies there.
+    fn shown(&self, folder: &Path, name: &str) -> String {
+        let path = folder.join(name);
+        let below = path.strip_prefix(&self.checkout);
+        below.map_or_else(|_| format!(".git/{name}"), |below| below.to_string_lossy().into_owned())
+    }
+
+    /// Returns the path of the rules for what git leaves out besides `.gitignore`, if it may be read.
+    pub fn exclude(&self, trust: &mut Trust) -> Result<Option<PathBuf>, Unread> {
+        self.resolve(&self.common, "info/exclude", trust)
+    }
+}
+
+#[cfg(test)]
+mod tests;

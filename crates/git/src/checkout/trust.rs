@@ -1,0 +1,63 @@
+//! Whose git data are read.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Which folders of git's data may be read, besides what lies in the checkout itself. Each is an absolute path without
+/// links.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    rule: Rule,
+    /// Folders outside of the checkout that were read, or that git may read for it.
+    folders: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    /// During an ingest: what lies below the ingested folder and, if `follows`, what its user owns.
+    Ingest { below: PathBuf, follows: bool },
+    /// Later: what was allowed then.
+    Known,
+}
+
+impl Trust {
+    /// Makes the rule for an ingest of the folder `below`. If `follows`, it also allows what the user owns elsewhere.
+    pub fn of_ingest(below: &Path, follows: bool) -> Self {
+        Self { rule: Rule::Ingest { below: below.to_owned(), follows }, folders: Vec::new() }
+    }
+
+    /// Allows what an ingest has allowed.
+    pub fn known(folders: Vec<PathBuf>) -> Self {
+        Self { rule: Rule::Known, folders }
+    }
+
+    pub fn is_known(&self) -> bool {
+        matches!(self.rule, Rule::Known)
+    }
+
+    /// Whether a file or folder may be read for a checkout. Notes it if it lies outside of the checkout.
+    pub fn allows(&mut self, checkout: &Path, path: &Path) -> bool {
+        if path.starts_with(checkout) || self.folders.iter().any(|folder| path.starts_with(folder))
+        {
+            return true;
+        }
+        let Rule::Ingest { below, follows } = &self.rule else { return false };
+        let is_ours =
+            || path.metadata().is_ok_and(|found| found.uid() == nix::unistd::geteuid().as_raw());
+        if path.starts_with(below) || (*follows && is_ours()) {
+            self.vouch(path);
+            return true;
+        }
+        false
+    }
+
+    /// Allows a folder and all below it.
+    pub(super) fn vouch(&mut self, folder: &Path) {
+        self.folders.push(folder.to_owned());
+    }
+
+    /// Returns the folders and files outside of the checkout that were allowed.
+    pub fn into_folders(self) -> Vec<PathBuf> {
+        self.folders
+    }
+}

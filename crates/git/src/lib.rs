@@ -1,0 +1,226 @@
+//! Reads the history of files from the clones that repositories were ingested from.
+//!
+//! The program `git` does the reading, as a process of its own without network, hooks and configuration of the user
+//! ([`run`]). Of the clone it sees nothing but the objects ([`skeleton`]), if these lie where the ingest has found that they
+//! may be read: a clone may come from anybody.
+
+mod blame;
+pub mod checkout;
+mod log;
+mod run;
+mod skeleton;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use checkout::{GitData, Trust, Unread};
+use skeleton::Skeleton;
+
+use files::Encoding;
+use files::{SkipReason, language_of};
+
+pub use blame::{Blame, BlameRun};
+pub use log::{Change, History, MAX_CHANGES};
+
+/// Longest time for git to answer.
+pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// Most bytes of an answer of git: a file of the largest usual size with the commit of each line.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Most bytes of a text that is read from a clone.
+const MAX_TEXT: usize = 4 << 20;
+
+/// Why nothing is known of a file's history. Messages name no folder, as they go to all who may search.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program cannot be started.
+    #[error("git is not installed where the server runs")]
+    NoGit,
+    /// The folder is not there, or not for the server.
+    #[error(
+        "the folder that the repository was ingested from is gone, or the server may not read it"
+    )]
+    NoFolder,
+    /// There is no clone in the folder.
+    #[error("the repository was not ingested from a clone of git")]
+    NoClone,
+    /// Its data lie where nobody vouches for them.
+    #[error(
+        "no history: the repository's .git leads to data that the last ingest did not allow; ingest it again, and with --follow-git if they are yours"
+    )]
+    Outside,
+    /// It was changed while git read it.
+    #[error("the clone was changed while git read it; try again")]
+    Changed,
+    /// The commit does not have the file.
+    #[error("git has no history of this file: it was never committed, or not under this path")]
+    Untracked,
+    /// It took too long.
+    #[error("git did not answer within {}s", LIMIT.as_secs())]
+    TooSlow,
+    /// The answer is longer than is read.
+    #[error("what git says is too long to be shown")]
+    TooLarge,
+    /// Git failed, or answered something else than was expected.
+    #[error("git cannot read the clone")]
+    Failed,
+}
+
+/// A text with its encoding, and its language if that was recognised.
+pub type OldText = ((String, Encoding), Option<String>);
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its hash, in hexadecimal.
+    pub hash: String,
+    /// The name of its author.
+    pub author: String,
+    /// When it was written, in seconds since 1970.
+    pub time: i64,
+    /// The first line of its message.
+    pub summary: String,
+}
+
+/// A file in a clone, at a commit.
+#[derive(Clone, Debug)]
+pub struct TrackedFile {
+    clone: Arc<Skeleton>,
+    path: String,
+    /// The commit: the one that was checked out at the last ingest or, if the clone does not have it any more, the one
+    /// that is now.
+    pub commit: String,
+    /// Git's hash of the contents at that commit.
+    pub blob: String,
+}
+
+impl TrackedFile {
+    /// Finds a file in the clone that its repository was ingested from.
+    ///
+    /// # Errors
+    /// There is no clone, or the file is not in it; or git cannot be asked.
+    pub async fn find(repo: &store::Repo, path: &str) -> Result<Self, Error> {
+        let (source, known) = (PathBuf::from(&repo.source), repo.commit.clone());
+        let folders = repo.git_folders.iter().map(PathBuf::from).collect();
+        let look = tokio::task::spawn_blocking(move || look(&source, known, folders));
+        let (clone, commits) = look.await.map_err(|_| Error::Failed)??;
+        for commit in commits {
+            let revisions = [format!("{commit}^{{commit}}"), format!("{commit}:{path}")];
+            let args = ["rev-parse", "--quiet", &revisions[0], &revisions[1]];
+            match run::text(&clone, &args, MAX_ANSWER).await {
+                Ok(answer) => {
+                    let mut hashes = answer.lines().filter(|line| is_hash(line));
+                    if let (Some(commit), Some(blob)) = (hashes.next(), hashes.next()) {
+                        let (commit, blob) = (commit.to_owned(), blob.to_owned());
+                        return Ok(Self { clone, path: path.to_owned(), commit, blob });
+                    }
+                }
+                Err(Error::Failed) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::Untracked)
+    }
+
+    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it; `None` if it did not have it, or if it is no text.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub async fn text_before(&self, hash: &str) -> Result<Option<OldText>, Error> {
+        if !is_hash(hash) {
+            return Ok(None);
+        }
+        // Other objects of the clone are not shown.
+        let is_ours = |change: &Change| change.blob.as_deref() == Some(hash);
+        if hash != self.blob && !self.history(0, MAX_CHANGES).await?.changes.iter().any(is_ours) {
+            return Ok(None);
+        }
+        let bytes = run::bytes(&self.clone, &["cat-file", "blob", hash], MAX_TEXT).await?;
+        Ok(Encoding::decode(bytes).map(|(text, encoding)| {
+            let language = language_of(&self.path, &text);
+            ((text, encoding), language)
+        }))
+    }
+}
+
+/// Whether a text is a whole hash.
+pub fn is_hash(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Most bytes of an author's name and of the first line of a message that are kept.
+const MAX_WORDS: usize = 1000;
+
+/// Cuts a name or a line of a commit, which may have megabytes.
+fn bounded(words: &str) -> &str {
+    &words[..words.floor_char_boundary(MAX_WORDS)]
+}
+
+/// Looks at the clone in a folder, which may be bare, and returns it with the commits to ask for: the one that is known, and
+/// the one that is checked out now. `folders` may be read besides it.
+fn look(
+    source: &Path,
+    known: Option<String>,
+    folders: Vec<PathBuf>,
+) -> Result<(Arc<Skeleton>, Vec<String>), Error> {
+    if !source.is_dir() {
+        return Err(Error::NoFolder);
+    }
+    let mut trust = Trust::known(folders);
+    let not_read = |unread: Unread| match unread.reason {
+        SkipReason::Outside | SkipReason::Symlink => Error::Outside,
+        SkipReason::Vanished => Error::Changed,
+        _ => Error::Failed,
+    };
+    let data = match GitData::of(source, &mut trust) {
+        Ok(Some(data)) if data.has_head() => data,
+        Ok(_) => GitData::bare(source).ok_or(Error::NoClone)?,
+        Err(unread) => return Err(not_read(unread)),
+    };
+    let now = data.commit(&mut trust).map_err(not_read)?;
+    let mut commits: Vec<String> =
+        known.filter(|hash| is_hash(hash)).into_iter().chain(now).collect();
+    commits.dedup();
+    let Some(first) = commits.first() else { return Err(Error::Untracked) };
+    let objects = data.objects(&mut trust).map_err(not_read)?.ok_or(Error::NoClone)?;
+    let clone = Skeleton::new(objects, first).map_err(|_| Error::Failed)?;
+    Ok((Arc::new(clone), commits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_whole() {
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        assert!(is_hash(hash));
+        for wrong in ["", "HEAD", &hash[1..], "--0123456789abcdef0123456789abcdef0123456"] {
+            assert!(!is_hash(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn clones_are_known_by_their_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let at = |path: &str| root.join(path);
+        for folder in ["clone/.git/objects", "bare.git/objects", "bare.git/refs", "plain"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        for head in ["clone/.git/HEAD", "bare.git/HEAD"] {
+            std::fs::write(at(head), hash).unwrap();
+        }
+        let look = |path: &str| look(&at(path), None, Vec::new());
+        for path in ["clone", "bare.git"] {
+            assert_eq!(look(path).unwrap().1, [hash], "{path}");
+        }
+        assert!(matches!(look("plain"), Err(Error::NoClone)));
+        assert!(matches!(look("gone"), Err(Error::NoFolder)));
+        std::os::unix::fs::symlink(at("clone/.git"), at("plain/.git")).unwrap();
+        assert!(matches!(look("plain"), Err(Error::Outside)));
+    }
+}

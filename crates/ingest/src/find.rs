@@ -1,0 +1,474 @@
+//! Finds the repositories below a folder, and asks git's data what they are called.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::Error;
+use files::shortened;
+use git::checkout::{Config, GitData, Origin, Trust, Unread, web};
+
+/// Most bytes of a repository's name. A longer path is cut.
+pub(crate) const MAX_NAME_BYTES: usize = 500;
+
+/// Most folders of one kind that are listed: the others are counted.
+const MAX_LISTED: usize = 20;
+
+/// A repository on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundRepo {
+    /// Absolute path of its folder.
+    pub(crate) folder: PathBuf,
+    /// Host and path of its origin, if it has one.
+    pub(crate) origin: Option<String>,
+    /// Path of its folder below the given folder, or the name of the given folder itself.
+    pub(crate) below: String,
+    /// URL before the paths of its files on the web, at the commit that is checked out.
+    pub(crate) web: Option<String>,
+    /// The commit that is checked out, if it is a clone.
+    pub(crate) commit: Option<String>,
+    /// Rank that its configuration gives it; 0 for none.
+    pub(crate) rank: u16,
+    /// Folders outside of its own that git may read for its history.
+    pub(crate) git_folders: Vec<PathBuf>,
+    /// Parts of its git data that are not read.
+    pub(crate) unread: Vec<Unread>,
+    /// Whether its origin's URL makes no name.
+    pub(crate) is_origin_odd: bool,
+}
+
+/// The result of looking for repositories below a folder.
+#[derive(Debug, Default)]
+pub(crate) struct FoundRepos {
+    pub(crate) repos: Vec<FoundRepo>,
+    /// Folders without repositories beside others that have some.
+    pub(crate) without_repos: Listed,
+    /// Symbolic links beside repositories: what they lead to is not looked at.
+    pub(crate) links: Listed,
+    /// Files beside repositories: they belong to none.
+    pub(crate) loose: Listed,
+    /// Folders that cannot be read, so that their contents are unknown.
+    pub(crate) unreadable: Vec<PathBuf>,
+    /// Repositories whose configured rank is not a number.
+    pub(crate) unranked: Vec<PathBuf>,
+}
+
+/// Folders, of which the first ones are named.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) first: Vec<PathBuf>,
+    /// Number of the others.
+    pub(crate) more: usize,
+}
+
+impl Listed {
+    fn push(&mut self, folder: PathBuf) {
+        if self.first.len() < MAX_LISTED { self.first.push(folder) } else { self.more += 1 }
+    }
+
+    fn append(&mut self, other: Self) {
+        other.first.into_iter().for_each(|folder| self.push(folder));
+        self.more += other.more;
+    }
+}
+
+/// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down; `path` itself if
+/// there are none. Checkouts inside of these (worktrees, submodules) are repositories of their own. If it `follows`
+/// them, git's data elsewhere are read, too, if they are ours.
+///
+/// # Errors
+/// `path` is no folder, cannot be read, or lies inside of a clone; or there are no folders `depth` levels down.
+pub(crate) fn repositories(
+    path: &Path,
+    depth: Option<usize>,
+    follows: bool,
+) -> Result<FoundRepos, Error> {
+    let root = canonical(path)?;
+    if !root.is_dir() {
+        return Err(Error::NotAFolder(path.to_owned()));
+    }
+    let failed = |cause| Error::Path { path: path.to_owned(), cause };
+    check_readable(&root).map_err(failed)?;
+    let mut below = FoundRepos::default();
+    let mut folders = Vec::new();
+    if let Some(depth) = depth {
+        at_depth(&root, depth, &mut folders, &mut below);
+        if folders.is_empty() && below.unreadable.is_empty() {
+            return Err(Error::NoFolders { path: path.to_owned(), depth });
+        }
+    } else if !with_git(&root, &mut folders, &mut below) {
+        if let Some(clone) = root.ancestors().skip(1).find(|folder| has_git(folder)) {
+            return Err(Error::InsideClone { path: path.to_owned(), clone: clone.to_owned() });
+        }
+        folders.push(root.clone());
+        below.without_repos = Listed::default();
+        below.loose = Listed::default();
+        below.links.first.retain(|link| has_git(link));
+    }
+    let nested: Vec<PathBuf> =
+        folders.par_iter().flat_map_iter(|folder| checkouts_in(folder)).collect();
+    folders.extend(nested);
+    for folder in folders {
+        let trust = Trust::of_ingest(&root, follows);
+        let repo = named(&root, folder, trust, &mut below.unranked);
+        below.repos.push(repo);
+    }
+    Ok(below)
+}
+
+/// Returns the absolute path, with links resolved.
+pub(crate) fn canonical(path: &Path) -> Result<PathBuf, Error> {
+    fs::canonicalize(path).map_err(|cause| Error::Path { path: path.to_owned(), cause })
+}
+
+/// Checks that a folder can be listed and entered.
+pub(crate) fn check_readable(folder: &Path) -> std::io::Result<()> {
+    fs::read_dir(folder)?;
+    fs::metadata(folder.join(".")).map(drop)
+}
+
+/// Whether a folder has nothing in it, or only what an empty file system has.
+pub(crate) fn is_empty(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().all(|entry| entry.file_name() == "lost+found")
+}
+
+fn at_depth(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>, below: &mut FoundRepos) {
+    if depth == 0 {
+        folders.push(folder.to_owned());
+        return;
+    }
+    let Ok(inside) = Inside::of(folder) else {
+        below.unreadable.push(folder.to_owned());
+        return;
+    };
+    for sub in &inside.folders {
+        at_depth(sub, depth - 1, folders, below);
+    }
+    inside.others_into(below);
+}
+
+fn has_git(folder: &Path) -> bool {
+    folder.join(".git").symlink_metadata().is_ok()
+}
+
+/// Returns the checkouts inside of a repository, by path.
+fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut rest) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = rest.pop() {
+        // What cannot be read is told by the walk for files.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            if entry.file_name() == ".git" {
+                found.push(folder.clone());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                rest.push(entry.path());
+            }
+        }
+    }
+    found.retain(|checkout| checkout != folder);
+    found.sort();
+    found
+}
+
+/// Collects the repositories at and below `folder`. Returns whether there are any.
+fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> bool {
+    // Whatever it is, and wherever it leads.
+    let inside = match folder.join(".git").symlink_metadata() {
+        Ok(_) => {
+            repos.push(folder.to_owned());
+            return true;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Inside::of(folder),
+        Err(error) => Err(error),
+    };
+    let Ok(inside) = inside else {
+        below.unreadable.push(folder.to_owned());
+        return false;
+    };
+    let mut any = false;
+    let mut without = Listed::default();
+    for sub in &inside.folders {
+        let unreadable = below.unreadable.len();
+        if with_git(sub, repos, below) {
+            any = true;
+        } else if below.unreadable.len() == unreadable {
+            without.push(sub.clone());
+        }
+    }
+    if any {
+        below.without_repos.append(without);
+    }
+    // In a folder without repositories there is nothing beside them.
+    if any || !inside.links.is_empty() {
+        inside.others_into(below);
+    }
+    any
+}
+
+/// What is in a folder, by name, without `.git`.
+struct Inside {
+    folders: Vec<PathBuf>,
+    /// Symbolic links to folders.
+    links: Vec<PathBuf>,
+    has_files: bool,
+    folder: PathBuf,
+}
+
+impl Inside {
+    fn of(folder: &Path) -> std::io::Result<Self> {
+        check_readable(folder)?;
+        let (mut folders, mut links, mut has_files) = (Vec::new(), Vec::new(), false);
+        for entry in fs::read_dir(folder)?.flatten().filter(|entry| entry.file_name() != ".git") {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_symlink() && entry.path().is_dir() => links.push(entry.path()),
+                _ => has_files = true,
+            }
+        }
+        folders.sort();
+        links.sort();
+        Ok(Self { folders, links, has_files, folder: folder.to_owned() })
+    }
+
+    /// Notes what is beside the repositories.
+    fn others_into(self, below: &mut FoundRepos) {
+        self.links.into_iter().for_each(|link| below.links.push(link));
+        if self.has_files {
+            below.loose.push(self.folder);
+        }
+    }
+}
+
+/// Asks git's data about the repository in a folder.
+fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<PathBuf>) -> FoundRepo {
+    let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy();
+    let own = || root.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
+    let below = if below.is_empty() { own() } else { below };
+    let below = shortened(&below, MAX_NAME_BYTES);
+    let mut unread = Vec::new();
+    let data = GitData::of(&folder, &mut trust).unwrap_or_else(|part| {
+        unread.push(part);
+        None
+    });
+    let mut config = None::<Config>;
+    let mut commit = None;
+    if let Some(data) = &data {
+        let mut or_told = |part: Unread| unread.push(part);
+        config = data.config(&mut trust).map_err(&mut or_told).ok().flatten();
+        commit = data.commit(&mut trust).map_err(&mut or_told).ok().flatten();
+        let _ = data.check_objects(&mut trust).map_err(&mut or_told);
+    }
+    let said = config.as_ref().map_or(Origin::None, Config::origin);
+    let is_origin_odd = said == Origin::Odd;
+    let origin = if let Origin::At(origin) = said { Some(origin) } else { None };
+    let rank = config.as_ref().map_or(Some(0), Config::rank).unwrap_or_else(|| {
+        unranked.push(folder.clone());
+        0
+    });
+    let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
+    let git_folders = trust.into_folders();
+    FoundRepo { folder, origin, below, web, commit, rank, git_folders, unread, is_origin_odd }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(root: &Path, git: &[(&str, &str)], plain: &[&str]) {
+        for (folder, origin) in git {
+            let git = root.join(folder).join(".git");
+            fs::create_dir_all(&git).unwrap();
+            let config = match *origin {
+                "" => String::new(),
+                url => format!("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = {url}\n"),
+            };
+            fs::write(git.join("config"), config).unwrap();
+        }
+        for folder in plain {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+    }
+
+    fn names(root: &Path, depth: Option<usize>) -> Vec<String> {
+        let below = repositories(root, depth, false).unwrap();
+        below.repos.into_iter().map(|repo| repo.origin.unwrap_or(repo.below)).collect()
+    }
+
+    #[test]
+    fn names_come_from_the_origin_or_the_place() {
+        let root = tempfile::tempdir().unwrap();
+        make(
+            root.path(),
+            &[
+                ("a", "https://github.com/golang/go.git"),
+                ("b", "git@github.com:rust-lang/rust"),
+                ("c", "ssh://git@example.org:2222/x/y.git/"),
+                ("d/e", ""),
+                ("f", "https://github.com/golang/go/"),
+                ("g", "../elsewhere"),
+            ],
+            &["h"],
+        );
+        let expected = [
+            "github.com/golang/go",
+            "github.com/rust-lang/rust",
+            "example.org/x/y",
+            "d/e",
+            "github.com/golang/go",
+            "g",
+        ];
+        assert_eq!(names(root.path(), None), expected);
+        let below = repositories(root.path(), None, false).unwrap();
+        let root = root.path().canonicalize().unwrap();
+        assert_eq!(below.without_repos.first, [root.join("h")]);
+    }
+
+    #[test]
+    fn a_folder_without_repositories_is_one_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("mine");
+        make(&folder, &[], &["src/deep"]);
+        assert_eq!(names(&folder, None), ["mine"]);
+    }
+
+    #[test]
+    fn a_checkout_inside_of_another_is_a_repository_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path(), &[("a", ""), ("a/.worktrees/w", ""), ("a/sub/deep/er", "")], &["a/src"]);
+        let all = ["a", "a/.worktrees/w", "a/sub/deep/er"];
+        assert_eq!(names(root.path(), None), all);
+        assert_eq!(names(root.path(), Some(1)), all);
+        let inside = repositories(&root.path().join("a/src"), None, false);
+        assert!(matches!(inside, Err(Error::InsideClone { .. })));
+        assert_eq!(names(&root.path().join("a/src"), Some(0)), ["src"]);
+    }
+
+    #[test]
+    fn what_lies_beside_repositories_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path(), &[("a", ""), ("x/b", "")], &["plain"]);
+        fs::write(root.path().join("x/note.txt"), "note").unwrap();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(root.path().join(to), root.path().join(from)).unwrap();
+        };
+        link("a", "link");
+        link("nowhere", "broken");
+        for depth in [None, Some(1)] {
+            let below = repositories(root.path(), depth, false).unwrap();
+            let root = root.path().canonicalize().unwrap();
+            assert_eq!(below.links.first, [root.join("link")]);
+            let loose = if depth.is_none() { vec![root.join("x"), root] } else { vec![root] };
+            assert_eq!(below.loose.first, loose);
+        }
+    }
+
+    #[test]
+    fn depth_takes_every_folder() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path(), &[("x/one", "https://example.org/o/ne")], &["x/two", "y/three/deep"]);
+        assert_eq!(names(root.path(), Some(2)), ["example.org/o/ne", "x/two", "y/three"]);
+        assert!(matches!(repositories(root.path(), Some(7), false), Err(Error::NoFolders { .. })));
+    }
+
+    #[test]
+    fn a_forge_has_an_address_for_each_file() {
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        let root = tempfile::tempdir().unwrap();
+        let origins =
+            ["https://github.com/a/b", "https://gitlab.example.org/a/b", "https://x.org/a"];
+        let folders = ["one", "two", "three"];
+        let all: Vec<(&str, &str)> = folders.into_iter().zip(origins).collect();
+        make(root.path(), &all, &["one/.git/refs/heads"]);
+        let write = |path: &str, text: &str| fs::write(root.path().join(path), text).unwrap();
+        write("one/.git/HEAD", "ref: refs/heads/main\n");
+        write("one/.git/refs/heads/main", &format!("{hash}\n"));
+        write("two/.git/HEAD", "ref: refs/heads/x\n");
+        write("two/.git/packed-refs", &format!("# pack-refs\n{hash} refs/heads/x\n"));
+        write("three/.git/HEAD", hash);
+        let below = repositories(root.path(), None, false).unwrap();
+        let webs: Vec<Option<String>> = below.repos.into_iter().map(|repo| repo.web).collect();
+        let github = format!("https://github.com/a/b/blob/{hash}/");
+        let gitlab = format!("https://gitlab.example.org/a/b/-/blob/{hash}/");
+        assert_eq!(webs, [Some(github), None, Some(gitlab)]);
+    }
+
+    #[test]
+    fn what_is_not_read_of_git_is_told_and_the_files_are_still_there() {
+        let root = tempfile::tempdir().unwrap();
+        let link = |to: &str, from: &str| {
+            fs::create_dir_all(root.path().join(from).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(to, root.path().join(from)).unwrap();
+        };
+        make(root.path(), &[("one", "https://github.com/a/b"), ("two", "https://x/%00")], &[]);
+        // This would be read forever.
+        link("/dev/zero", "one/.git/HEAD");
+        link(".git", "three/.git");
+        let below = repositories(root.path(), None, false).unwrap();
+        let told: Vec<_> = below
+            .repos
+            .iter()
+            .map(|repo| {
+                let unread: Vec<_> = repo.unread.iter().map(|part| &*part.path).collect();
+                (repo.origin.as_deref(), &*repo.below, unread.join(" "), repo.is_origin_odd)
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (Some("github.com/a/b"), "one", ".git/HEAD".to_owned(), false),
+                (None, "three", ".git".to_owned(), false),
+                (None, "two", String::new(), true),
+            ]
+        );
+    }
+
+    #[test]
+    fn many_folders_are_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let plain: Vec<String> = (0..50).map(|n| format!("x/{n:02}")).collect();
+        let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+        make(root.path(), &[("x/repo", "")], &plain);
+        let Listed { first, more } = repositories(root.path(), None, false).unwrap().without_repos;
+        assert_eq!((first.len(), more), (MAX_LISTED, 50 - MAX_LISTED));
+        let long = vec!["y".repeat(200); 4].join("/");
+        make(root.path(), &[(&long, "")], &[]);
+        let below = repositories(root.path(), None, false).unwrap();
+        assert!(below.repos.iter().all(|repo| repo.below.len() <= MAX_NAME_BYTES));
+    }
+
+    #[test]
+    fn a_rank_is_what_the_configuration_says() {
+        let root = tempfile::tempdir().unwrap();
+        for (folder, config) in [
+            ("a", "[codesearch]\n\trank = 7\n[zoekt]\n\tpriority = 900\n"),
+            ("b", "[zoekt]\n\tpriority = 12.5\n"),
+            ("c", "[zoekt]\n\tpriority = 1e9\n"),
+            ("d", "[core]\n\tbare = false\n"),
+            ("e", "[codesearch]\n\trank = high\n"),
+            ("f", "[codesearch]\n\trank = 65536\n"),
+            ("g", "[zoekt]\n\tpriority = -3\n"),
+        ] {
+            make(root.path(), &[(folder, "")], &[]);
+            fs::write(root.path().join(folder).join(".git/config"), config).unwrap();
+        }
+        let below = repositories(root.path(), None, false).unwrap();
+        let ranks: Vec<u16> = below.repos.iter().map(|repo| repo.rank).collect();
+        assert_eq!(ranks, [7, 12, u16::MAX, 0, 0, 0, 0]);
+        let unranked: Vec<_> =
+            below.unranked.iter().map(|path| path.file_name().unwrap()).collect();
+        assert_eq!(unranked, ["e", "f"]);
+    }
+
+    #[test]
+    fn a_submodule_names_its_configuration() {
+        let root = tempfile::tempdir().unwrap();
+        make(root.path(), &[("outer", "")], &["outer/.git/modules/sub", "sub"]);
+        let config = "[remote \"origin\"]\nurl = https://example.org/s/ub\n";
+        fs::write(root.path().join("outer/.git/modules/sub/config"), config).unwrap();
+        fs::write(root.path().join("sub/.git"), "gitdir: ../outer/.git/modules/sub\n").unwrap();
+        assert_eq!(names(root.path(), None), ["outer", "example.org/s/ub"]);
+    }
+}

@@ -1,0 +1,422 @@
+//! Loads files: reads and decodes them on all cores, a few megabytes at a time, while the batches before are
+//! stored over several connections, each of which fills a shard of its own.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use store::{
+    BlobId, Contents, DocRow, FileRow, FileTodo, Oid, RepoId, Session, ShardId, SkippedRow, Store,
+    Totals,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::read::{ReadFile, Skipped, read};
+use super::room::Room;
+use super::{Error, Event, Progress, cores};
+use files::UNKNOWN;
+use files::beneath::{self, Folder};
+
+/// Bytes of files that are read at once. At any time, memory holds a few such batches and what the loaders hold
+/// back: together less than 300 MB.
+const BATCH_BYTES: i64 = 6 << 20;
+
+/// Most files that are read at once, for trees of tiny files.
+const BATCH_FILES: i64 = 4096;
+
+/// Bytes of text above which a file comes last in its shard, by size: a search with a limit reads a shard
+/// from its start, and finds more files in less text. In the fetched corpus these are 11% of the files and
+/// 68% of the bytes. The other files stay in the order of their paths, since blocks of files have path
+/// filters.
+const LARGE: i64 = 16 << 10;
+
+/// Most bytes of large files that a loader holds back until its shard is full: as many as most shards have.
+const LATE_BYTES: i64 = 48 << 20;
+
+/// Most connections that store at once. With more, reading is slower than storing; and each holds two batches
+/// in memory.
+const MAX_LOADERS: usize = 4;
+
+/// The parameters that all groups of an ingest share.
+pub(crate) struct Plan<'a> {
+    /// Folder of each repository.
+    pub(crate) folders: &'a HashMap<RepoId, PathBuf>,
+    /// Most bytes of a file that is indexed.
+    pub(crate) max_bytes: u64,
+    /// Bytes of text at which a shard is full.
+    pub(crate) full: i64,
+    /// Whether the whole ingest is small.
+    pub(crate) small: bool,
+    /// Bytes after which a group ends at the next end of a repository.
+    pub(crate) group: i64,
+}
+
+impl Plan<'_> {
+    /// Returns the bytes of files that are read at once: no more than fit into a shard.
+    fn batch_bytes(&self) -> i64 {
+        BATCH_BYTES.min(self.full)
+    }
+}
+
+/// The result of loading one group of repositories.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    /// Number of the last file that was read.
+    pub(crate) last: i64,
+    /// First repository after the group; `None` if there is none.
+    pub(crate) upto: Option<RepoId>,
+    /// Texts that were stored.
+    pub(crate) stored: Totals,
+    /// Shards that hold them.
+    pub(crate) filled: Vec<ShardId>,
+    /// Docs whose texts were sent to be stored without them.
+    late: Vec<(ShardId, BlobId, DocRow)>,
+}
+
+/// Reads and stores the files after number `after`, up to the end of a group of repositories.
+pub(crate) async fn load(
+    store: &Store,
+    session: &mut Session,
+    plan: &Plan<'_>,
+    room: &Room<'_>,
+    after: i64,
+    progress: &dyn Progress,
+) -> Result<Group, Error> {
+    let mut group = Group { last: after, ..Group::default() };
+    let mut loaders = ShardLoaders { store, loaders: Vec::new(), next: 0 };
+    let mut bytes = 0;
+    let mut reading = begin(session, plan, after).await?;
+    loop {
+        let mut batch = session.await_other(reading).await.expect("reading does not panic");
+        let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
+        // A group ends with a repository, so the files of the next one are dropped and read again later.
+        if bytes >= plan.group {
+            let current = batch[0].0.repo;
+            if let Some(cut) = batch.iter().position(|(todo, _)| todo.repo != current) {
+                group.upto = Some(batch[cut].0.repo);
+                batch.truncate(cut);
+            }
+        }
+        let ends = group.upto.is_some();
+        reading = begin(session, plan, if ends { i64::MAX } else { last }).await?;
+        group.last = batch.last().map_or(group.last, |(todo, _)| todo.number);
+        let read = Totals {
+            files: batch.len() as i64,
+            bytes: batch.iter().map(|(todo, _)| todo.bytes).sum(),
+        };
+        bytes += read.bytes;
+        let at = loaders.turn(session, plan).await?;
+        let batch = loaders.loaders[at].hold_back(batch);
+        dispatch(session, &mut loaders, at, batch, &mut group).await?;
+        let loader = &loaders.loaders[at];
+        if loader.late_bytes > LATE_BYTES || loader.is_full(plan) {
+            dispatch_late(session, &mut loaders, at, &mut group).await?;
+        }
+        progress(Event::Read(read));
+        room.check_stored(group.stored.bytes)?;
+        if ends {
+            break;
+        }
+    }
+    for at in 0..loaders.loaders.len() {
+        dispatch_late(session, &mut loaders, at, &mut group).await?;
+    }
+    loaders.finish().await?;
+    session.add_docs(&group.late).await?;
+    Ok(group)
+}
+
+type Outcome = (FileTodo, Result<ReadFile, Skipped>);
+
+/// Starts to read the files after number `after` on all cores.
+async fn begin(
+    session: &mut Session,
+    plan: &Plan<'_>,
+    after: i64,
+) -> Result<JoinHandle<Vec<Outcome>>, Error> {
+    let todo = session.todo(after, BATCH_FILES, plan.batch_bytes()).await?;
+    let max_bytes = plan.max_bytes;
+    let folders: HashMap<RepoId, PathBuf> = todo
+        .iter()
+        .map(|file| file.repo)
+        .collect::<HashSet<_>>()
+        .into_iter()
+        .map(|repo| (repo, plan.folders[&repo].clone()))
+        .collect();
+    Ok(tokio::task::spawn_blocking(move || {
+        // The files of a repository follow each other.
+        todo.par_chunk_by(|one, next| one.repo == next.repo)
+            .flat_map(|files| {
+                let folder = Folder::open(&folders[&files[0].repo]);
+                let read = move |file: &FileTodo| match &folder {
+                    Ok(folder) => read(folder, &file.path, max_bytes),
+                    Err(error) => {
+                        let reason = beneath::reason(error);
+                        Err(Skipped { reason, bytes: file.bytes, fingerprint: 0 })
+                    }
+                };
+                files.par_iter().map(move |file| (file.clone(), read(file)))
+            })
+            .collect()
+    }))
+}
+
+/// Stores the files that a loader held back, smaller ones first, in batches.
+async fn dispatch_late(
+    session: &mut Session,
+    loaders: &mut ShardLoaders<'_>,
+    at: usize,
+    group: &mut Group,
+) -> Result<(), Error> {
+    let loader = &mut loaders.loaders[at];
+    loader.late_bytes = 0;
+    let mut held = std::mem::take(&mut loader.late);
+    // Files of about the same size stay in order.
+    held.sort_by_key(|outcome| text_bytes(outcome).ilog2());
+    let mut held = held.into_iter().peekable();
+    while held.peek().is_some() {
+        let mut bytes = 0;
+        let mut batch = Vec::new();
+        while let Some(next) = held.next_if(|_| bytes < BATCH_BYTES) {
+            bytes += text_bytes(&next);
+            batch.push(next);
+        }
+        dispatch(session, loaders, at, batch, group).await?;
+    }
+    Ok(())
+}
+
+/// Returns the bytes of a file's text; 0 if the file was left out.
+fn text_bytes((_, read): &Outcome) -> i64 {
+    read.as_ref().map_or(0, |text| text.text.len() as i64)
+}
+
+/// Notes the shard and blob of each file, and sends new contents to a loader to be stored.
+async fn dispatch(
+    session: &mut Session,
+    loaders: &mut ShardLoaders<'_>,
+    at: usize,
+    batch: Vec<Outcome>,
+    group: &mut Group,
+) -> Result<(), Error> {
+    let oids: HashSet<Oid> =
+        batch.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.oid)).collect();
+    // Look at what is being stored first, then at what is stored: contents that are committed in between are
+    // found anyway.
+    let mut places = loaders.places(&oids);
+    let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
+    let mut stored = session.stored(&unknown).await?;
+    for (_, read) in &batch {
+        // A version before stored another text of it, or did not tell that bytes were replaced.
+        if let Ok(file) = read
+            && (file.encoding.is_foreign() || !file.encoding.is_exact())
+            && stored.get(&file.oid).is_some_and(|at| at.encoding.as_deref() == Some(UNKNOWN))
+        {
+            stored.remove(&file.oid);
+        }
+    }
+    // Docs of contents that are stored without them.
+    let mut written = Vec::new();
+
+    let mut fresh: Vec<Contents> = Vec::new();
+    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    let loader = &mut loaders.loaders[at];
+    for (todo, read) in batch {
+        let text = match read {
+            Ok(text) => text,
+            Err(Skipped { reason, bytes, fingerprint }) => {
+                let FileTodo { repo, path, .. } = todo;
+                left_out.push(SkippedRow { repo, path, bytes, fingerprint, reason: reason.word() });
+                continue;
+            }
+        };
+        let bytes = text.text.len() as i32;
+        if let Some(doc) = &text.doc {
+            if let Some(at) = stored.get(&text.oid) {
+                written.push((at.shard, at.blob, doc.clone()));
+            } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.doc) {
+                // These contents came from a file without docs. The doc of this file is stored with them, if
+                // they are not sent yet, else after them.
+                place.doc = true;
+                let with = (place.shard == loader.shard)
+                    .then(|| fresh.iter_mut().find(|contents| contents.id == place.blob));
+                match with.flatten() {
+                    Some(contents) => contents.doc = Some(doc.clone()),
+                    None => group.late.push((place.shard, place.blob, doc.clone())),
+                }
+            }
+        }
+        let place = stored.get(&text.oid).map(|at| (at.shard, at.blob));
+        let (shard, blob) = place.unwrap_or_else(|| {
+            let place = places.entry(text.oid).or_insert_with(|| {
+                let id = BlobId(loader.chunks);
+                let doc = text.doc.is_some();
+                loader.chunks += text.chunks.len() as i32;
+                loader.bytes += i64::from(bytes);
+                group.stored += Totals { files: 1, bytes: i64::from(bytes) };
+                fresh.push(Contents {
+                    oid: text.oid,
+                    id,
+                    text: text.text,
+                    encoding: text.encoding.word(),
+                    lines: text.lines,
+                    chunks: text.chunks,
+                    doc: text.doc,
+                });
+                BlobPlace { shard: loader.shard, blob: id, doc }
+            });
+            (place.shard, place.blob)
+        });
+        let FileTodo { repo, path, .. } = todo;
+        files.push(FileRow {
+            repo,
+            path,
+            shard,
+            blob,
+            bytes,
+            fingerprint: text.fingerprint,
+            language: text.language,
+        });
+    }
+    session.filled(loader.shard, loader.chunks, loader.bytes);
+    if !fresh.is_empty() {
+        group.filled.push(loader.shard);
+        loader.send(fresh).await?;
+    }
+    session.add_docs(&written).await?;
+    for (shard, _, _) in written {
+        if !group.filled.contains(&shard) {
+            group.filled.push(shard);
+        }
+    }
+    session.loaded(&files).await?;
+    session.left_out(&left_out).await?;
+    Ok(())
+}
+
+type Places = HashMap<Oid, BlobPlace>;
+
+/// The place of contents that are being stored.
+#[derive(Clone, Copy)]
+struct BlobPlace {
+    shard: ShardId,
+    blob: BlobId,
+    /// Whether they are stored with a doc.
+    doc: bool,
+}
+
+/// The connections that store, each with the shard it fills.
+struct ShardLoaders<'a> {
+    store: &'a Store,
+    loaders: Vec<ShardLoader>,
+    /// Number of turns so far; the next loader follows from it.
+    next: usize,
+}
+
+struct ShardLoader {
+    shard: ShardId,
+    /// Next free chunk number of the shard.
+    chunks: i32,
+    /// Bytes of text in the shard.
+    bytes: i64,
+    /// Large files that come last in the shard, and their bytes.
+    late: Vec<Outcome>,
+    late_bytes: i64,
+    send: mpsc::Sender<(ShardId, Vec<Contents>)>,
+    task: JoinHandle<Result<(), store::Error>>,
+    /// Contents that may not be committed yet: those of the batch being stored and of the one waiting.
+    pending: [Places; 2],
+}
+
+impl ShardLoaders<'_> {
+    /// Returns the loader for the next batch, with room in its shard.
+    async fn turn(&mut self, session: &mut Session, plan: &Plan<'_>) -> Result<usize, Error> {
+        // A small ingest fills one shard.
+        let (_, shards) = session.stored_bytes();
+        let most = if plan.small { 1 } else { cores().min(MAX_LOADERS).min(shards) };
+        let at = self.next % most;
+        self.next += 1;
+        if self.loaders.get(at).is_some_and(|loader| !loader.is_full(plan)) {
+            return Ok(at);
+        }
+        let others = self.loaders.iter().enumerate().filter(|(i, _)| *i != at);
+        let busy: Vec<ShardId> = others.map(|(_, loader)| loader.shard).collect();
+        let (shard, chunks, bytes) = session.next_shard(&busy, plan.full, plan.small).await?;
+        match self.loaders.get_mut(at) {
+            Some(loader) => (loader.shard, loader.chunks, loader.bytes) = (shard, chunks, bytes),
+            None => {
+                let mut loader = self.store.loader().await?;
+                let (send, mut receive) = mpsc::channel::<(ShardId, Vec<Contents>)>(1);
+                let task = tokio::spawn(async move {
+                    while let Some((shard, contents)) = receive.recv().await {
+                        loader.store(shard, &contents).await?;
+                    }
+                    Ok(())
+                });
+                let pending = [Places::new(), Places::new()];
+                let (late, late_bytes) = (Vec::new(), 0);
+                self.loaders.push(ShardLoader {
+                    shard,
+                    chunks,
+                    bytes,
+                    late,
+                    late_bytes,
+                    send,
+                    task,
+                    pending,
+                });
+            }
+        }
+        Ok(at)
+    }
+
+    /// Returns the places of contents that are being stored right now.
+    fn places(&self, oids: &HashSet<Oid>) -> Places {
+        let pending = self.loaders.iter().flat_map(|loader| &loader.pending);
+        pending
+            .flatten()
+            .filter(|(oid, _)| oids.contains(*oid))
+            .map(|(oid, at)| (*oid, *at))
+            .collect()
+    }
+
+    /// Waits until everything is committed.
+    async fn finish(self) -> Result<(), Error> {
+        for ShardLoader { send, task, .. } in self.loaders {
+            drop(send);
+            task.await.expect("storing does not panic")?;
+        }
+        Ok(())
+    }
+}
+
+impl ShardLoader {
+    /// Returns whether the shard has room only for what is held back.
+    fn is_full(&self, plan: &Plan<'_>) -> bool {
+        self.bytes + self.late_bytes >= plan.full
+    }
+
+    /// Holds back the large files of a batch, and returns the others.
+    fn hold_back(&mut self, batch: Vec<Outcome>) -> Vec<Outcome> {
+        let (late, others): (Vec<Outcome>, Vec<Outcome>) =
+            batch.into_iter().partition(|outcome| text_bytes(outcome) > LARGE);
+        self.late_bytes += late.iter().map(text_bytes).sum::<i64>();
+        self.late.extend(late);
+        others
+    }
+
+    async fn send(&mut self, contents: Vec<Contents>) -> Result<(), Error> {
+        let place =
+            |c: &Contents| BlobPlace { shard: self.shard, blob: c.id, doc: c.doc.is_some() };
+        let places = contents.iter().map(|c| (c.oid, place(c))).collect();
+        if self.send.send((self.shard, contents)).await.is_err() {
+            // The receiver is gone, so the task has ended; it does so only with an error.
+            (&mut self.task).await.expect("storing does not panic")?;
+        }
+        // The channel holds one batch: once this one is in it, the one before the last is committed.
+        self.pending.swap(0, 1);
+        self.pending[1] = places;
+        Ok(())
+    }
+}

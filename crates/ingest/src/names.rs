@@ -1,0 +1,176 @@
+//! Names repositories, and matches them with those that are indexed.
+//!
+//! A folder keeps its name unless its origin changes. No two folders have the same name: a second clone of an
+//! origin is named after its folder.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use store::RepoRow;
+
+use super::find::{FoundRepo, MAX_NAME_BYTES, is_empty};
+use files::shortened;
+use git::checkout::Unread;
+
+/// A repository that was found, with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedRepo {
+    pub(crate) folder: PathBuf,
+    pub(crate) name: String,
+    /// The indexed repository that it is, if any.
+    pub(crate) known: Option<RepoRow>,
+    /// URL before the paths of its files on the web.
+    pub(crate) web: Option<String>,
+    /// The commit that is checked out, if it is a clone.
+    pub(crate) commit: Option<String>,
+    /// Rank among the repositories; 0 for none.
+    pub(crate) rank: u16,
+    /// Folders outside of its own that git may read for its history.
+    pub(crate) git_folders: Vec<PathBuf>,
+    /// Parts of its git data that are not read.
+    pub(crate) unread: Vec<Unread>,
+    /// The name that its origin would give it, if it is new and another repository has that.
+    pub(crate) taken: Option<String>,
+}
+
+impl NamedRepo {
+    fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
+        let FoundRepo { folder, origin, web, commit, rank, git_folders, unread, .. } = repo;
+        let taken = origin.filter(|origin| known.is_none() && *origin != name);
+        Self { folder, name, known, web, commit, rank, git_folders, unread, taken }
+    }
+}
+
+/// Names the repositories in `found`. `known` are the indexed ones.
+pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo> {
+    let by_source: HashMap<&str, &RepoRow> =
+        known.iter().map(|row| (row.source.as_str(), row)).collect();
+    let by_name: HashMap<&str, &RepoRow> =
+        known.iter().map(|row| (row.name.as_str(), row)).collect();
+    let mut folders = HashSet::new();
+    let mut settled: Vec<NamedRepo> = Vec::new();
+    let mut names = HashSet::new();
+    let found: Vec<FoundRepo> =
+        found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
+    // Known folders keep their names before others get one.
+    let (old, new): (Vec<FoundRepo>, Vec<FoundRepo>) =
+        found.into_iter().partition(|repo| by_source.contains_key(&*repo.folder.to_string_lossy()));
+    for repo in old {
+        let row = by_source[&*repo.folder.to_string_lossy()];
+        let other = |name: &str| by_name.get(name).is_some_and(|other| other.id != row.id);
+        let name = match &repo.origin {
+            Some(origin) if !other(origin) && !names.contains(origin) => origin.clone(),
+            _ => row.name.clone(),
+        };
+        names.insert(name.clone());
+        settled.push(NamedRepo::of(repo, name, Some(row.clone())));
+    }
+    let mut used: HashSet<_> = settled.iter().filter_map(|s| Some(s.known.as_ref()?.id)).collect();
+    for repo in new {
+        let place = repo.folder.to_string_lossy();
+        let place = shortened(place.trim_start_matches('/'), MAX_NAME_BYTES);
+        let candidates = repo.origin.clone().into_iter().chain([repo.below.clone(), place.clone()]);
+        // A name is free if no repository has it, or if the folder that had it is gone: then the repository
+        // has moved.
+        let free = |name: &String| {
+            !names.contains(name)
+                && by_name
+                    .get(name.as_str())
+                    .is_none_or(|row| !used.contains(&row.id) && is_gone(&row.source))
+        };
+        let name = candidates.into_iter().find(free).unwrap_or(place);
+        let known = by_name.get(name.as_str()).map(|row| (*row).clone());
+        used.extend(known.as_ref().map(|row| row.id));
+        names.insert(name.clone());
+        settled.push(NamedRepo::of(repo, name, known));
+    }
+    settled
+}
+
+/// Returns whether a folder certainly does not exist any more. One that cannot be looked at may exist.
+pub(crate) fn is_gone(source: &str) -> bool {
+    matches!(Path::new(source).try_exists(), Ok(false))
+}
+
+/// Whether the folder is gone with all that was beside it: the nearest folder above it is empty, as the place is where a
+/// disk was.
+pub(crate) fn may_be_unmounted(source: &str) -> bool {
+    let above = Path::new(source).ancestors().skip(1).find(|folder| folder.is_dir());
+    above.is_some_and(is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::RepoId;
+
+    /// Settles `found` (folder, origin, path below) against `known` (id, name, folder); the result is
+    /// `name=id`, in order.
+    fn check(known: &[(i32, &str, &str)], found: &[(&str, &str, &str)], expected: &str) {
+        let known: Vec<RepoRow> = known
+            .iter()
+            .map(|(id, name, source)| RepoRow {
+                id: RepoId(*id),
+                name: (*name).to_owned(),
+                source: (*source).to_owned(),
+                web: None,
+                commit: None,
+                rank: 0,
+                git_folders: Vec::new(),
+            })
+            .collect();
+        let found = found
+            .iter()
+            .map(|(folder, origin, below)| FoundRepo {
+                folder: PathBuf::from(folder),
+                origin: (!origin.is_empty()).then(|| (*origin).to_owned()),
+                below: (*below).to_owned(),
+                web: None,
+                commit: None,
+                rank: 0,
+                git_folders: Vec::new(),
+                unread: Vec::new(),
+                is_origin_odd: false,
+            })
+            .collect();
+        let named: Vec<String> = settle(found, &known)
+            .into_iter()
+            .map(|s| {
+                format!(
+                    "{}={}",
+                    s.name,
+                    s.known.map_or("new".to_owned(), |row| row.id.0.to_string())
+                )
+            })
+            .collect();
+        assert_eq!(named.join(" "), expected);
+    }
+
+    #[test]
+    fn new_repositories_get_their_origin_or_their_place() {
+        check(&[], &[("/x/a", "h/a", "a"), ("/x/b", "", "b")], "h/a=new b=new");
+        check(
+            &[],
+            &[("/x/a", "h/a", "a"), ("/x/b", "h/a", "b"), ("/x/a", "h/a", "a")],
+            "h/a=new b=new",
+        );
+        check(&[], &[("/x/a", "", "a"), ("/y/a", "", "a")], "a=new y/a=new");
+    }
+
+    #[test]
+    fn a_name_stays_with_its_folder() {
+        let known = [(1, "h/a", "/tmp"), (2, "b", "/usr")];
+        check(&known, &[("/usr", "h/a", "usr")], "b=2");
+        check(&known, &[("/tmp", "h/a", "tmp"), ("/usr", "h/a", "usr")], "h/a=1 b=2");
+        check(&known, &[("/usr", "", "another")], "b=2");
+        check(&known, &[("/etc", "h/a", "etc")], "etc=new");
+        check(&known, &[("/etc", "", "b")], "etc=new");
+    }
+
+    #[test]
+    fn a_new_origin_renames_and_a_moved_folder_is_the_same() {
+        check(&[(1, "h/old", "/tmp")], &[("/tmp", "h/new", "tmp")], "h/new=1");
+        check(&[(1, "h/a", "/nowhere/a")], &[("/tmp", "h/a", "tmp")], "h/a=1");
+        check(&[(1, "a", "/nowhere/a")], &[("/tmp", "", "a")], "a=1");
+    }
+}

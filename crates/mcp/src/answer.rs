@@ -1,0 +1,230 @@
+//! An answer: a text for a model to read, and the same as JSON for programs; and the bounds of both.
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+/// Most bytes of text in an answer, and the default: some thousand tokens, a part of an agent's context window.
+pub(super) const MAX_BYTES: usize = 32 * 1024;
+pub(super) const DEFAULT_BYTES: usize = 8 * 1024;
+
+/// The same, for arguments that are left out.
+pub(super) fn default_bytes() -> usize {
+    DEFAULT_BYTES
+}
+
+/// Bytes of an answer that are reserved for its first lines, which describe the answer and what it leaves out.
+const MAX_HEAD_BYTES: usize = 1024;
+
+/// Most bytes of near definitions in the head; as JSON they take about as many.
+pub(super) const MAX_NEAR_BYTES: usize = 500;
+
+/// Most bytes shown of a matching line.
+pub(super) const MAX_LINE_BYTES: usize = 500;
+
+/// An answer of a tool.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    /// The same in the form of the tool's output schema: its first lines and the last one, what is listed between them, and
+    /// how many things of the list are left out here, as JSON needs more bytes.
+    pub(super) structured: JsonObject,
+}
+
+impl Answer {
+    /// Makes an answer of a text, and of what it lists under a name.
+    fn new(text: String, summary: &str, name: &str, items: Vec<Value>, max: usize) -> Self {
+        let mut structured = JsonObject::new();
+        let end = summary.floor_char_boundary(max / 2);
+        structured.insert("summary".to_owned(), json!(summary[..end]));
+        structured.insert("left_out".to_owned(), json!(0));
+        structured.insert(name.to_owned(), json!([]));
+        let (items, left) = fitting(items, max.saturating_sub(bytes(&json!(structured)) + FURTHER));
+        structured.insert("left_out".to_owned(), json!(left));
+        structured.insert(name.to_owned(), json!(items));
+        Self { text, structured }
+    }
+
+    /// Makes an answer that lists nothing.
+    pub(super) fn bare(text: String, name: &str) -> Self {
+        let summary = text.clone();
+        Self::new(text, &summary, name, Vec::new(), MAX_BYTES)
+    }
+
+    /// Adds where to go on.
+    pub(super) fn and(mut self, name: &str, value: Value) -> Self {
+        self.structured.insert(name.to_owned(), value);
+        self
+    }
+}
+
+/// Bytes of JSON for where to go on, for near definitions, and for numbers that grow.
+const FURTHER: usize = 200 + 2 * MAX_NEAR_BYTES;
+
+/// Returns the bytes of a value as JSON.
+fn bytes(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+/// Drops the last items, and of items with `lines` the last lines, until the rest fits. Returns it and how many were
+/// dropped.
+fn fitting(mut items: Vec<Value>, most: usize) -> (Vec<Value>, usize) {
+    let mut all: usize = items.iter().map(|item| bytes(item) + 1).sum();
+    let mut left = 0;
+    while all > most {
+        let Some(last) = items.last_mut() else { break };
+        left += 1;
+        match last.get_mut("lines").and_then(Value::as_array_mut).filter(|lines| lines.len() > 1) {
+            Some(lines) => all -= lines.pop().map_or(0, |line| bytes(&line) + 1),
+            None => all -= items.pop().map_or(0, |item| bytes(&item) + 1),
+        }
+    }
+    (items, left)
+}
+
+/// The text of an answer, below its first lines.
+pub(super) struct Text {
+    text: String,
+    /// What it lists, as JSON.
+    items: Vec<Value>,
+    /// Bytes of the answer at most.
+    max: usize,
+    /// A sentence about what was not searched; empty, or it begins with a blank.
+    left_out: String,
+}
+
+impl Text {
+    /// Of an answer of so many bytes at most.
+    pub(super) fn of(max: usize) -> Self {
+        Self { text: String::new(), items: Vec::new(), max, left_out: String::new() }
+    }
+
+    /// Bytes that there is still room for.
+    pub(super) fn room(&self) -> usize {
+        (self.max - MAX_HEAD_BYTES).saturating_sub(self.text.len())
+    }
+
+    /// Bytes of the answer at most.
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Adds a piece; false if there is no room for it.
+    pub(super) fn add(&mut self, piece: &str) -> bool {
+        let fits = piece.len() <= self.room();
+        if fits {
+            self.text.push_str(piece);
+        }
+        fits
+    }
+
+    /// Notes as JSON what was added.
+    pub(super) fn note(&mut self, item: Value) {
+        self.items.push(item);
+    }
+
+    /// Notes as JSON a line that was added, of the last file or of another one.
+    pub(super) fn note_line(&mut self, file: Value, line: Value) {
+        let is_same = |last: &&mut Value| ["repo", "path"].iter().all(|key| last[key] == file[key]);
+        let last = self.items.last_mut().filter(is_same).and_then(|last| last.get_mut("lines"));
+        match last.and_then(Value::as_array_mut) {
+            Some(lines) => lines.push(line),
+            None => {
+                let mut file = file;
+                file["lines"] = json!([line]);
+                self.items.push(file);
+            }
+        }
+    }
+
+    /// Says what was not searched. It stands below the list, since it is the same for most queries.
+    pub(super) fn leave_out(&mut self, sentence: String) {
+        self.left_out = sentence;
+    }
+
+    /// The whole answer, which lists what was added under a name. What is said of it is short, whatever was asked;
+    /// `end` follows the list.
+    pub(super) fn below(self, head: &str, name: &str, end: &str) -> Answer {
+        let summary = format!("{head}{}", self.left_out);
+        let text = match (self.text.as_str(), self.left_out.trim_start()) {
+            ("", _) => format!("{summary}{end}"),
+            (list, "") => format!("{head}\n\n{list}{end}"),
+            (list, left_out) => format!("{head}\n\n{list}\n{left_out}\n{end}"),
+        };
+        Answer::new(text, &summary, name, self.items, self.max)
+    }
+}
+
+/// Returns a line or, if it is long, the part of it around its first match.
+pub(super) fn shown(line: &str, matched: usize) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let wanted = matched.saturating_sub(MAX_LINE_BYTES / 4).min(line.len() - MAX_LINE_BYTES);
+    let start = line.floor_char_boundary(wanted);
+    let end = line.floor_char_boundary(start + MAX_LINE_BYTES);
+    let left = |bytes: usize| match bytes {
+        0 => String::new(),
+        bytes => format!("[... {bytes} bytes ...]"),
+    };
+    format!("{}{}{}", left(start), &line[start..end], left(line.len() - end))
+}
+
+/// A number of things, as in `1 file` and `2 files`.
+pub(super) fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", request::human::grouped(n), if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_shown_around_what_matches() {
+        assert_eq!(shown("short", 3), "short");
+        let line = format!("{}é{}", "a".repeat(1000), "b".repeat(1000));
+        assert_eq!(shown(&line, 0), format!("{}[... 1502 bytes ...]", "a".repeat(500)));
+        assert_eq!(shown(&line, 2001), format!("[... 1502 bytes ...]{}", "b".repeat(500)));
+        // 1000 bytes in, behind an eighth of a thousand; the é is not cut in two.
+        let middle = format!("{}é{}", "a".repeat(125), "b".repeat(373));
+        assert_eq!(shown(&line, 1000), format!("[... 875 bytes ...]{middle}[... 627 bytes ...]"));
+        let wide = "é".repeat(1000);
+        assert_eq!(shown(&wide, 1000).matches('é').count(), 250);
+    }
+
+    #[test]
+    fn no_more_than_there_is_room_for() {
+        let mut text = Text::of(DEFAULT_BYTES);
+        assert!(!text.add(&"x".repeat(DEFAULT_BYTES)));
+        assert!(text.is_empty());
+        assert!(text.add(&"x".repeat(text.room())));
+        assert!(!text.add("x"));
+        let answer = text.below(&"h".repeat(MAX_HEAD_BYTES - 2), "lines", "");
+        assert!(answer.text.len() <= DEFAULT_BYTES);
+    }
+
+    #[test]
+    fn json_of_an_answer_fits_and_says_what_it_lacks() {
+        for (files, lines) in [(0, 0), (1, 3), (1, 900), (300, 1), (30, 30)] {
+            let mut text = Text::of(DEFAULT_BYTES);
+            for file in 0..files {
+                for line in 0..lines {
+                    let file = json!({ "repo": "r", "path": format!("p{file}") });
+                    text.note_line(file, json!({ "line": line, "text": "\"quoted\"" }));
+                }
+            }
+            let answer =
+                text.below(&"\"".repeat(MAX_HEAD_BYTES), "files", "").and("cursor", json!("x"));
+            let structured = Value::Object(answer.structured);
+            assert!(bytes(&structured) <= DEFAULT_BYTES, "{}", bytes(&structured));
+            let kept = structured["files"].as_array().unwrap();
+            let kept: usize = kept.iter().map(|file| file["lines"].as_array().unwrap().len()).sum();
+            let left = structured["left_out"].as_u64().unwrap() as usize;
+            assert_eq!(kept + left, files * lines);
+            assert!(kept > 0 || files == 0);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Answers with the best results of a search: counts of all of them, then the best files, with the best lines of each.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use query::Select;
+use search::View;
+use search::{FileMatch, Stats, Stopped};
+use serde_json::{Value, json};
+
+use super::answer::{Answer, MAX_NEAR_BYTES, Text, count};
+use super::hints;
+use super::navigate::{self, file_json, line_json};
+use super::progress::FileCounter;
+use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
+use request::order::Order;
+use request::top_k::{POOL, RankedFile, TopK};
+
+/// Most repositories, and most languages, named with their numbers of files.
+const NAMED: usize = 6;
+
+pub(super) async fn answer(
+    view: &View,
+    asked: &Search,
+    from: Option<Cursor>,
+    found: &FileCounter,
+) -> Result<Answer> {
+    let (limit, most) = (asked.limit, asked.lines_per_file);
+    let context = (asked.context_lines, asked.context_lines);
+    let request = request(view, asked, from.as_ref(), |request| {
+        request.limit = Some(POOL);
+        request.rank();
+        // They are read for the files that are shown only.
+        request.context = (0, 0);
+    })
+    .await?;
+    let shown = from.map_or(0, |from| from.shown as usize);
+    let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
+    let stats = run(view, &request, found, |file| {
+        top.add(vec![file], |file, lines| {
+            lines.keep(file, most);
+            Vec::new()
+        });
+        true
+    })
+    .await?;
+    let near = match from {
+        None => Near::of(&view.near_definitions(&request, stats.switch).await?),
+        Some(_) => Near::default(),
+    };
+    if top.files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
+        let hints = hints::appendix(view, &asked.query, &request, &stats).await;
+        let text = format!("Nothing matches.{}{hints}", left_out(&stats));
+        return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
+    }
+    let select = request.query().settings.select;
+    let mut page = Page {
+        select,
+        text: Text::of(asked.max_bytes),
+        files: top.files,
+        found: summary(&top, &stats, select),
+        by: if select == Select::Repos { String::new() } else { by(&top) },
+        from: shown,
+        upto: shown,
+        lines_cut: false,
+        full: false,
+    };
+    let mut best: Vec<RankedFile> =
+        top.into_best(shown).map(|(ranked, _)| ranked).take(limit).collect();
+    if select.has_lines() {
+        let files = best.iter_mut().map(|ranked| &mut ranked.file);
+        view.add_enclosing(files, stats.switch).await?;
+    }
+    for mut ranked in best {
+        if context != (0, 0) && select.has_lines() && page.has_room() {
+            let one = std::slice::from_mut(&mut ranked.file);
+            view.add_context(one, stats.switch, context).await?;
+        }
+        if !page.add(&ranked) {
+            break;
+        }
+    }
+    let resume = if page.upto < page.files {
+        Some((stats.from_start(&request), page.upto))
+    } else {
+        stats.ended_at_limit().then(|| (stats.from(&request, stats.progress), 0))
+    };
+    let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
+    let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
+    let head = head + &near.text;
+    if stats.stopped.is_none() {
+        page.text.leave_out(left_out(&stats));
+    }
+    let hints = hints::appendix(view, &asked.query, &request, &stats).await;
+    let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
+    let answer = page.text.below(&head, "files", &hints).and("cursor", next);
+    Ok(if near.items.is_empty() {
+        answer
+    } else {
+        answer.and("near_definitions", Value::Array(near.items))
+    })
+}
+
+/// Near definitions, labelled: they are no matches. As many as the head of an answer has room for.
+#[derive(Default)]
+struct Near {
+    text: String,
+    items: Vec<Value>,
+}
+
+impl Near {
+    fn of(files: &[FileMatch]) -> Self {
+        let mut near = Self::default();
+        for file in files {
+            let Some(line) = file.lines.first() else { continue };
+            let name = named(file);
+            let text = format!("\n{name}\n{}", numbered(line).trim_end());
+            if near.text.len() + text.len() > MAX_NEAR_BYTES {
+                break;
+            }
+            if near.items.is_empty() {
+                near.text += "\nDefined here, though the query does not match:";
+            }
+            near.text += &text;
+            let mut item = file_json(file);
+            item["line"] = json!(line.number);
+            near.items.push(item);
+        }
+        near
+    }
+}
+
+/// An answer under construction.
+struct Page {
+    select: Select,
+    text: Text,
+    /// Files that were found.
+    files: usize,
+    /// A summary of all results.
+    found: String,
+    /// The distribution of the files over repositories and languages.
+    by: String,
+    /// Files that were shown before, and with this answer.
+    from: usize,
+    upto: usize,
+    /// Whether some lines of some file are left out.
+    lines_cut: bool,
+    full: bool,
+}
+
+impl Page {
+    fn has_room(&self) -> bool {
+        self.text.room() > 0
+    }
+
+    /// Adds a file; returns false if there is no room for it. The first file is cut rather than left out.
+    fn add(&mut self, ranked: &RankedFile) -> bool {
+        let RankedFile { file, matches, .. } = ranked;
+        if !self.select.has_lines() {
+            let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
+            let taken = self.take(&format!("{name}\n"));
+            if taken && self.select == Select::Repos {
+                self.text.note(json!({ "repo": file.repo }));
+            } else if taken {
+                self.text.note(file_json(file));
+            }
+            return taken;
+        }
+        let first = self.text.is_empty();
+        let gap = if first { "" } else { "\n" };
+        let mut piece = format!("{gap}{}\n", named(file));
+        let left = |shown: usize| match matches.saturating_sub(shown) {
+            0 => String::new(),
+            left => {
+                format!("... and {}\n", count(left, "more matching line", "more matching lines"))
+            }
+        };
+        let in_context = file.lines.iter().any(|line| line.ranges.is_empty());
+        let (mut matching, mut last, mut around) = (0, None, None);
+        let mut lines = Vec::new();
+        for line in &file.lines {
+            let gap = in_context && last.is_some_and(|last| last + 1 < line.number);
+            last = Some(line.number);
+            let gap = if gap { "--\n" } else { "" };
+            let shown = format!("{gap}{}{}", navigate::around(line, &mut around), numbered(line));
+            let is_match = usize::from(!line.ranges.is_empty());
+            let rest = left(matching + is_match);
+            if first && piece.len() + shown.len() + rest.len() > self.text.room() {
+                break;
+            }
+            piece.push_str(&shown);
+            lines.push(line_json(line));
+            matching += is_match;
+        }
+        let rest = left(matching);
+        piece.push_str(&rest);
+        let taken = self.take(&piece);
+        self.lines_cut |= taken && !rest.is_empty();
+        if taken {
+            let mut item = file_json(file);
+            item["lines"] = Value::Array(lines);
+            self.text.note(item);
+        }
+        taken
+    }
+
+    fn take(&mut self, piece: &str) -> bool {
+        let taken = self.text.add(piece);
+        self.upto += usize::from(taken);
+        self.full |= !taken;
+        taken
+    }
+
+    /// Returns the head: what was found, which part of it is here, and how to get the rest.
+    fn head(&self, stats: &Stats, cursor: Option<Cursor>, goes_on: bool) -> String {
+        let mut head = self.found.clone();
+        match &stats.stopped {
+            Some(Stopped::Timeout(time)) => {
+                head += &format!(", and there may be more: {}", late(*time));
+            }
+            Some(Stopped::Shards(_)) => head += &format!(", and there may be more: {BROKEN}"),
+            Some(Stopped::Limit) => {
+                let which = if goes_on { "next" } else { "first" };
+                head += &format!(
+                    ", and there is more: these are the best of the {which} {}. Narrow the query to rank all.",
+                    count(self.files, "file", "files")
+                );
+            }
+            None => head += ".",
+        }
+        let all = self.from == 0 && self.upto == self.files;
+        if all && stats.is_complete() {
+            head += if goes_on { " That is the rest." } else { " That is all." };
+        } else if self.upto > self.from && !(all && cursor.is_none()) {
+            head += &format!(" Here are {} to {}", self.from + 1, self.upto);
+            head += &if self.full {
+                format!(": the answer is full, at {} bytes.", self.text.max())
+            } else if self.upto < self.files {
+                ": the limit was reached.".to_owned()
+            } else {
+                ".".to_owned()
+            };
+        }
+        if let Some(cursor) = cursor {
+            head += &format!(
+                " For the next ones, search again with the same query and cursor \"{cursor}\"."
+            );
+        }
+        if self.lines_cut {
+            head += " Of some files not all matching lines are shown: read_file, a higher lines_per_file, or the query with file: has them.";
+        }
+        if !all && !self.by.is_empty() {
+            head += &format!("\n{}", self.by);
+        }
+        head
+    }
+}
+
+/// Returns a summary of all results.
+fn summary(top: &TopK, stats: &Stats, select: Select) -> String {
+    let files = count(top.files, "file", "files");
+    let least = if stats.is_complete() { "" } else { "at least " };
+    let repos = match top.repos.len() {
+        0 | 1 => String::new(),
+        many => format!(" of {}", count(many, "repository", "repositories")),
+    };
+    match select {
+        Select::Repos => format!("{least}{}", count(top.files, "repository", "repositories")),
+        Select::Files => format!("{least}{files}{repos}"),
+        Select::Lines | Select::Symbols => {
+            let lines = count(top.matches, "matching line", "matching lines");
+            format!("{least}{lines} in {files}{repos}")
+        }
+    }
+}
+
+/// Returns how many of the files each repository and each language has, the largest number first.
+fn by(top: &TopK) -> String {
+    let of = |what: &str, counts: &HashMap<String, usize>| {
+        if counts.len() < 2 {
+            return None;
+        }
+        let mut counts: Vec<(&String, &usize)> = counts.iter().collect();
+        counts.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
+        let named = counts.iter().take(NAMED).map(|(name, files)| format!("{name} {files}"));
+        let more = match counts.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", {more} more"),
+        };
+        Some(format!("Files by {what}: {}{more}.", named.collect::<Vec<_>>().join(", ")))
+    };
+    let parts = [of("repository", &top.repos), of("language", &top.languages)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}

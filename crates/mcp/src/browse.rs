@@ -1,0 +1,407 @@
+//! The tools beside `search`: one file or folder, files by their paths, repositories.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use browse::{FindRequest, LeftOut, NearFile};
+use fuzzy::QueryTooLong;
+use rmcp::schemars::JsonSchema;
+use search::View;
+use search::{FolderItem, Tree};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
+use super::navigate::lines_of_symbol;
+use request::human;
+use request::scip::scip_text;
+
+/// Files or repositories in an answer unless a call says otherwise.
+const ENTRIES: usize = 50;
+
+/// Most similar paths or repositories named in place of one that does not exist.
+const NEAR: usize = 3;
+
+/// What can be asked of `read_file`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct ReadFile {
+    /// The name of the repository, as other tools give it.
+    repo: String,
+    /// The path in the repository of a file, or of a folder; empty for the repository's own folder.
+    #[serde(default)]
+    path: String,
+    /// A symbol of the file, as outline names it or with what contains it (Foo.bar): only its definition is read.
+    #[serde(default)]
+    symbol: Option<String>,
+    /// The first line, from 1.
+    #[serde(default = "first")]
+    #[schemars(range(min = 1))]
+    from_line: usize,
+    /// The last line; that of the file unless given.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    to_line: Option<usize>,
+    /// How many bytes of the first line to leave out: for a line that is longer than an answer.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    from_byte: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "most")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+/// What can be asked of `find_file`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct FindFile {
+    /// The name, a part of the path, or letters of it in their order, with or without gaps: fmtprint finds
+    /// src/fmt/print.go. A few may be wrong. A blank separates what may stand in any order.
+    /// The name of the repository may stand before the path.
+    typed: String,
+    /// Only in repositories whose names hold this, in any case.
+    #[serde(default)]
+    repo: Option<String>,
+    /// Only files in this language: its name (c++, plain text) or the extension of its files (rs, py).
+    #[serde(default)]
+    language: Option<String>,
+    /// Most files in the answer.
+    #[serde(default = "entries")]
+    #[schemars(range(min = 1, max = 500))]
+    limit: usize,
+    /// How many of the best to leave out: those of the answers before.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    offset: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+/// What can be asked of `list_repos`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct ListRepos {
+    /// Only repositories whose names hold this, in any case.
+    #[serde(default)]
+    filter: Option<String>,
+    /// Most repositories in the answer.
+    #[serde(default = "entries")]
+    #[schemars(range(min = 1, max = 500))]
+    limit: usize,
+    /// How many to leave out: those of the answers before.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    offset: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+fn first() -> usize {
+    1
+}
+
+fn entries() -> usize {
+    ENTRIES
+}
+
+/// A file is requested to be read, so the default is the largest answer.
+fn most() -> usize {
+    MAX_BYTES
+}
+
+pub(super) fn read_description() -> String {
+    format!(
+        "Reads a file, some of its lines, or the definition of one symbol, as NUMBER:LINE; or lists what lies in a folder. An answer has `max_bytes` \
+         bytes ({MAX_BYTES} at most). Its first line says which lines these are of how many, and if it was \
+         cut, with which from_line to go on."
+    )
+}
+
+pub(super) fn find_description() -> String {
+    format!(
+        "Finds files by what is typed of their paths, gaps and few wrong letters forgiven, the best first, as REPOSITORY: PATH. It does not look into \
+         them; search does. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most). Its first line says \
+         how many there are in all, and with which offset to go on."
+    )
+}
+
+pub(super) fn list_description() -> String {
+    format!(
+        "Lists the repositories that are indexed, by name, with how much of each is indexed and when it was \
+         read. An answer has `limit` repositories and `max_bytes` bytes ({MAX_BYTES} at most). Its first line says how \
+         many there are in all, and with which offset to go on."
+    )
+}
+
+pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer> {
+    let tree = view.tree().await?;
+    let Some(repo) = tree.repo(&asked.repo) else {
+        let near = near_repos(&tree, &asked.repo, NEAR);
+        bail!("no repository is named '{}'{near}; list_repos lists them", asked.repo);
+    };
+    let path = plain_path(&asked.path);
+    let path = path.as_str();
+    if let Some(document) = browse::file_text(view, &asked.repo, path).await? {
+        let language = document.language.map_or(String::new(), |name| format!("{name}, "));
+        let mut what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
+        if let Some(encoding) = human::encoding(document.encoding) {
+            what = format!("{what} of text from {encoding}");
+        }
+        if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
+            let symbol = symbol.trim();
+            let (first, last, others) = lines_of_symbol(view, &asked.repo, path, symbol).await?;
+            asked.from_line = asked.from_line.max(first);
+            asked.to_line = Some(asked.to_line.map_or(last, |to| to.min(last)));
+            what = format!("{what}. {symbol} is in lines {first} to {last}.{others}");
+            what = what.trim_end_matches('.').to_owned();
+        }
+        return lines(&what, &document.text, &asked);
+    }
+    if let Some(children) = tree.folder(repo, path) {
+        let text: String = children.iter().map(entry).collect();
+        return lines("A folder", &text, &asked);
+    }
+    if let Some(why) = browse::why_left_out(view, &asked.repo, path).await? {
+        bail!("'{path}' in {} is not in the index: it was left out ({why})", asked.repo);
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (typed, within, kept) = (name.to_owned(), asked.repo.clone(), Arc::clone(&tree));
+    let work = tokio::task::spawn_blocking(move || {
+        let within = Some(within.as_str());
+        let finding =
+            FindRequest { query: &typed, repo: within, limit: NEAR, ..FindRequest::default() };
+        browse::find(&kept, &finding).unwrap_or_default()
+    });
+    let (near, _) = work.await?;
+    let near: Vec<String> = near.into_iter().map(|near| near.path).collect();
+    if near.is_empty() {
+        bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
+    }
+    bail!("there is no file '{path}' in {}; near it are: {}", asked.repo, near.join(", "));
+}
+
+/// Removes the redundant parts of a path: `./fmt//print.go/` is `fmt/print.go`.
+fn plain_path(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns the repositories with the most similar names, as the rest of a sentence; empty if there are none.
+pub(super) fn near_repos(tree: &Tree, typed: &str, most: usize) -> String {
+    let typed = typed.to_lowercase();
+    let cost = |name: &str| {
+        let name = name.to_lowercase();
+        let last = name.rsplit('/').next().unwrap_or(&name);
+        if last == typed {
+            return Some(0);
+        }
+        if name.contains(&typed) || typed.contains(last) {
+            return Some(1);
+        }
+        query::nearest(&typed, [last, name.as_str()]).map(|_| 2)
+    };
+    let costs =
+        tree.repos().iter().filter_map(|repo| Some((cost(&repo.name)?, repo.name.as_str())));
+    let mut near: Vec<(usize, &str)> = costs.collect();
+    near.sort_by_key(|(cost, name)| (*cost, name.len(), *name));
+    let near: Vec<&str> = near.into_iter().take(most).map(|(_, name)| name).collect();
+    if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) }
+}
+
+/// Formats an item of a folder as a line.
+fn entry(child: &FolderItem) -> String {
+    match (child.files, &child.language) {
+        (Some(files), _) => format!("{}/ ({})\n", child.name, count(files, "file", "files")),
+        (None, Some(language)) => {
+            format!("{} ({language}, {})\n", child.name, count(child.bytes, "byte", "bytes"))
+        }
+        (None, None) => format!("{} ({})\n", child.name, count(child.bytes, "byte", "bytes")),
+    }
+}
+
+/// Returns the requested lines of a text, as many as there is room for.
+fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
+    let all = text.split_terminator('\n').count();
+    let (from, to) = (asked.from_line, asked.to_line.unwrap_or(all).min(all));
+    if all == 0 {
+        let answer = Answer::bare(format!("{what}, and nothing in it."), "lines");
+        return Ok(answer.and("first_line", json!(0)));
+    }
+    if from == 0 || from > all {
+        bail!("from_line: there are lines 1 to {all}");
+    }
+    if to < from {
+        bail!("to_line: it is before from_line");
+    }
+    let full =
+        format!("the answer is full, at {} bytes. For the rest, read again with", asked.max_bytes);
+    let mut shown = Text::of(asked.max_bytes);
+    let wanted = text.split_terminator('\n').enumerate().skip(from - 1).take(to + 1 - from);
+    for (at, line) in wanted {
+        let number = at + 1;
+        let skip = if number == from { line.floor_char_boundary(asked.from_byte) } else { 0 };
+        if shown.add(&format!("{number}:{}\n", &line[skip..])) {
+            shown.note(json!(line[skip..]));
+            continue;
+        }
+        if number > from {
+            let head = format!("{what}. Lines {from} to {at} of {all}; {full} from_line={number}.");
+            return Ok(shown.below(&head, "lines", "").and("first_line", json!(from)));
+        }
+        // One line that is longer than an answer.
+        let start = format!("{number}:");
+        let end = line.floor_char_boundary(skip + shown.room() - start.len() - 1);
+        shown.add(&format!("{start}{}\n", &line[skip..end]));
+        shown.note(json!(line[skip..end]));
+        let head = format!(
+            "{what}. Bytes {skip} to {end} of {} in line {number} of {all}; {full} from_line={number} and \
+             from_byte={end}.",
+            line.len()
+        );
+        return Ok(shown.below(&head, "lines", "").and("first_line", json!(from)));
+    }
+    let head = format!("{what}. Lines {from} to {to} of {all}.");
+    Ok(shown.below(&head, "lines", "").and("first_line", json!(from)))
+}
+
+pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
+    if asked.typed.trim().is_empty() {
+        bail!("typed: give some letters of the path");
+    }
+    let tree = view.tree().await?;
+    let page = (asked.limit, asked.offset, asked.max_bytes);
+    // The search visits every path.
+    let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
+    let typed = asked.typed.clone();
+    let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
+    let (files, all) = work.await.expect("finding does not panic").context("typed")?;
+    if all == 0
+        && let Some(LeftOut { repo, path, why }) = browse::left_out_file(view, &typed).await?
+    {
+        let text =
+            format!("No file is like that. {repo}: {path} was left out of the index ({why}).");
+        return Ok(Answer::bare(text, "files").and("next_offset", Value::Null));
+    }
+    Ok(list(files, page, all, ("file", "files", "files")))
+}
+
+/// Returns the files found after the first `offset`, as lines, and the number of all files found.
+fn found(
+    tree: &Tree,
+    asked: &FindFile,
+    languages: &[String],
+) -> Result<(Vec<(String, Value)>, usize), QueryTooLong> {
+    let offset = asked.offset;
+    let (near, all) = browse::find(
+        &tree,
+        &FindRequest {
+            query: &asked.typed,
+            repo: asked.repo.as_deref(),
+            languages,
+            limit: offset + asked.limit,
+        },
+    )?;
+    let line = |near: NearFile| {
+        let language = near.language.as_ref();
+        let language = language.map_or(String::new(), |name| format!(" ({name})"));
+        let mut item = json!({ "repo": near.repo, "path": near.path });
+        if let Some(language) = &near.language {
+            item["language"] = json!(language);
+        }
+        (format!("{}: {}{language}\n", near.repo, near.path), item)
+    };
+    Ok((near.into_iter().skip(offset).map(line).collect(), all))
+}
+
+pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> {
+    let mut repos = view.repos().await?;
+    if repos.is_empty() {
+        bail!(store::Error::Empty);
+    }
+    if let Some(part) = asked.filter.map(|part| part.to_lowercase()) {
+        repos.retain(|repo| repo.name.to_lowercase().contains(&part));
+    }
+    let imports = view.scip_imports().await?;
+    let offset = asked.offset;
+    let lines: Vec<(String, Value)> = repos
+        .iter()
+        .skip(offset)
+        .take(asked.limit)
+        .map(|repo| {
+            let scip = imports.iter().filter(|import| import.repo == repo.id);
+            let scip: Vec<String> = scip.map(scip_text).collect();
+            let item = json!({
+                "repo": repo.name, "files": repo.files, "bytes": repo.bytes, "left_out": repo.skipped,
+                "indexed_at": repo.indexed_at, "scip": &scip,
+            });
+            let scip = [&[String::new()], scip.as_slice()].concat().join("; ");
+            let line = format!(
+                "{} ({}, {:.1} MB of text, {} left out, indexed at {}{scip})\n",
+                repo.name,
+                count(repo.files as usize, "file", "files"),
+                repo.bytes as f64 / 1e6,
+                repo.skipped,
+                repo.indexed_at
+            );
+            (line, item)
+        })
+        .collect();
+    let page = (asked.limit, offset, asked.max_bytes);
+    Ok(list(lines, page, repos.len(), ("repository", "repositories", "repositories")))
+}
+
+/// Formats an answer with as many of the lines as there is room for. They follow `offset` earlier ones; `all` is the
+/// total.
+fn list(
+    lines: Vec<(String, Value)>,
+    (limit, offset, max_bytes): (usize, usize, usize),
+    all: usize,
+    (one, many, name): (&str, &str, &str),
+) -> Answer {
+    let all_of_them = count(all, one, many);
+    if lines.is_empty() {
+        let text = match all {
+            0 => format!("No {one} is like that."),
+            _ => format!("No more: there are {all_of_them} in all."),
+        };
+        return Answer::bare(text, name).and("next_offset", Value::Null);
+    }
+    let mut text = Text::of(max_bytes);
+    let mut upto = offset;
+    for (line, item) in lines {
+        if !text.add(&line) {
+            break;
+        }
+        text.note(item);
+        upto += 1;
+    }
+    let from = offset + 1;
+    let head = if upto == all {
+        format!("{from} to {upto} of {all_of_them}. That is all.")
+    } else {
+        let why = if upto == offset + limit {
+            "the limit was reached".to_owned()
+        } else {
+            format!("the answer is full, at {max_bytes} bytes")
+        };
+        format!(
+            "{from} to {upto} of {all_of_them}: {why}. For the rest, call again with offset={upto}, or say more \
+             closely what you look for."
+        )
+    };
+    let next = if upto == all { Value::Null } else { json!(upto) };
+    text.below(&head, name, "").and("next_offset", next)
+}

@@ -1,0 +1,129 @@
+//! The tool `docs`: documents and comments, found by words and ranked.
+
+use anyhow::Result;
+use rmcp::schemars::JsonSchema;
+use search::DEFAULT_TIMEOUT;
+use search::View;
+use search::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_QUERY, MAX_RANKED, TextRun};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
+use request::docs_answer::stopped;
+use request::{self, DocsQuery};
+
+/// What can be asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct FindDocs {
+    /// Words, all of which must be there in any form; "a phrase" in quotes, or between two of which one will do, a minus
+    /// before what must not be there.
+    #[schemars(extend("maxLength" = MAX_QUERY))]
+    query: String,
+    /// Only repositories whose names match this regular expression.
+    #[serde(default)]
+    repo: Option<String>,
+    /// Only files in this language: its name (markdown) or the extension of its files (md).
+    #[serde(default)]
+    language: Option<String>,
+    /// Most documents in the answer.
+    #[serde(default = "documents")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+fn documents() -> usize {
+    10
+}
+
+pub(super) fn description() -> String {
+    format!(
+        "Answers questions in words (how do I configure retries) from what people wrote: READMEs, manuals and the comments \
+         at the head of source files, the best first, as REPOSITORY: PATH with title and the lines that fit best. For names \
+         and code, use search. An answer has `limit` documents and `max_bytes` bytes ({MAX_BYTES} at most)."
+    )
+}
+
+pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
+    // Fields that narrow may stand in the words, too.
+    let words = DocsQuery::of(&asked.query);
+    let request = DocsRequest {
+        query: words.words.clone(),
+        limit: asked.limit,
+        repos: Vec::new(),
+        languages: Vec::new(),
+        dictionary: Dictionary::Both,
+        ranked: MAX_RANKED,
+        timeout: Some(DEFAULT_TIMEOUT),
+    };
+    let repos: Vec<String> = asked.repo.into_iter().chain(words.repos.clone()).collect();
+    let languages: Vec<String> =
+        asked.language.into_iter().chain(words.languages.clone()).collect();
+    let found = search::docs::find(view, &request::docs(request, &repos, &languages)?).await?;
+    if found.docs.is_empty() && found.stopped.is_none() {
+        let missing = request::hints::missing_repository(view, &repos).await;
+        let none = missing.map_or_else(
+            || {
+                "No document has all of these words; leave out some, or use search for names and code."
+                    .to_owned()
+            },
+            |missing| format!("Nothing found: {missing}."),
+        );
+        return Ok(Answer::bare(none, "documents"));
+    }
+    let mut text = Text::of(asked.max_bytes);
+    let mut shown = 0;
+    for doc in &found.docs {
+        let is_first = text.is_empty();
+        if !text.add(&written(doc, is_first)) {
+            break;
+        }
+        text.note(json!({
+            "repo": doc.repo, "path": doc.path, "title": joined(&doc.title), "text": joined(&doc.snippet),
+        }));
+        shown += 1;
+    }
+    let mut head = count(found.matched, "document has these words", "documents have these words");
+    head += &match shown {
+        shown if shown == found.matched => ". That is all.".to_owned(),
+        shown if shown < found.docs.len() => {
+            format!("; here are the best {shown}: the answer is full, at {} bytes.", text.max())
+        }
+        shown => format!("; here are the best {shown}."),
+    };
+    if let Some(("timeout" | "shard_error" | "common", why)) = stopped(&found) {
+        head += &format!(" Not all could be looked at: {why}.");
+    }
+    if let Some(notice) = words.notice() {
+        head += &format!(" Note: {notice}.");
+    }
+    Ok(text.below(&head, "documents", ""))
+}
+
+fn joined(runs: &[TextRun]) -> String {
+    runs.iter().map(|run| run.text.as_str()).collect()
+}
+
+/// Formats a document: its place, its title, and the matching part of it.
+fn written(doc: &Doc, first: bool) -> String {
+    let kind = match doc.kind {
+        DocKind::File => "",
+        DocKind::Comment => " (its first comment)",
+    };
+    let same = match doc.same {
+        0 => String::new(),
+        same => format!(" (and {same} more with the same contents)"),
+    };
+    let gap = if first { "" } else { "\n" };
+    let mut text = format!("{gap}{}: {}{kind}{same}\n", doc.repo, doc.path);
+    for part in [joined(&doc.title), joined(&doc.snippet)] {
+        if !part.is_empty() {
+            text += &format!("{part}\n");
+        }
+    }
+    text
+}

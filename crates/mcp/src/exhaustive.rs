@@ -1,0 +1,148 @@
+//! Answers with all results of a search, in the order of the index, one part at a time. The parts put together are the
+//! whole answer.
+
+use anyhow::Result;
+use query::Select;
+use search::View;
+use search::{AnswerProgress, FileMatch, Stats, Stopped};
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Text, count};
+use super::hints;
+use super::navigate::{self, file_json, line_json};
+use super::progress::FileCounter;
+use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
+
+pub(super) async fn answer(
+    view: &View,
+    asked: &Search,
+    from: Option<Cursor>,
+    found: &FileCounter,
+) -> Result<Answer> {
+    let request = request(view, asked, from.as_ref(), |request| request.enclosing = true).await?;
+    let mut page = Page {
+        select: request.compiled_query().select,
+        text: Text::of(asked.max_bytes),
+        results: 0,
+        progress: AnswerProgress::of(&request),
+        matches: 0,
+        shown: from.as_ref().map_or(0, |from| from.shown),
+        full: false,
+    };
+    let stats = run(view, &request, found, |file| page.add(&file)).await?;
+    if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
+        let hints = hints::appendix(view, &asked.query, &request, &stats).await;
+        let text = format!("Nothing matches.{}{hints}", left_out(&stats));
+        return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
+    }
+    let cursor =
+        Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
+    let head = head(&page, &stats, &cursor, from.is_some());
+    if stats.stopped.is_none() && !page.full {
+        page.text.leave_out(left_out(&stats));
+    }
+    let hints = hints::appendix(view, &asked.query, &request, &stats).await;
+    let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
+    let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
+    Ok(page.text.below(&head, "files", &hints).and("cursor", next))
+}
+
+/// An answer under construction.
+struct Page {
+    select: Select,
+    text: Text,
+    /// Number of results in it; the last one may be cut.
+    results: usize,
+    /// The position in the search after the last result that is complete.
+    progress: AnswerProgress,
+    /// Matching lines in it.
+    matches: usize,
+    /// The last line shown of the next file, in this answer or the one before; 0 if none was.
+    shown: u64,
+    /// Whether there was no room for more.
+    full: bool,
+}
+
+impl Page {
+    /// Adds as many lines of a file as there is room for; returns false if some are left out.
+    fn add(&mut self, file: &FileMatch) -> bool {
+        let before = self.shown;
+        let mut lines = file.lines.iter().filter(|line| line.number > before);
+        let mut piece = match self.select {
+            Select::Repos => format!("{}\n", file.repo),
+            Select::Files => format!("{}\n", named(file)),
+            Select::Lines | Select::Symbols => {
+                let gap = if self.text.is_empty() { "" } else { "\n" };
+                format!("{gap}{}\n", named(file))
+            }
+        };
+        // A file is named only together with a line of it.
+        let mut line = lines.next();
+        let mut around = None;
+        let mut shown = |line| format!("{}{}", navigate::around(line, &mut around), numbered(line));
+        if let Some(line) = line {
+            piece.push_str(&shown(line));
+        }
+        loop {
+            if !self.text.add(&piece) {
+                self.full = true;
+                return false;
+            }
+            if self.shown == before {
+                self.results += 1;
+            }
+            match line {
+                Some(line) => self.text.note_line(file_json(file), line_json(line)),
+                None if self.select == Select::Repos => {
+                    self.text.note(json!({ "repo": file.repo }));
+                }
+                None => self.text.note(file_json(file)),
+            }
+            if let Some(line) = line {
+                self.shown = line.number;
+                self.matches += usize::from(!line.ranges.is_empty());
+            }
+            line = lines.next();
+            match line {
+                Some(line) => piece = shown(line),
+                None => break,
+            }
+        }
+        self.shown = 0;
+        self.progress.note(file);
+        true
+    }
+}
+
+/// Returns the head: what the answer holds, whether it is complete, and how to get the rest.
+fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
+    let found = match page.select {
+        Select::Lines | Select::Symbols => format!(
+            "{} in {}",
+            count(page.matches, "matching line", "matching lines"),
+            count(page.results, "file", "files")
+        ),
+        Select::Files => count(page.results, "file", "files"),
+        Select::Repos => count(page.results, "repository", "repositories"),
+    };
+    let next = format!(
+        "For the rest, search again with the same query and order and cursor \"{cursor}\"."
+    );
+    match &stats.stopped {
+        _ if page.full => format!(
+            "{found}, and there is more: the answer is full, at {} bytes. {next} With type:file the query gives paths \
+             only.",
+            page.text.max()
+        ),
+        Some(Stopped::Limit) => {
+            format!("{found}, and there is more: the limit was reached. {next}")
+        }
+        Some(Stopped::Timeout(time)) => format!("{found}, and there may be more: {}", late(*time)),
+        Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {BROKEN}"),
+        None if !stats.is_complete() => format!("{found}."),
+        None => {
+            let rest = if goes_on { "That is the rest." } else { "That is all." };
+            format!("{found}. {rest}")
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The tools that follow names: `definitions`, `references` and `outline`.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use navigate::{self, Basis, NameRequest, Outline, OutlineSymbol, Place, Reference};
+use rmcp::schemars::JsonSchema;
+use search::View;
+use search::symbol::Symbol;
+use search::{FileMatch, Line, Stats, Stopped};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes, shown};
+use super::search::late;
+use request::notes::outline_note;
+
+/// Definitions, or files with references, in an answer unless a call says otherwise.
+const ENTRIES: usize = 30;
+
+/// How long a search may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Repositories that are named with how many lines each has.
+const NAMED: usize = 6;
+
+/// What can be asked of a name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct Name {
+    /// The name as it is spelled, perhaps with what contains it: Foo, or bar in Foo as Foo.bar. Unless given, the name at the
+    /// line and column of `from`.
+    #[serde(default)]
+    name: String,
+    /// The place from which you ask, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1). What is near
+    /// it comes first, and only languages of its family are searched. If a SCIP index tells of it, what the name means there
+    /// comes before all.
+    #[serde(default)]
+    from: Option<String>,
+    /// Only in repositories whose names match this regular expression.
+    #[serde(default)]
+    repo: Option<String>,
+    /// Only files in this language: its name (c++) or the extension of its files (rs, py).
+    #[serde(default)]
+    language: Option<String>,
+    /// Most definitions, or most files with references, in the answer.
+    #[serde(default = "entries")]
+    #[schemars(range(min = 1, max = 500))]
+    limit: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+/// What can be asked of `outline`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct OutlineOf {
+    /// The name of the repository, as other tools give it.
+    repo: String,
+    /// The path of a file in the repository.
+    path: String,
+    /// How many symbols to leave out: those of the answers before.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    offset: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+fn entries() -> usize {
+    ENTRIES
+}
+
+pub(super) fn definitions_description() -> String {
+    format!(
+        "Finds where a name is defined (function, type, method, constant, field, ...), as NUMBER:LINE below REPOSITORY: \
+         PATH. All definitions of the name are given, those near `from` first. Of those marked precise a compiler said that \
+         the name at `from` means them; nothing else is resolved, so look which one is meant. To find names by a pattern, use search with sym:REGEX. An answer has `limit` definitions and `max_bytes` \
+         bytes ({MAX_BYTES} at most); its first line says how many there are."
+    )
+}
+
+pub(super) fn references_description() -> String {
+    format!(
+        "Finds where a name is used: every line with the name as a whole word, but for its definitions, each with what it \
+         is there (call, type, use, import, comment, string) and the function or type around it. Those marked precise refer to \
+         what the name means at `from`, as a compiler said. Comments and strings come last. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most); it begins with counts, also by \
+         repository."
+    )
+}
+
+pub(super) fn outline_description() -> String {
+    format!(
+        "Lists what a file defines, in order, as FIRST-LAST: KIND NAME, indented by what contains it. read_file with \
+         `symbol` reads one of these. An answer has `max_bytes` bytes ({MAX_BYTES} at most)."
+    )
+}
+
+pub(super) async fn definitions(view: &View, asked: Name) -> Result<Answer> {
+    let request = request(view, &asked).await?;
+    let found = navigate::definitions(view, &request).await?;
+    let is_precise = !found.symbols.is_empty();
+    let mut text = Text::of(asked.max_bytes);
+    let (mut told, mut last) = (0, String::new());
+    for one in &found.found {
+        let file = format!("{}: {}", one.repo, one.path);
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let head = if file == last { String::new() } else { format!("{gap}{file}\n") };
+        let line = shown(&one.text, one.range.start);
+        let kind = format!("{}{}", basis(one.basis, is_precise), qualified_kind(&one.symbol));
+        if !text.add(&format!("{head}{}:{line}  [{kind}]\n", one.symbol.line)) {
+            break;
+        }
+        let mut item = json!({
+            "repo": one.repo, "path": one.path, "line": one.symbol.line, "text": line, "name": one.symbol.name,
+            "kind": one.symbol.kind, "basis": one.basis.word(),
+        });
+        if let Some((container, _)) = &one.symbol.container {
+            item["container"] = json!(container);
+        }
+        text.note(item);
+        (told, last) = (told + 1, file);
+    }
+    let what = count(found.count, "definition", "definitions");
+    let head = head(&what, (told, found.count, "definitions"), &found.stats, asked.max_bytes);
+    Ok(if found.count == 0 {
+        Answer::bare(format!("No definition of that name. {head}"), "definitions")
+    } else {
+        text.below(&head, "definitions", "")
+    })
+}
+
+pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
+    let request = request(view, &asked).await?;
+    let found = navigate::references(view, &request).await?;
+    let is_precise = !found.symbols.is_empty();
+    let mut text = Text::of(asked.max_bytes);
+    let (mut told, mut cut) = (0, false);
+    for file in &found.files {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let mut piece = format!("{gap}{}: {}\n", file.repo, file.path);
+        let mut lines = Vec::new();
+        for line in &file.lines {
+            let shown = reference(line, basis(file.basis, is_precise));
+            // The first file is cut rather than left out.
+            if text.is_empty() && piece.len() + shown.len() > text.room() {
+                cut = true;
+                break;
+            }
+            piece.push_str(&shown);
+            lines.push(reference_json(line));
+        }
+        if !text.add(&piece) {
+            break;
+        }
+        let basis = file.basis.word();
+        text.note(json!({ "repo": file.repo, "path": file.path, "lines": lines, "basis": basis }));
+        told += 1;
+    }
+    let lines = count(found.lines, "line", "lines");
+    let what = format!("{lines} in {}", count(found.count, "file", "files"));
+    let mut head = head(&what, (told, found.count, "files"), &found.stats, asked.max_bytes);
+    if cut {
+        head += " Of the first file not all lines are shown; search has them.";
+    }
+    if found.count == 0 {
+        return Ok(Answer::bare(format!("Nothing uses that name. {head}"), "files"));
+    }
+    let repos = found.repos.iter().take(NAMED).map(|(repo, lines)| format!("{repo} {lines}"));
+    let repos: Vec<String> = repos.collect();
+    if found.repos.len() > 1 {
+        let more = found.repos.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        head += &format!("\nLines by repository: {}{more}", repos.join(", "));
+    }
+    Ok(text.below(&head, "files", ""))
+}
+
+pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
+    let outline = outline_of(view, &asked.repo, &asked.path).await?;
+    let note = outline_note(&outline);
+    let all = outline.symbols.len();
+    if all == 0 {
+        let answer = Answer::bare(format!("Nothing to list: {note}."), "symbols");
+        return Ok(answer.and("next_offset", Value::Null));
+    }
+    if asked.offset >= all {
+        bail!("offset: there are {all} symbols");
+    }
+    let mut text = Text::of(asked.max_bytes);
+    let mut upto = asked.offset;
+    for one in outline.symbols.iter().skip(asked.offset) {
+        if !text.add(&row(one)) {
+            break;
+        }
+        text.note(row_json(one));
+        upto += 1;
+    }
+    let symbols = count(all, "symbol", "symbols");
+    let head = if upto == all {
+        format!("{} to {all} of {symbols}. That is all.", asked.offset + 1)
+    } else {
+        format!(
+            "{} to {upto} of {symbols}: the answer is full, at {} bytes. For the rest, call again with offset={upto}.",
+            asked.offset + 1,
+            asked.max_bytes
+        )
+    };
+    let note = if note.is_empty() { note } else { format!(" Note: {note}.") };
+    let next = if upto == all { Value::Null } else { json!(upto) };
+    Ok(text.below(&format!("{head}{note}"), "symbols", "").and("next_offset", next))
+}
+
+/// The outline of a file.
+async fn outline_of(view: &View, repo: &str, path: &str) -> Result<Outline> {
+    let place = Place::file(repo, path);
+    match navigate::outline(view, &place).await {
+        Err(navigate::Error::NoFile(file)) => {
+            bail!("there is no file {file}; find_file finds files by their paths")
+        }
+        other => Ok(other?),
+    }
+}
+
+/// The first and the last line of what a file defines by a name, and what else has that name; an error if nothing has.
+pub(super) async fn lines_of_symbol(
+    view: &View,
+    repo: &str,
+    path: &str,
+    name: &str,
+) -> Result<(usize, usize, String)> {
+    let outline = outline_of(view, repo, path).await?;
+    let (before, last) =
+        name.rsplit_once("::").or_else(|| name.rsplit_once('.')).unwrap_or(("", name));
+    let within = before.rsplit(['.', ':']).next().unwrap_or_default();
+    let is_one = |one: &&OutlineSymbol| {
+        let container = one.symbol.container.as_ref().map_or("", |(name, _)| name.as_str());
+        one.symbol.name == name
+            || one.symbol.name == last && (before.is_empty() || container == within)
+    };
+    let mut found: Vec<&OutlineSymbol> = outline.symbols.iter().filter(is_one).collect();
+    // What only contains members is read if nothing else has the name.
+    found.sort_by_key(|one| one.symbol.kind == "implementation");
+    let Some((first, others)) = found.split_first() else {
+        let note = outline_note(&outline);
+        let note = if note.is_empty() { String::new() } else { format!("; {note}") };
+        bail!("symbol: {path} defines no {name}{note}; outline lists what it defines");
+    };
+    let others: Vec<String> = others.iter().map(|one| one.symbol.line.to_string()).collect();
+    let others = match &*others {
+        [] => String::new(),
+        lines => format!(" Others of that name begin in lines {}.", lines.join(", ")),
+    };
+    Ok((first.symbol.line as usize, first.last_line as usize, others))
+}
+
+async fn request(view: &View, asked: &Name) -> Result<NameRequest> {
+    let from = match asked.from.as_deref().map(str::trim).filter(|from| !from.is_empty()) {
+        // As other tools write it.
+        Some(from) => Some(navigate::place(view, &from.replacen(": ", "/", 1)).await?),
+        None => None,
+    };
+    Ok(NameRequest {
+        name: asked.name.clone(),
+        from,
+        repo: asked.repo.clone(),
+        language: asked.language.clone(),
+        limit: asked.limit,
+        timeout: TIMEOUT,
+    })
+}
+
+/// What was found, and what of it is here.
+fn head(
+    what: &str,
+    (told, all, things): (usize, usize, &str),
+    stats: &Stats,
+    bytes: usize,
+) -> String {
+    let mut head = match &stats.stopped {
+        Some(Stopped::Limit) => format!(
+            "At least {what}, and there are more: narrow the search with repo or language, or give from."
+        ),
+        Some(Stopped::Timeout(time)) => {
+            format!("At least {what}, and there may be more: {}", late(*time))
+        }
+        Some(Stopped::Shards(error)) => format!("At least {what}, and there may be more: {error}."),
+        None if !stats.is_complete() => format!("At least {what}."),
+        None => format!("{what}."),
+    };
+    if told < all {
+        head += &format!(
+            " Here are the nearest {told} {things}; the limit was reached, or the answer is full, at {bytes} bytes."
+        );
+    } else if stats.is_complete() {
+        head += " That is all.";
+    }
+    if let Some(left) = request::notes::symbols_left(stats) {
+        head += &format!(" Note: {left}.");
+    }
+    head
+}
+
+/// `precise, ` or `search, `; nothing where no SCIP index tells of the place from which is asked.
+fn basis(basis: Basis, is_precise: bool) -> &'static str {
+    match basis {
+        _ if !is_precise => "",
+        Basis::Precise => "precise, ",
+        Basis::Search => "search, ",
+    }
+}
+
+fn reference(line: &Reference, basis: &str) -> String {
+    let matched = line.ranges.first().map_or(0, |(range, _)| range.start);
+    let around = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
+    let (text, around) = (shown(&line.text, matched), around.unwrap_or_default());
+    format!("{}:{text}  [{basis}{}{around}]\n", line.line, line.label().word())
+}
+
+fn reference_json(line: &Reference) -> Value {
+    let matched = line.ranges.first().map_or(0, |(range, _)| range.start);
+    let text = shown(&line.text, matched);
+    let mut told = json!({ "line": line.line, "text": text, "label": line.label().word() });
+    if let Some(around) = &line.enclosing {
+        told["in"] = json!(named_kind(around));
+    }
+    told
+}
+
+fn row_json(one: &OutlineSymbol) -> Value {
+    let OutlineSymbol { symbol, depth, last_line } = one;
+    let mut told = json!({
+        "name": symbol.name, "kind": symbol.kind, "depth": depth, "first_line": symbol.line, "last_line": last_line,
+    });
+    if let Some((container, _)) = &symbol.container {
+        told["container"] = json!(container);
+    }
+    told
+}
+
+fn row(one: &OutlineSymbol) -> String {
+    let OutlineSymbol { symbol, depth, last_line } = one;
+    format!("{}{}-{last_line}: {} {}\n", "  ".repeat(*depth), symbol.line, symbol.kind, symbol.name)
+}
+
+/// Says of the next line what is around it, if that is something else than before.
+pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
+    if line.ranges.is_empty() {
+        return String::new();
+    }
+    let around = line.enclosing.as_ref().map(|of| named_kind(of));
+    if *last == around {
+        return String::new();
+    }
+    let text = match (&around, &last) {
+        (Some(around), _) => format!("in {around}:\n"),
+        (None, Some(_)) => "outside:\n".to_owned(),
+        (None, None) => String::new(),
+    };
+    *last = around;
+    text
+}
+
+/// A file as JSON.
+pub(super) fn file_json(file: &FileMatch) -> Value {
+    let mut told = json!({ "repo": file.repo, "path": file.path });
+    if let Some(language) = &file.language {
+        told["language"] = json!(language);
+    }
+    told
+}
+
+/// A line as JSON, with what is around it.
+pub(super) fn line_json(line: &Line) -> Value {
+    let matched = line.ranges.first().map_or(0, |range| range.start);
+    let text = shown(&line.text, matched);
+    let mut told = json!({ "line": line.number, "text": text, "matches": !line.ranges.is_empty() });
+    if let Some(around) = &line.enclosing {
+        told["in"] = json!(named_kind(around));
+    }
+    told
+}
+
+/// `method of Server`.
+fn qualified_kind(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{} of {name}", symbol.kind),
+        None => symbol.kind.to_owned(),
+    }
+}
+
+/// `method Server.serve`.
+fn named_kind(symbol: &Symbol) -> String {
+    format!("{} {}", symbol.kind, qualified(symbol))
+}
+
+/// `Server.serve`.
+fn qualified(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{name}.{}", symbol.name),
+        None => symbol.name.clone(),
+    }
+}

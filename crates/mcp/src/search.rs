@@ -1,0 +1,207 @@
+//! The tool `search`: its arguments and cursor. `best` answers with the best results, `exhaustive` with all of them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use query::{Count, MAX_QUERY_BYTES};
+use rmcp::schemars::JsonSchema;
+pub use search::View;
+use search::{Error, FileMatch, Line, Request, Resume, Stats};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::answer::{MAX_BYTES, MAX_LINE_BYTES, default_bytes, shown};
+use super::hints;
+use super::progress::FileCounter;
+use request::cursor;
+use request::{self, Client, Options, Refused};
+
+/// Batches of files that the search may be ahead of their reader.
+const FOUND_AHEAD: usize = 2;
+
+/// What can be asked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct Search {
+    /// What to search for, in the query language of this tool's description.
+    #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
+    pub(super) query: String,
+    /// best: the files that are likely to be wanted first, of each the lines that say most. exhaustive: every file and
+    /// every line, in the order of the index.
+    #[serde(default = "best")]
+    #[schemars(extend("enum" = ["best", "exhaustive"]))]
+    pub(super) order: String,
+    /// Most files in the answer.
+    #[serde(default = "files")]
+    #[schemars(range(min = 1, max = 500))]
+    pub(super) limit: usize,
+    /// Most matching lines of a file in an answer with the best.
+    #[serde(default = "lines")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub(super) lines_per_file: usize,
+    /// Lines shown before and after each line that matches.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 100))]
+    pub(super) context_lines: usize,
+    /// Most bytes of text in the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    pub(super) max_bytes: usize,
+    /// Where to go on: the cursor of the answer before, with the same query and order.
+    #[serde(default)]
+    #[schemars(extend("maxLength" = cursor::MAX_CURSOR))]
+    pub(super) cursor: Option<String>,
+}
+
+fn best() -> String {
+    "best".to_owned()
+}
+
+fn files() -> usize {
+    50
+}
+
+fn lines() -> usize {
+    10
+}
+
+pub(super) fn description() -> String {
+    format!(
+        r#"Searches all indexed repositories and gives the lines that match, as NUMBER:LINE below REPOSITORY: PATH (NUMBER-LINE for lines of context), under the function or type around them (in KIND NAME:). Definitions and files that are called so come first.
+
+A query is made of terms with spaces between them; a file is found if every term matches somewhere in its lines or in its path. A term is a regular expression (Rust's, matched line by line); without capital letters it matches any case.
+  fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
+  json.Unmarshal               uses, and the definition of Unmarshal in a folder or file called json
+  "two words"                  a phrase: spaces need quotes (it is still a regular expression)
+  lit:a[i]   lit:"f(x) + 1"    the very characters, nothing to escape
+  foo or bar   -foo   (a or b) c
+  file:\.go$  repo:name  lang:rust   regular expressions on path and repository, and the language; negate: -file:_test
+  sym:^New   sym:Foo.bar       names of definitions; kind:function,class restricts them
+  content:foo                  in lines only, not in paths
+  case:yes                     exactly this case
+  foo\n\s*bar                  across lines, with \n in it
+  type:file, type:repo         only paths, only repositories; type:symbol: only definitions
+  timeout:60s                  instead of 10 s
+
+An answer has `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It begins with counts and says whether that is all; if not, it has a cursor: call again with the same query and this cursor for the next files. It ends with what was not searched. With order=exhaustive, answers put together hold every matching line. Of a line over {MAX_LINE_BYTES} bytes only a part around its first match is shown; read_file has all of it."#
+    )
+}
+
+/// The end of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// The position in the search to resume from.
+    pub(super) resume: Resume,
+    /// Whether the answer had the best results.
+    pub(super) best: bool,
+    /// With `best`, the number of best files that were shown already; else the last line shown of the next file.
+    pub(super) shown: u64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&cursor::encode([u64::from(self.best), self.shown], &self.resume))
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let cursor = cursor::decode(text.trim()).ok();
+        let cursor = cursor.map(|([best, shown], resume)| Self { resume, best: best == 1, shown });
+        cursor.context("invalid cursor; copy the one from the previous answer")
+    }
+}
+
+/// Builds the request for a call; `change` adapts it.
+pub(super) async fn request(
+    view: &View,
+    asked: &Search,
+    from: Option<&Cursor>,
+    change: impl FnOnce(&mut Request) + Send + 'static,
+) -> Result<Arc<Request>> {
+    let (query, limit, lines) = (asked.query.clone(), asked.limit, asked.context_lines);
+    let resume = from.map(|from| from.resume);
+    // A large pattern takes a while to compile.
+    let work = tokio::task::spawn_blocking(move || {
+        let options = Options {
+            limit: Some(Count::of(limit)),
+            context: (lines, lines),
+            resume,
+            ..Options::default()
+        };
+        let query = request::parse(&query, &options, &Client::AGENT)?;
+        let mut request = request::build_in_time(query, &options, &Client::AGENT, ())?;
+        change(&mut request);
+        Ok::<_, Refused>(Arc::new(request))
+    });
+    match work.await.expect("compiling does not panic") {
+        Ok(request) => Ok(request),
+        Err(refused) => Err(hints::refused(view, refused).await),
+    }
+}
+
+/// Searches, and passes files to `take` until it returns false.
+pub(super) async fn run(
+    view: &View,
+    request: &Arc<Request>,
+    found: &FileCounter,
+    mut take: impl FnMut(FileMatch) -> bool,
+) -> Result<Stats> {
+    let (send, files) = mpsc::channel::<Vec<FileMatch>>(FOUND_AHEAD);
+    let taking = async {
+        // Moved into this future, so that the receiver is dropped with it. That ends the search.
+        let mut files = files;
+        'all: while let Some(some) = files.recv().await {
+            found.add(some.len());
+            for file in some {
+                if !take(file) {
+                    break 'all;
+                }
+            }
+        }
+    };
+    match tokio::join!(view.search(request, send), taking).0 {
+        Err(error @ Error::Gone) => bail!("{error}, without a cursor"),
+        stats => Ok(stats?),
+    }
+}
+
+pub(super) fn named(file: &FileMatch) -> String {
+    let language = file.language.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+    format!("{}: {}{language}", file.repo, file.path)
+}
+
+pub(super) fn numbered(line: &Line) -> String {
+    let (mark, matched) = match line.ranges.first() {
+        Some(range) => (':', range.start),
+        None => ('-', 0),
+    };
+    format!("{}{mark}{}\n", line.number, shown(&line.text, matched))
+}
+
+/// Returns advice for a search that hit its timeout.
+pub(super) fn late(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    format!(
+        "the time was up, {seconds} s. Narrow the query with repo:, file: or lang:, or give it more time, as in \
+         timeout:{:.0}s.",
+        (seconds * 6.0).max(60.0)
+    )
+}
+
+/// Advice for a search that could not read a part of the index.
+pub(super) const BROKEN: &str =
+    "a part of the index could not be searched. The log on stderr says why; try again.";
+
+/// Returns a sentence about files that are left out of the index and might match; empty if there are none.
+pub(super) fn left_out(stats: &Stats) -> String {
+    let symbols = request::notes::symbols_left(stats).map(|left| format!(" Note: {left}."));
+    let skipped = (!stats.skipped.is_empty()).then(|| {
+        format!(" Not in the index, though they might match: {}.", request::notes::skipped(stats))
+    });
+    symbols.into_iter().chain(skipped).collect()
+}

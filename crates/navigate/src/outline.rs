@@ -1,0 +1,236 @@
+//! The outline of a file: what it defines, in order, each below what contains it.
+
+use store::{BlobId, Epoch, RepoId, Shard};
+
+use super::basis::Basis;
+use super::near::no_file;
+use super::place::{Error, Place};
+use super::precise;
+use browse::FileText;
+use search::View;
+use search::symbol::{Symbol, Symbols};
+
+/// What a file defines.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// Language of the file, if it was recognised.
+    pub language: Option<String>,
+    /// Its symbols: each after what contains it, and else in order.
+    pub symbols: Vec<OutlineSymbol>,
+    /// Whether they were taken.
+    pub state: SymbolsState,
+    /// Whether a SCIP index tells of them, where none were taken of the text.
+    pub basis: Basis,
+}
+
+/// A symbol of an outline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutlineSymbol {
+    /// The symbol.
+    pub symbol: Symbol,
+    /// Number of symbols around it.
+    pub depth: usize,
+    /// Last line of its definition.
+    pub last_line: u64,
+}
+
+/// Whether the symbols of a file were taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SymbolsState {
+    /// They were.
+    Taken,
+    /// Not yet.
+    Pending,
+    /// They, or some of them, were given up: the reason, in a word.
+    GivenUp(String),
+    /// None are taken of files in its language.
+    Without,
+}
+
+/// Returns what a file defines.
+///
+/// # Errors
+/// There is no such file, or the database cannot be asked.
+pub async fn outline(view: &View, place: &Place) -> Result<Outline, Error> {
+    let tree = view.tree().await?;
+    let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
+        return Err(no_file(view, &place.repo, &place.path).await);
+    };
+    let language = entry.language.map(str::to_owned);
+    let file = (tree.epoch(), entry.repo, place.path.as_str());
+    let text = (entry.blob, entry.bytes);
+    Ok(outline_of_blob(view, shard, text, language, Some(file)).await?)
+}
+
+/// Returns what a text defines; `None` if it is not stored any more.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn outline_of_text(
+    view: &View,
+    file: &FileText,
+) -> Result<Option<Outline>, store::Error> {
+    let Some((id, blob)) = file.stored else { return Ok(None) };
+    let catalog = view.catalog().await?;
+    let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+        return Ok(None);
+    };
+    let text = (blob, file.text.len());
+    let tree = view.tree().await?;
+    let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
+    let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
+    outline_of_blob(view, shard, text, file.language.clone(), place).await.map(Some)
+}
+
+/// Returns what a text defines. `file` is where it stands: SCIP indexes tell of files.
+async fn outline_of_blob(
+    view: &View,
+    shard: &Shard,
+    (blob, bytes): (BlobId, usize),
+    language: Option<String>,
+    file: Option<(Epoch, RepoId, &str)>,
+) -> Result<Outline, store::Error> {
+    let rows = view.symbols_of(shard, &[blob]).await?;
+    let mut state = SymbolsState::Taken;
+    if rows.first().is_none_or(|row| row.starts.is_empty()) {
+        let known = view.symbols_known(shard.id, blob).await?;
+        let lower = language.as_deref().map(str::to_lowercase);
+        state = match known.given_up {
+            Some(reason) => SymbolsState::GivenUp(reason),
+            None if !lower.is_some_and(|lower| known.languages.contains(&lower)) => {
+                SymbolsState::Without
+            }
+            None if known.is_taken => SymbolsState::Taken,
+            None => SymbolsState::Pending,
+        };
+    }
+    let texts = view.texts(shard, &[(blob, bytes)]).await?;
+    let text = texts.get(&blob).map_or("", String::as_str);
+    if let Some((epoch, repo, path)) = file.filter(|_| state != SymbolsState::Taken) {
+        let mut scip = view.scip(view.catalog().await?).await?;
+        let told = scip.of(epoch, (shard.id, blob), (repo, path)).await?;
+        scip.done();
+        let told = told.first().map(|told| precise::outline(told, text)).unwrap_or_default();
+        if !told.is_empty() {
+            let (state, basis) = (SymbolsState::Taken, Basis::Precise);
+            return Ok(Outline { language, symbols: with_last_lines(told, text), state, basis });
+        }
+    }
+    let basis = Basis::Search;
+    let Some(row) = rows.first() else {
+        return Ok(Outline { language, symbols: Vec::new(), state, basis });
+    };
+    let symbols = Symbols::of(row);
+    let all = tree(&symbols, text);
+    Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
+}
+
+/// Returns the symbols of a text, each with the number of those around it. Members come after their type, wherever they
+/// stand; parts of a name that only contain the next one are one with it: `a::b`.
+fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
+    let mut within: Vec<Vec<usize>> = vec![Vec::new(); symbols.len()];
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    for at in (0..symbols.len()).rev() {
+        match symbols.container(at) {
+            Some(container) => within[container].push(at),
+            None => open.push((at, 0)),
+        }
+    }
+    let mut all = Vec::with_capacity(symbols.len());
+    let mut name_from = None;
+    // The last one of a list is the first one in the text.
+    while let Some((at, depth)) = open.pop() {
+        let mut symbol = symbols.get(at).shown();
+        let start = name_from.take().unwrap_or(symbol.start);
+        if let [only] = *within[at]
+            && symbols.goes_on(at, only, text)
+        {
+            name_from = Some(start);
+            open.push((only, depth));
+            continue;
+        }
+        if start < symbol.start {
+            let end = symbol.start as usize + symbol.name.len();
+            if let Some(name) = text.get(start as usize..end) {
+                name.clone_into(&mut symbol.name);
+            }
+            symbol.start = start;
+            symbol.container = None;
+        }
+        all.push((symbol, depth));
+        open.extend(within[at].iter().map(|member| (*member, depth + 1)));
+    }
+    all
+}
+
+/// Adds the last line of its definition to each symbol, which has its depth.
+fn with_last_lines(symbols: Vec<(Symbol, usize)>, text: &str) -> Vec<OutlineSymbol> {
+    let mut lines = LineCounter { text: text.as_bytes(), at: 0, line: 1 };
+    let mut ends: Vec<(u64, usize)> =
+        symbols.iter().enumerate().map(|(at, (symbol, _))| (symbol.end, at)).collect();
+    ends.sort_unstable();
+    let mut last_lines = vec![0; symbols.len()];
+    for (end, at) in ends {
+        last_lines[at] = lines.line_of(end.saturating_sub(1) as usize);
+    }
+    let with = |((symbol, depth), last_line): ((Symbol, usize), u64)| {
+        let last_line = last_line.max(symbol.line);
+        OutlineSymbol { symbol, depth, last_line }
+    };
+    symbols.into_iter().zip(last_lines).map(with).collect()
+}
+
+/// Counts lines up to places that come in order.
+struct LineCounter<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u64,
+}
+
+impl LineCounter<'_> {
+    fn line_of(&mut self, at: usize) -> u64 {
+        let upto = at.clamp(self.at, self.text.len());
+        self.line += memchr::memchr_iter(b'\n', &self.text[self.at..upto]).count() as u64;
+        self.at = upto;
+        self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::SymbolKind;
+    use store::SymbolRow;
+
+    use super::*;
+
+    #[test]
+    fn members_come_after_their_type_and_parts_of_a_name_are_one() {
+        let text = "namespace a::b { f() T() g() }";
+        let names = ["a", "b", "f", "T", "g"];
+        let start = |name: &&str| text[10..].find(name).unwrap() as i32 + 10;
+        let row = SymbolRow {
+            blob: BlobId(1),
+            names: names.join("\n"),
+            kinds: [
+                SymbolKind::Namespace,
+                SymbolKind::Namespace,
+                SymbolKind::Method,
+                SymbolKind::Class,
+                SymbolKind::Function,
+            ]
+            .map(SymbolKind::byte)
+            .to_vec(),
+            starts: names.iter().map(start).collect(),
+            ends: vec![30, 30, 20, 24, 28],
+            lines: vec![1; 5],
+            // f is a member of T, which stands after it.
+            parents: vec![-1, 0, 3, 1, 1],
+        };
+        let told: Vec<(String, usize)> = tree(&Symbols::of(&row), text)
+            .into_iter()
+            .map(|(symbol, depth)| (symbol.name, depth))
+            .collect();
+        let expected = [("a::b", 0), ("T", 1), ("f", 2), ("g", 1)];
+        assert_eq!(told, expected.map(|(name, depth)| (name.to_owned(), depth)));
+    }
+}

@@ -1,0 +1,127 @@
+//! The answer of a search for documents as JSON, and why it is incomplete.
+
+use std::ops::Range;
+
+use search::docs::{Doc, DocKind, Docs, DocsStopped, TextRun};
+use serde::Serialize;
+
+/// An answer as JSON, on a terminal and over HTTP.
+#[derive(Debug, Serialize)]
+pub struct Answer<'a> {
+    query: &'a str,
+    /// Unsupported fields of the query.
+    ignored: &'a [String],
+    docs: Vec<DocJson<'a>>,
+    stats: StatsJson,
+}
+
+#[derive(Debug, Serialize)]
+struct DocJson<'a> {
+    repo: &'a str,
+    path: &'a str,
+    language: Option<&'a str>,
+    kind: &'static str,
+    title: String,
+    /// Byte ranges in `title` that match.
+    title_ranges: Vec<(usize, usize)>,
+    snippet: String,
+    /// Byte ranges in `snippet` that match.
+    snippet_ranges: Vec<(usize, usize)>,
+    rank: f32,
+    /// How many other files have the same contents.
+    same: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct StatsJson {
+    duration_ms: f64,
+    ranking_ms: f64,
+    docs: usize,
+    matched: usize,
+    ranked: usize,
+    shards: usize,
+    complete: bool,
+    stopped_because: Option<&'static str>,
+}
+
+impl<'a> Answer<'a> {
+    pub fn of(query: &'a str, ignored: &'a [String], found: &'a Docs) -> Self {
+        let ms = |duration: std::time::Duration| (duration.as_secs_f64() * 10_000.0).round() / 10.0;
+        Self {
+            query,
+            ignored,
+            docs: found.docs.iter().map(DocJson::of).collect(),
+            stats: StatsJson {
+                duration_ms: ms(found.duration),
+                ranking_ms: ms(found.ranking),
+                docs: found.docs.len(),
+                matched: found.matched,
+                ranked: found.ranked,
+                shards: found.shards,
+                complete: found.stopped.is_none(),
+                stopped_because: stopped(found).map(|(word, _)| word),
+            },
+        }
+    }
+}
+
+impl<'a> DocJson<'a> {
+    fn of(doc: &'a Doc) -> Self {
+        let (title, title_ranges) = joined(&doc.title);
+        let (snippet, snippet_ranges) = joined(&doc.snippet);
+        let pairs =
+            |ranges: Vec<Range<usize>>| ranges.into_iter().map(|r| (r.start, r.end)).collect();
+        Self {
+            repo: &doc.repo,
+            path: &doc.path,
+            language: doc.language.as_deref(),
+            kind: match doc.kind {
+                DocKind::File => "document",
+                DocKind::Comment => "comment",
+            },
+            title,
+            title_ranges: pairs(title_ranges),
+            snippet,
+            snippet_ranges: pairs(snippet_ranges),
+            rank: doc.rank,
+            same: doc.same,
+        }
+    }
+}
+
+/// Joins pieces to one text, and returns the ranges that match.
+fn joined(pieces: &[TextRun]) -> (String, Vec<Range<usize>>) {
+    let mut text = String::new();
+    let mut ranges = Vec::new();
+    for piece in pieces {
+        let from = text.len();
+        text.push_str(&piece.text);
+        if piece.hit {
+            ranges.push(from..text.len());
+        }
+    }
+    (text, ranges)
+}
+
+/// Returns why an answer is incomplete: a code for programs, and a sentence for people.
+pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
+    Some(match found.stopped.as_ref()? {
+        DocsStopped::Limit => {
+            ("limit", format!("the best {} of {}", found.docs.len(), found.matched))
+        }
+        DocsStopped::Common => (
+            "common",
+            format!(
+                "the words are common: of {} only {} were ranked, those whose titles and headings fit best; add a \
+                 word to narrow it",
+                found.matched, found.ranked
+            ),
+        ),
+        DocsStopped::Timeout(timeout) => {
+            ("timeout", format!("timed out after {timeout:?}; there may be more"))
+        }
+        DocsStopped::Shards(_) => {
+            ("shard_error", "some shards could not be searched; see the server's log".to_owned())
+        }
+    })
+}

@@ -1,0 +1,175 @@
+//! Explains a search: the parsed query, its plan, the work and time that it took, and why it ended.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use query::{CompiledTerm, Plan, rarest_parts};
+use search::rank::Explained;
+use search::{FileMatch, Request, Stats, Stopped};
+use serde_json::{Value, json};
+
+use crate::human::count;
+use crate::notes::{skipped, symbols_left};
+
+/// Prints the explanation of a search instead of its files.
+pub struct Explain {
+    request: Arc<Request>,
+    /// Whether literals are looked up by their rarest trigrams only.
+    loose: bool,
+}
+
+impl Explain {
+    pub fn new(request: Arc<Request>, loose: bool) -> Self {
+        Self { request, loose }
+    }
+}
+
+impl Explain {
+    /// Prints the parsed query and its plan.
+    pub fn planned(&self, out: &mut dyn Write) -> io::Result<()> {
+        let compiled = self.request.compiled_query();
+        writeln!(out, "query       {}", compiled.tree)?;
+        writeln!(out, "plan        {}", self.request.plan())?;
+        if self.request.plan() == Plan::Scan {
+            writeln!(
+                out,
+                "            (no index can help: every file is looked at, until the limit is reached)"
+            )?;
+        }
+        for term in &compiled.terms {
+            writeln!(
+                out,
+                "term        {}: needs {}{}",
+                term.name,
+                term.literals,
+                looked_up(term, self.loose)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints the work done.
+pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
+    writeln!(
+        out,
+        "shards      {}, {} ruled out by the names of their repositories or by filters, {} searched: {} in memory, {} in Postgres",
+        stats.shards,
+        stats.shards_pruned,
+        stats.shards_searched,
+        stats.shards_from_memory,
+        stats.shards_from_postgres
+    )?;
+    writeln!(
+        out,
+        "candidates  {} named by the index, and not ruled out by their n-grams",
+        count(stats.candidates, "chunk")
+    )?;
+    writeln!(
+        out,
+        "rechecks    {} of {:.1} KB in all, {} considered",
+        count(stats.rechecks, "text"),
+        stats.bytes as f64 / 1e3,
+        count(stats.files_considered, "file")
+    )?;
+    let (files, lines) = (count(stats.files, "result"), count(stats.matches, "matching line"));
+    writeln!(out, "found       {files}, {lines}")?;
+    writeln!(
+        out,
+        "left out    {} (files that might match and are not in the index)",
+        skipped(stats)
+    )?;
+    if let Some(left) = symbols_left(stats) {
+        writeln!(out, "symbols     {left}")?;
+    }
+    let phases = stats.phases;
+    writeln!(
+        out,
+        "time        {:.1} ms; over all shards: index {:.1}, files {:.1}, texts {:.1}, matching {:.1}",
+        ms(stats.duration),
+        ms(phases.lookup),
+        ms(phases.files),
+        ms(phases.load),
+        ms(phases.verify)
+    )?;
+    let why = match &stats.stopped {
+        None if !stats.is_complete() => {
+            "all was searched but symbols that are not there".to_owned()
+        }
+        None => "all was searched".to_owned(),
+        Some(Stopped::Limit) => {
+            format!("the limit of {} was reached", count(stats.files, "result"))
+        }
+        Some(Stopped::Timeout(timeout)) => format!("timed out after {timeout:?}"),
+        Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
+    };
+    writeln!(out, "ended       {why}")
+}
+
+/// Returns the explanation as text; without `stats` the search was abandoned.
+pub fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stats>) -> String {
+    let explain = Explain::new(Arc::clone(request), loose);
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _ = explain.planned(&mut text).and_then(|()| match stats {
+        Some(stats) => done(&mut text, stats),
+        None => writeln!(text, "ended       before all of it was done"),
+    });
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Says how the score of a file came about, in a line: `151.2 = definition 68.0 (line 7) + name 70.0 + place -3.0`.
+pub fn score(explained: &Explained) -> String {
+    let parts = explained.parts.named().into_iter().filter(|(_, points)| *points != 0.0);
+    let parts: Vec<String> = parts
+        .map(|(name, points)| match explained.line {
+            Some(line) if matches!(name, "definition" | "words") => {
+                format!("{name} {points:.1} (line {line})")
+            }
+            _ => format!("{name} {points:.1}"),
+        })
+        .collect();
+    format!("{:.1} = {}", explained.parts.points(), parts.join(" + "))
+}
+
+/// Says how the score of each file came about, in a line for each.
+pub fn scores(files: &[FileMatch], explained: &[Explained]) -> String {
+    let line = |(file, explained): (&FileMatch, &Explained)| {
+        format!("score       {}/{}: {}\n", file.repo, file.path, score(explained))
+    };
+    files.iter().zip(explained).map(line).collect()
+}
+
+/// Describes which parts of a term's literals are looked up, if not all.
+fn looked_up(term: &CompiledTerm, loose: bool) -> String {
+    let mut parts = Vec::new();
+    term.literals.literals(&mut |literal| {
+        let rarest_parts = rarest_parts(literal);
+        if loose && rarest_parts != [literal] {
+            parts.push(format!(
+                "{literal:?} by {}",
+                rarest_parts.iter().map(|p| format!("{p:?}")).collect::<Vec<_>>().join(" and ")
+            ));
+        }
+    });
+    if parts.is_empty() { String::new() } else { format!("; looked up: {}", parts.join(", ")) }
+}
+
+/// Returns the query and its plan as JSON, without statistics.
+pub fn explanation(request: &Request, loose: bool) -> Value {
+    let compiled = request.compiled_query();
+    let terms: Vec<Value> = compiled
+        .terms
+        .iter()
+        .map(|term| {
+            let mut lookups = Vec::new();
+            term.literals.literals(&mut |literal| {
+                let by = if loose { rarest_parts(literal) } else { vec![literal] };
+                lookups.push(json!({ "literal": literal, "by": by }));
+            });
+            json!({ "pattern": term.name, "needs": term.literals.to_string(), "lookups": lookups })
+        })
+        .collect();
+    json!({ "query": compiled.tree, "plan": request.plan().to_string(), "terms": terms })
+}

@@ -1,0 +1,80 @@
+//! Hints beside an answer: queries that find something after one found nothing, the number of files that a suggested
+//! query finds, and a warning about a query that was probably meant as literal text.
+//!
+//! All of it is bounded in time. Queries are counted only for a search that found nothing or was invalid.
+
+mod count;
+mod near;
+mod nothing;
+mod show;
+
+use query::{OperatorInText, Query, QueryParts, Suggestion, operator_in_text};
+use serde::Serialize;
+
+pub use count::{FileCount, QueryContext, count};
+pub use near::{missing_repository, near_name, near_path};
+pub use nothing::{NoResultsQuery, for_no_results};
+pub use show::{line, with_query};
+
+/// A change to the query that may help.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hint {
+    /// A description of the change, without a full stop: `in any case`.
+    pub message: String,
+    /// The changed query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The words for a search in documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+    /// The number of files that it finds, if it was counted.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub count: Option<FileCount>,
+}
+
+/// A query to run instead of a wrong one, as it is sent to programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Suggested {
+    /// The query.
+    pub query: String,
+    /// The literal text that it searches for, if it takes the whole of the wrong query as literal text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The number of files that it finds, if it was counted.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub count: Option<FileCount>,
+}
+
+impl From<Suggestion> for Suggested {
+    fn from(suggestion: Suggestion) -> Self {
+        Self { query: suggestion.query, text: suggestion.text, count: None }
+    }
+}
+
+/// Longest query for which hints are made, in bytes, since hints repeat it.
+const MAX_QUERY: usize = 1000;
+
+/// Returns a hint if a term was read as a regular expression, or a word as an operator, but was probably meant as literal
+/// text: `c++`, `file not found`.
+pub fn meant_as_text(query: &str, parsed: &Query) -> Option<Hint> {
+    if query.len() > MAX_QUERY {
+        return None;
+    }
+    let operator = operator_in_text(query).map(|operator| match operator {
+        OperatorInText::Not => "not leaves out files with what follows; as text",
+        OperatorInText::Group => "parentheses group terms here; as text",
+    });
+    if let Some(message) = operator {
+        let message = message.to_owned();
+        let query = Some(query::literal(query.trim()));
+        return Some(Hint { message, query, docs: None, count: None });
+    }
+    let odd = parsed.terms().into_iter().find(|term| term.pattern.reads_like_text())?;
+    let as_text = QueryParts::of(query).ok()?.as_text()?;
+    Some(Hint {
+        message: format!("{} is a regular expression here; as text", odd.pattern.source()),
+        query: Some(as_text),
+        docs: None,
+        count: None,
+    })
+}

@@ -1,0 +1,33 @@
+//! The one builder of a search [`Request`](search::Request) for the command line, HTTP,
+//! agents (MCP), Zoekt and livegrep.
+//!
+//! A client passes a query, the [`Options`] beside it, and its kind ([`Client`]). [`build`] applies
+//! one rule: the query overrides the options, and the options override the client's defaults. No
+//! other code decides that.
+//!
+//! ARCHITECTURE.md has a recipe for a new field of the query language.
+
+mod build;
+mod client;
+pub mod cursor;
+mod docs;
+pub mod docs_answer;
+pub mod explain;
+pub mod hints;
+pub mod human;
+mod narrow;
+pub mod notes;
+mod options;
+pub mod order;
+mod refused;
+pub mod scip;
+pub mod shell;
+mod spell;
+pub mod top_k;
+
+pub use build::{build, build_in_time, limit_or, parse};
+pub use client::Client;
+pub use docs::{DocsQuery, docs};
+pub use options::{MAX_CONTEXT, Options, case, context, count};
+pub use refused::Refused;
+pub use spell::{LinePattern, as_one_query};

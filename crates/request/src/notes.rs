@@ -1,0 +1,59 @@
+//! Sentences about what an answer leaves out.
+
+use std::collections::BTreeMap;
+
+use navigate::{Outline, SymbolsState};
+use search::Stats;
+
+use crate::human::{count, grouped};
+
+/// Returns the numbers of files that are not in the index, by reason: `12 binary, 3 too-large`.
+pub fn skipped(stats: &Stats) -> String {
+    reasons(&stats.skipped)
+}
+
+/// Formats numbers by reason.
+pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
+    let parts: Vec<String> =
+        skipped.iter().map(|(reason, count)| format!("{} {reason}", grouped(*count))).collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+/// What a search for symbols could not find, as a sentence without a full stop; none if it could find all.
+pub fn symbols_left(stats: &Stats) -> Option<String> {
+    let left = &stats.symbols;
+    if let Some(language) = left.without.first() {
+        return Some(format!(
+            "no symbols are taken of files in {language}; search for text instead"
+        ));
+    }
+    let pending = (left.pending > 0).then(|| {
+        let files = count(left.pending, "file");
+        format!("the symbols of {files} are not there yet; codesearch symbols takes them")
+    });
+    let given_up: usize = left.given_up.values().sum();
+    let given_up = (given_up > 0).then(|| {
+        let (files, why) = (count(given_up, "file"), reasons(&left.given_up));
+        format!(
+            "symbols of {files} were given up ({why}); search for text to find what they define"
+        )
+    });
+    let all: Vec<String> = pending.into_iter().chain(given_up).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// What is to be said of an outline beside its symbols.
+pub fn outline_note(outline: &Outline) -> String {
+    let language = outline.language.as_deref().unwrap_or("an unknown language");
+    match &outline.state {
+        SymbolsState::Taken if outline.symbols.is_empty() => "the file defines nothing".to_owned(),
+        SymbolsState::Taken => String::new(),
+        SymbolsState::Pending => {
+            "its symbols are not there yet; codesearch symbols takes them".to_owned()
+        }
+        SymbolsState::GivenUp(reason) => {
+            format!("its symbols, or some of them, were given up: {reason}")
+        }
+        SymbolsState::Without => format!("no symbols are taken of files in {language}"),
+    }
+}

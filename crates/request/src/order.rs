@@ -1,0 +1,61 @@
+//! The orders of results.
+
+use std::cmp::Ordering;
+
+use search::FileMatch;
+
+/// The order in which results are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The best first.
+    Relevance,
+    /// By repository, then by path.
+    Path,
+}
+
+impl Order {
+    pub const ALL: [Order; 2] = [Order::Relevance, Order::Path];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Relevance => "relevance",
+            Order::Path => "path",
+        }
+    }
+}
+
+/// Compares files by repository and path, as a walk comes to them through folders whose entries are sorted by name: `a/b`
+/// before `a-b`.
+pub fn by_path(one: &FileMatch, other: &FileMatch) -> Ordering {
+    walked(&one.repo, &one.path).cmp(walked(&other.repo, &other.path))
+}
+
+/// The bytes of a whole path, in which the end of a folder's name comes before all that may stand in a name.
+fn walked(repo: &str, path: &str) -> impl Iterator<Item = u8> {
+    let bytes = repo.bytes().chain([b'/']).chain(path.bytes());
+    bytes.map(|byte| if byte == b'/' { 0 } else { byte })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn folders_are_walked_by_their_names() {
+        let walk =
+            [("a", "b/c"), ("a", "b.c"), ("a", "bc"), ("a/b", "d"), ("a-b", "a"), ("a.b", "a")];
+        let whole = |(repo, path): &(&str, &str)| format!("{repo}/{path}");
+        let mut sorted = walk;
+        sorted.sort_by(|one, other| walked(one.0, one.1).cmp(walked(other.0, other.1)));
+        let mut expected: Vec<String> = walk.iter().map(whole).collect();
+        expected.sort_by(|one, other| Path::new(one).cmp(Path::new(other)));
+        assert_eq!(sorted.iter().map(whole).collect::<Vec<_>>(), expected);
+        assert_eq!(expected[0], "a/b/c");
+    }
+}

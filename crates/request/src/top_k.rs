@@ -1,0 +1,221 @@
+//! Keeps the best results of a search in the requested order, and counts all of them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use query::{Query, Select};
+use rayon::prelude::*;
+use search::FileMatch;
+use search::rank::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
+
+use crate::order::{Order, by_path};
+
+pub use search::rank::POOL;
+
+/// Most memory for the kept results, in bytes.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// So many files are scored by several threads.
+const FEW: usize = 8;
+
+/// Matches in lines of a file that are dropped: the number of each line, and its ranges in bytes.
+pub type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
+
+/// A result and its score.
+pub struct RankedFile {
+    score: Score,
+    pub file: FileMatch,
+    /// Number of matching lines in the whole file, kept or not.
+    pub matches: usize,
+    /// Matches in dropped lines that a page will show as context of kept ones.
+    pub dropped: DroppedMatches,
+}
+
+/// The best `keep` results so far, and counts of all results.
+pub struct TopK {
+    pub order: Order,
+    ranking: Ranking,
+    votes: Votes,
+    /// Whether lines are found for ranking only, and not to be shown.
+    drops_lines: bool,
+    /// Number of results to keep.
+    keep: usize,
+    /// Number of kept results at which they are sorted and cut.
+    full: usize,
+    pub best: Vec<RankedFile>,
+    /// Approximate size of the kept results in memory, in bytes.
+    bytes: usize,
+    /// Number of results found.
+    pub files: usize,
+    /// Number of matching lines found.
+    pub matches: usize,
+    /// A folder with a slash at its end, or empty for the root. The folders directly in it are counted.
+    pub below: String,
+    /// Numbers of files found in each repository; `languages` and `folders` count them by language and folder.
+    pub repos: HashMap<String, usize>,
+    pub languages: HashMap<String, usize>,
+    pub folders: HashMap<String, usize>,
+}
+
+impl TopK {
+    pub fn new(query: &Query, order: Order, keep: usize) -> Self {
+        Self {
+            order,
+            ranking: Ranking::of(query),
+            votes: Votes::default(),
+            drops_lines: query.settings.select == Select::Files,
+            keep,
+            full: keep.saturating_mul(2),
+            best: Vec::new(),
+            bytes: 0,
+            files: 0,
+            matches: 0,
+            below: String::new(),
+            repos: HashMap::new(),
+            languages: HashMap::new(),
+            folders: HashMap::new(),
+        }
+    }
+
+    /// Counts and ranks files, and keeps as much of each as `trim` leaves. `trim` can ask for its best lines.
+    pub fn add(
+        &mut self,
+        files: Vec<FileMatch>,
+        mut trim: impl FnMut(&mut FileMatch, &BestLines<'_>) -> DroppedMatches,
+    ) {
+        let scored: Vec<Option<ScoredFile>> = match self.order {
+            // Scoring a file takes some ten microseconds.
+            Order::Relevance if files.len() >= FEW => {
+                files.par_iter().map(|file| Some(self.ranking.score_alone(file))).collect()
+            }
+            Order::Relevance => {
+                files.iter().map(|file| Some(self.ranking.score_alone(file))).collect()
+            }
+            Order::Path => files.iter().map(|_| None).collect(),
+        };
+        for (file, scored) in files.into_iter().zip(scored) {
+            self.add_scored(file, scored, &mut trim);
+        }
+    }
+
+    fn add_scored(
+        &mut self,
+        mut file: FileMatch,
+        scored: Option<ScoredFile>,
+        trim: &mut impl FnMut(&mut FileMatch, &BestLines<'_>) -> DroppedMatches,
+    ) {
+        self.files += 1;
+        let count = |counts: &mut HashMap<String, usize>, name: &str| match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(name.to_owned(), 1)),
+        };
+        count(&mut self.repos, &file.repo);
+        if let Some(language) = &file.language {
+            count(&mut self.languages, language);
+        }
+        let within = file.path.strip_prefix(&self.below);
+        if let Some((folder, _)) = within.and_then(|path| path.split_once('/')) {
+            count(&mut self.folders, folder);
+        }
+        let (score, points) = match scored {
+            Some(scored) => {
+                let (score, points) = scored.vote(&mut self.votes);
+                (score, Some(points))
+            }
+            None => (Score::default(), None),
+        };
+        if self.drops_lines {
+            file.lines.clear();
+        }
+        let matches = file.matches();
+        self.matches += matches;
+        let dropped = trim(&mut file, &BestLines { ranking: &self.ranking, points });
+        self.bytes += file.size();
+        self.best.push(RankedFile { score, file, matches, dropped });
+        if self.best.len() >= self.full {
+            self.settle();
+        }
+    }
+
+    /// Sorts the kept results, and drops those that can no longer be among the best.
+    pub fn settle(&mut self) {
+        let (order, votes) = (self.order, &self.votes);
+        match order {
+            Order::Relevance => {
+                let points = |ranked: &RankedFile| votes.points(&ranked.score);
+                let by = |a: &RankedFile, b: &RankedFile| {
+                    points(b).total_cmp(&points(a)).then_with(|| by_path(&a.file, &b.file))
+                };
+                self.best.sort_by(by);
+                // Files found later may still vote for a file, so its score may rise by up to [`Votes::most`].
+                let alone = |ranked: &RankedFile| ranked.score.alone;
+                let mut kept: Vec<f32> = self.best.iter().map(alone).collect();
+                kept.sort_by(|a, b| b.total_cmp(a));
+                if let Some(last) = self.keep.checked_sub(1).and_then(|last| kept.get(last)) {
+                    self.best.retain(|ranked| alone(ranked) + Votes::most(&ranked.score) >= *last);
+                }
+            }
+            Order::Path => self.best.sort_by(|a, b| by_path(&a.file, &b.file)),
+        }
+        if order != Order::Relevance {
+            self.best.truncate(self.keep);
+        }
+        self.full = self.keep.max(self.best.len()).saturating_mul(2);
+        self.bytes = self.best.iter().map(|ranked| ranked.file.size()).sum();
+    }
+
+    /// Returns whether the kept results take more memory than one answer may. A cursor says how many are kept.
+    pub fn is_too_large(&mut self) -> bool {
+        if self.bytes > MAX_BYTES {
+            self.settle();
+        }
+        self.bytes > MAX_BYTES
+    }
+
+    /// Says how a result's score came about; `None` in an order without scores.
+    pub fn explain(&self, ranked: &RankedFile) -> Option<Explained> {
+        (self.order == Order::Relevance).then(|| self.votes.explain(&ranked.score))
+    }
+
+    /// Returns the best results in order, after the first `skip`, each with how its score came about.
+    pub fn into_best(
+        mut self,
+        skip: usize,
+    ) -> impl Iterator<Item = (RankedFile, Option<Explained>)> {
+        self.settle();
+        let best = std::mem::take(&mut self.best).into_iter().take(self.keep).skip(skip);
+        best.map(move |ranked| {
+            let explained = self.explain(&ranked);
+            (ranked, explained)
+        })
+    }
+}
+
+/// Chooses the best lines of a file.
+pub struct BestLines<'r> {
+    ranking: &'r Ranking,
+    /// The points of the lines, if they are known.
+    points: Option<LinePoints>,
+}
+
+impl BestLines<'_> {
+    /// Returns the indexes of the best lines among those found, in ascending order.
+    pub fn of(&self, file: &FileMatch, most: usize) -> Vec<usize> {
+        match &self.points {
+            Some(points) => points.best(most),
+            None => self.ranking.score_lines(file).best(most),
+        }
+    }
+
+    /// Keeps the best lines of a file, in the order of their numbers.
+    pub fn keep(&self, file: &mut FileMatch, most: usize) {
+        if file.lines.len() > most {
+            let best = self.of(file, most);
+            let mut at = 0;
+            file.lines.retain(|_| {
+                at += 1;
+                best.binary_search(&(at - 1)).is_ok()
+            });
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Finds docs by their words, best first. Several shards at a time rank their docs, each by itself.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use query::Matcher;
+use store::{Catalog, DocHit, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, ShardDocsQuery};
+
+use super::show::show_docs;
+use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY};
+use crate::view::View;
+use ::docs::words;
+
+/// Least time to read the titles and snippets of what was found.
+const SHOWING: Duration = Duration::from_secs(2);
+
+/// A hit, after the index of its shard in the catalog.
+pub(super) type ShardHit = (usize, DocHit);
+
+/// Returns the docs that match, best first.
+///
+/// # Errors
+/// The query has no word to look for or is too long, or the database cannot be reached. A single shard
+/// that fails makes the answer incomplete.
+pub async fn find(view: &View, request: &DocsRequest) -> Result<Docs, DocsError> {
+    let begun = Instant::now();
+    let timeout = view.time_for(request.timeout);
+    let deadline = timeout.map(|timeout| begun + timeout);
+    if request.query.len() > MAX_QUERY {
+        return Err(DocsError::Long);
+    }
+    let words = words::websearch_query(&request.query, true);
+    if words.is_empty() {
+        return Err(DocsError::Empty);
+    }
+    let catalog = view.catalog().await?;
+    let parsing = docs_query(view, &words, request.dictionary);
+    let Some(query) = in_time(deadline, parsing).await else {
+        let stopped = timeout.map(DocsStopped::Timeout);
+        return Ok(Docs { stopped, duration: begun.elapsed(), ..Docs::default() });
+    };
+    let query = query?;
+    let repos = (!request.repos.is_empty()).then(|| {
+        // If this stops at the deadline, so does the search, which reports it.
+        chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
+    });
+    let holds = |shard: &Shard| match &repos {
+        Some(ids) => ids.iter().any(|id| catalog.repos[id].shards.contains(&shard.id)),
+        None => true,
+    };
+    let shards: Vec<usize> =
+        (0..catalog.shards.len()).filter(|at| holds(&catalog.shards[*at])).collect();
+    let languages = &request.languages;
+    let files = FileFilter {
+        epoch: catalog.epoch,
+        repos: repos.or_else(|| catalog.visible()),
+        languages: (!languages.is_empty()).then(|| languages.clone()),
+    };
+    let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
+    let search = ShardDocsQuery { query, files, ranked, limit: request.limit as i64 };
+
+    let mut docs = Docs { shards: shards.len(), ..Docs::default() };
+    if deadline.is_some_and(|end| Instant::now() >= end) {
+        docs.stopped = timeout.map(DocsStopped::Timeout);
+    }
+    let bounds = (request.limit, timeout, deadline);
+    let hits = best_docs(view, &catalog, shards, &search, bounds, &mut docs).await?;
+    docs.ranking = begun.elapsed();
+    let showing = show_docs(view, &catalog, &search.files, request, hits);
+    // Ranking may have taken all of the time. What it found is shown yet, which takes milliseconds.
+    match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
+        Some(shown) => docs.docs = shown?,
+        None => docs.stopped = timeout.map(DocsStopped::Timeout),
+    }
+    if docs.stopped.is_none() {
+        docs.stopped = if docs.ranked < docs.matched {
+            Some(DocsStopped::Common)
+        } else {
+            (docs.docs.len() < docs.matched).then_some(DocsStopped::Limit)
+        };
+    }
+    docs.duration = begun.elapsed();
+    Ok(docs)
+}
+
+/// Parses a query into `tsquery` form, one for each kind of text that is searched.
+async fn docs_query(
+    view: &View,
+    words: &str,
+    dictionary: Dictionary,
+) -> Result<DocsQuery, DocsError> {
+    let mut lease = view.store().lease().await?;
+    let [english, beside, plain] = lease.docs_query(words).await?;
+    lease.done();
+    let queries = match dictionary {
+        Dictionary::Both => [Some(english), Some(beside)],
+        Dictionary::English => [Some(english), None],
+        Dictionary::Plain => [None, Some(plain)],
+    };
+    let excludes = queries.iter().flatten().any(|(text, _)| !text.is_empty());
+    let [english, plain] =
+        queries.map(|query| query.filter(|(_, has_word)| *has_word).map(|(text, _)| text));
+    match (&english, &plain) {
+        (None, None) if excludes => Err(DocsError::Excludes),
+        (None, None) => Err(DocsError::Common),
+        _ => Ok(DocsQuery { english, plain }),
+    }
+}
+
+/// Returns the best docs of all shards, best first.
+async fn best_docs(
+    view: &View,
+    catalog: &Catalog,
+    shards: Vec<usize>,
+    search: &ShardDocsQuery,
+    (limit, timeout, deadline): (usize, Option<Duration>, Option<Instant>),
+    docs: &mut Docs,
+) -> Result<Vec<ShardHit>, store::Error> {
+    let ask = async |at: usize| -> Result<(usize, ShardDocs), store::Error> {
+        let mut lease = view.store().lease().await?;
+        let found = lease.docs(catalog.shards[at].id, search).await?;
+        lease.done();
+        Ok((at, found))
+    };
+    let mut answers =
+        futures_util::stream::iter(shards.into_iter().map(ask)).buffer_unordered(view.parallel());
+    let mut hits: Vec<ShardHit> = Vec::new();
+    loop {
+        match in_time(deadline, answers.next()).await {
+            Some(None) => break,
+            Some(Some(Ok((at, found)))) => {
+                docs.matched += found.matched as usize;
+                docs.ranked += found.ranked as usize;
+                hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
+            }
+            // A shard that fails degrades the answer; an unreachable database ends the search.
+            Some(Some(Err(error @ (store::Error::Unreachable(_) | store::Error::Busy)))) => {
+                return Err(error);
+            }
+            Some(Some(Err(error))) => {
+                tracing::error!("a shard could not be searched for docs: {error}");
+                docs.stopped.get_or_insert(DocsStopped::Shards(error.to_string()));
+            }
+            None => {
+                docs.stopped = timeout.map(DocsStopped::Timeout);
+                break;
+            }
+        }
+    }
+    // The order must not depend on which shard was faster.
+    let key = |(at, hit): &ShardHit| (hit.comment, *at, hit.blob);
+    hits.sort_by(|a, b| b.1.rank.total_cmp(&a.1.rank).then_with(|| key(a).cmp(&key(b))));
+    hits.truncate(limit);
+    Ok(hits)
+}
+
+/// Waits for some work until a deadline; returns `None` after it.
+async fn in_time<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), work).await.ok(),
+        None => Some(work.await),
+    }
+}
+
+/// Returns the repositories whose names match, in order.
+fn chosen(catalog: &Catalog, matchers: &[Matcher], goes_on: &dyn Fn() -> bool) -> Vec<RepoId> {
+    let holds = |name: &str| matchers.iter().any(|one| one.is_match_within(name, goes_on));
+    let named = catalog.repos.iter().filter(|(_, repo)| holds(&repo.name));
+    let mut ids: Vec<RepoId> = named.map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    ids
+}

@@ -1,0 +1,13 @@
+//! Docs search: finds READMEs, manual pages and leading comments by their words, best first. [`find`](find()) ranks, `show`
+//! loads and marks the results.
+
+mod find;
+mod show;
+mod snippet;
+mod types;
+
+pub use find::find;
+pub use types::{
+    Dictionary, Doc, DocKind, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, MAX_RANKED,
+    TextRun,
+};

@@ -1,0 +1,69 @@
+//! Searching: from the shards that may hold a match to the files that do. A [`Searcher`] holds what all searches of a
+//! process share; a [`View`] of it is the only way to what the index has.
+//!
+//! | step | where |
+//! |---|---|
+//! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`filters`] |
+//! | order the shards | [`order`] |
+//! | search some shards at a time; stop at the limit; note where the next search continues | [`merge`] |
+//! | match few names; filter chunks, in memory or as Postgres stores their filters | [`names`], [`survivors`], [`stored_survivors`] |
+//! | choose memory or Postgres for a shard | [`source`] |
+//! | ask Postgres about several shards at once, ahead of their turn | [`prefetch`], [`together`], [`answers`] |
+//! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
+//! | match texts on several threads | [`jobs`], [`verify`] |
+//! | decide on symbols | [`symbols`] |
+//! | add context lines; count skipped files | [`context`], [`left_out`] |
+//! | rank results; find the best beyond the first | [`rank`], [`best`] |
+//! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
+
+mod answers;
+mod batch;
+mod best;
+mod cache;
+mod candidates;
+mod chunk_terms;
+mod clock;
+mod context;
+mod cost;
+pub mod docs;
+mod entry;
+mod evaluate;
+mod filters;
+mod jobs;
+mod left_out;
+mod merge;
+mod names;
+mod order;
+mod plans;
+mod prefetch;
+pub mod rank;
+mod reads;
+mod searcher;
+mod sender;
+mod shard;
+mod shards;
+mod snapshot;
+mod source;
+mod state;
+mod stats;
+mod stored_survivors;
+mod survivors;
+pub mod symbol;
+mod symbols;
+pub mod threads;
+mod together;
+mod tree;
+mod types;
+mod verify;
+mod view;
+
+pub use entry::FileEntry;
+pub use reads::{Scip, SymbolsKnown};
+pub use searcher::Searcher;
+pub use stats::{Phases, Stats, Stopped, SymbolsLeft};
+pub use tree::{FileTotals, FolderItem, RepoTree, Tree};
+pub use types::{
+    AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request,
+    Resume, ShardSet,
+};
+pub use view::{View, Visible};

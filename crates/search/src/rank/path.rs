@@ -1,0 +1,213 @@
+//! What a file's path says: what it is called, and what is to be thought of a file that stands there.
+
+use super::name::{Name, Share, folded};
+use super::words::Word;
+
+/// Names of files that stand for the folder they lie in.
+const FOLDER_FILES: [&str; 6] = ["mod", "lib", "main", "index", "init", "doc"];
+
+const TEST_FOLDERS: [&str; 10] = [
+    "t",
+    "test",
+    "tests",
+    "testing",
+    "testdata",
+    "spec",
+    "specs",
+    "__tests__",
+    "fixtures",
+    "mocks",
+];
+const COPIED_FOLDERS: [&str; 7] =
+    ["vendor", "vendored", "node_modules", "third_party", "thirdparty", "3rdparty", "external"];
+const GENERATED_FOLDERS: [&str; 5] = ["dist", "generated", "gen", "autogen", "__generated__"];
+const SECONDARY_FOLDERS: [&str; 10] = [
+    "internal",
+    "migrations",
+    "example",
+    "examples",
+    "bench",
+    "benches",
+    "benchmarks",
+    "demo",
+    "samples",
+    "scripts",
+];
+const GENERATED_SUFFIXES: [&str; 13] = [
+    ".pb.go",
+    "_pb2.py",
+    ".pb.cc",
+    ".pb.h",
+    ".min.js",
+    ".min.css",
+    ".map",
+    ".lock",
+    "-lock.json",
+    ".generated.go",
+    ".g.dart",
+    "_generated.go",
+    ".snap",
+];
+const DOCS_SUFFIXES: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
+
+/// What is not written to be read comes last.
+const TEST: f32 = -70.0;
+const COPIED: f32 = -70.0;
+const GENERATED: f32 = -160.0;
+const DOCS: f32 = -10.0;
+/// What others are not meant to use, or only to learn from.
+const SECONDARY: f32 = -8.0;
+/// For each folder that it lies in: what is at hand comes before what is deep down.
+const DEPTH: f32 = -1.0;
+/// Deeper than this is deep.
+const MAX_DEPTH: usize = 8;
+
+/// A path in its parts.
+#[derive(Debug)]
+pub(super) struct PathNames {
+    /// The last part of its repository's name, then the folders.
+    pub(super) folders: Vec<Name>,
+    /// The name of the file without what follows its first dot.
+    pub(super) stem: Name,
+    /// All of the name, folded.
+    base: String,
+}
+
+impl PathNames {
+    pub(super) fn of(repo: &str, path: &str) -> Self {
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let end = name.find('.').filter(|at| *at > 0).unwrap_or(name.len());
+        let folders = folders.split('/').filter(|folder| !folder.is_empty()).map(Name::new);
+        let repo = repo.rsplit('/').next().filter(|name| !name.is_empty()).map(Name::new);
+        Self {
+            folders: repo.into_iter().chain(folders).collect(),
+            stem: Name::new(&name[..end]),
+            base: folded(name),
+        }
+    }
+
+    /// How well it is called by a word of a query, from 0 to 1. Who types `window-copy.c` has typed all of a name.
+    pub(super) fn called_by(&self, word: &Word) -> f32 {
+        if self.base == word.text { 1.0 } else { self.called(&word.folded) }
+    }
+
+    /// Whether the term of a word is the name of the file with its extension.
+    pub(super) fn is_whole(&self, word: &Word) -> bool {
+        self.base == word.text && self.base != self.stem.folded
+    }
+
+    /// The same for a folded word: the file by all of its name, by a part of it, its extension, or a folder.
+    pub(super) fn called(&self, word: &str) -> f32 {
+        let stem = self.stem.share(word).map_or(0.0, |share| match share {
+            Share::Whole => 1.0,
+            Share::Parts => 0.5,
+            Share::Start => 0.3,
+            Share::Inside => 0.15,
+        });
+        let folder = |name: &Name| {
+            name.share(word).map_or(0.0, |share| match share {
+                Share::Whole => 0.4,
+                Share::Parts => 0.25,
+                Share::Start => 0.15,
+                Share::Inside => 0.08,
+            })
+        };
+        let extension = self.base.rsplit_once('.').is_some_and(|(_, extension)| extension == word);
+        let extension = if extension { 0.3 } else { 0.0 };
+        self.folders.iter().map(folder).fold(stem, f32::max).max(extension)
+    }
+
+    /// Whether what the file defines is called by way of this name: it lies in a folder of that name, or is called so.
+    pub(super) fn is_home(&self, qualifier: &str) -> bool {
+        self.homes().any(|home| home == qualifier)
+    }
+
+    /// The names by way of which others call what it defines.
+    pub(super) fn homes(&self) -> impl Iterator<Item = &str> {
+        let folder = self.folders.last().map(|name| name.folded.as_str());
+        let own = !FOLDER_FILES.contains(&self.stem.folded.as_str());
+        folder.into_iter().chain(own.then_some(self.stem.folded.as_str()))
+    }
+
+    /// How many of the parts of a name stand in the path, from 0 to 1: `ServeHTTP` is at home in `http/server.go`.
+    pub(super) fn affinity(&self, word: &Word) -> f32 {
+        let name = Name::new(&word.typed);
+        let parts: Vec<&str> = name.parts().filter(|part| part.len() > 2).collect();
+        if parts.len() < 2 {
+            return 0.0;
+        }
+        let mine = || self.folders.iter().chain([&self.stem]).flat_map(Name::parts);
+        let akin = |part: &&&str| {
+            mine().any(|own| {
+                own == **part
+                    || own.len() > 3
+                        && part.len() > 3
+                        && (own.starts_with(**part) || part.starts_with(own))
+            })
+        };
+        parts.iter().filter(akin).count() as f32 / parts.len() as f32
+    }
+
+    /// It is the file that its folder is called by: `bufio/bufio.go`, `fs/mod.rs`.
+    pub(super) fn is_main(&self) -> bool {
+        let stem = self.stem.folded.as_str();
+        self.folders.last().is_some_and(|folder| {
+            folder.folded == stem || stem != "doc" && FOLDER_FILES.contains(&stem)
+        })
+    }
+}
+
+/// What is to be thought of a file by where it stands.
+pub fn path_penalty(path: &str) -> f32 {
+    let lower = path.to_ascii_lowercase();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
+    let within = |names: &[&str]| folders.split('/').any(|folder| names.contains(&folder));
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let stem = name.split('.').next().unwrap_or(name);
+    let depth = if folders.is_empty() { 0 } else { folders.split('/').count() };
+    let mut path_penalty = DEPTH * depth.min(MAX_DEPTH) as f32;
+    if within(&TEST_FOLDERS)
+        || stem.starts_with("test_")
+        || stem.starts_with("test-")
+        || stem.ends_with("_test")
+        || stem.ends_with("-test")
+        || path.contains("Test.")
+        || path.contains("Tests.")
+        || name.contains(".test.")
+        || name.contains(".spec.")
+    {
+        path_penalty += TEST;
+    }
+    if within(&COPIED_FOLDERS) {
+        path_penalty += COPIED;
+    }
+    if within(&GENERATED_FOLDERS) || ends(&GENERATED_SUFFIXES) {
+        path_penalty += GENERATED;
+    }
+    if within(&SECONDARY_FOLDERS) {
+        path_penalty += SECONDARY;
+    }
+    if ends(&DOCS_SUFFIXES) {
+        path_penalty += DOCS;
+    }
+    path_penalty
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_called_by_its_parts() {
+        let path = PathNames::of("code", "net/http/http_server.go");
+        let order = ["httpserver", "server", "net", "serv"];
+        let called = order.map(|word| path.called(word));
+        assert!(called.is_sorted_by(|a, b| a > b), "{called:?}");
+        assert!(path.is_home("http") && path.is_home("httpserver") && !path.is_home("net"));
+        assert!(PathNames::of("x", "bufio/bufio.go").is_main());
+        assert!(
+            PathNames::of("x", "fs/mod.rs").is_main() && PathNames::of("a/fs", "fs.rs").is_main()
+        );
+        assert!(!path.is_main());
+    }
+}

@@ -1,0 +1,152 @@
+//! What a [`View`] reads besides searching, for those who browse and navigate.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use store::{BlobId, Catalog, Epoch, Lease, RepoId, ScipPlace, ShardId, StoredBlob};
+
+use crate::view::View;
+
+/// What is known of the symbols of a text besides those that were taken.
+#[derive(Clone, Debug)]
+pub struct SymbolsKnown {
+    /// The languages, in lower case, whose symbols are taken.
+    pub languages: HashSet<String>,
+    /// Whether the symbols of the text's shard were taken up to this text.
+    pub is_taken: bool,
+    /// Why those of the text were given up, in a word, if they were.
+    pub given_up: Option<String>,
+}
+
+impl View {
+    /// Returns git's hash of a text, in hexadecimal, and the stored name of its encoding.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn hash(
+        &self,
+        shard: ShardId,
+        blob: BlobId,
+    ) -> Result<(String, Option<String>), store::Error> {
+        self.store().hash(shard, blob).await
+    }
+
+    /// Returns the contents with a hash of git's, in hexadecimal, if a file of this repository has them in the newest epoch
+    /// or in one that searches can still resume in; `None` also if the repository may not be seen.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn stored(&self, hash: &str, repo: &str) -> Result<Option<StoredBlob>, store::Error> {
+        let catalog = self.catalog().await?;
+        let Some((&id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
+            return Ok(None);
+        };
+        let mut epochs = self.earlier_epochs();
+        epochs.push(catalog.epoch);
+        self.store().stored(hash, id, &epochs).await
+    }
+
+    /// Returns the stored reason for which one of some paths of a repository was left out: of several the longest. `None` if
+    /// none was.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn left_out_reason(
+        &self,
+        repo: RepoId,
+        paths: &[&str],
+    ) -> Result<Option<String>, store::Error> {
+        if !self.catalog().await?.repos.contains_key(&repo) {
+            return Ok(None);
+        }
+        self.store().left_out(repo, paths).await
+    }
+
+    /// Returns what is known of the symbols of a text besides those that were taken.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn symbols_known(
+        &self,
+        shard: ShardId,
+        blob: BlobId,
+    ) -> Result<SymbolsKnown, store::Error> {
+        let mut lease = self.store().lease().await?;
+        let languages = lease.symbols_languages().await?.into_iter().collect();
+        let is_taken = lease.symbols_upto().await?.get(&shard).is_some_and(|upto| *upto > blob.0);
+        let given_up = lease.symbols_given_up(shard, blob).await?;
+        lease.done();
+        Ok(SymbolsKnown { languages, is_taken, given_up })
+    }
+
+    /// Opens the SCIP data of the repositories of a catalog of this view.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn scip(&self, catalog: Arc<Catalog>) -> Result<Scip, store::Error> {
+        let shards = HashMap::new();
+        Ok(Scip { lease: self.store().lease().await?, catalog, shards })
+    }
+}
+
+/// Reads what SCIP indexes tell of the repositories that may be seen.
+#[derive(Debug)]
+pub struct Scip {
+    lease: Lease,
+    catalog: Arc<Catalog>,
+    /// The shards with documents of an import, or of all, as far as they were asked for.
+    shards: HashMap<Option<i32>, Vec<ShardId>>,
+}
+
+impl Scip {
+    /// Returns what is told of a file of this epoch, the newest import first.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn of(
+        &mut self,
+        epoch: Epoch,
+        text: (ShardId, BlobId),
+        (repo, path): (RepoId, &str),
+    ) -> Result<Vec<ScipPlace>, store::Error> {
+        if !self.catalog.repos.contains_key(&repo) {
+            return Ok(Vec::new());
+        }
+        self.lease.scip_of(epoch, text, (repo, path)).await
+    }
+
+    /// Returns the shards with documents of one import, or of any.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn shards(&mut self, import: Option<i32>) -> Result<Vec<ShardId>, store::Error> {
+        if let Some(known) = self.shards.get(&import) {
+            return Ok(known.clone());
+        }
+        let shards = self.lease.scip_shards(import).await?;
+        self.shards.insert(import, shards.clone());
+        Ok(shards)
+    }
+
+    /// Returns the documents of a shard that mention one of some symbols, those of the repository `near` first; at most
+    /// `most`. Another document may be among them, if a symbol of it has the same hash.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn mentions(
+        &mut self,
+        shard: ShardId,
+        symbols: &[&str],
+        near: RepoId,
+        most: usize,
+    ) -> Result<Vec<ScipPlace>, store::Error> {
+        let visible = self.catalog.visible();
+        let epoch = self.catalog.epoch;
+        self.lease.scip_mentions(epoch, shard, symbols, near, visible.as_deref(), most).await
+    }
+
+    /// Gives the connection back. Without this call it is closed.
+    pub fn done(self) {
+        self.lease.done();
+    }
+}

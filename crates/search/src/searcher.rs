@@ -1,0 +1,144 @@
+//! The entry point of searching: one [`Searcher`] for each database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{Catalog, Store};
+use tokio::runtime::Handle;
+
+use crate::cache::ShardCache;
+use crate::snapshot::Snapshots;
+use crate::tree::Tree;
+
+/// Searches one database. All requests of a server share it.
+#[derive(Debug)]
+pub struct Searcher {
+    store: Store,
+    /// Number of shards that one search keeps busy at a time.
+    parallel: usize,
+    /// Most time of a search, whatever its request says.
+    max_time: Option<Duration>,
+    /// Runtime that runs the shards of a search without a limit; `None` for the runtime of the search itself.
+    threads: Option<Handle>,
+    snapshots: Snapshots,
+    cache: Option<Arc<ShardCache>>,
+    tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+}
+
+impl Searcher {
+    /// Creates a searcher that searches `parallel` shards at a time and keeps no shards in memory.
+    pub fn new(store: Store, parallel: usize) -> Self {
+        let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
+        Self { store, parallel, max_time: None, threads: None, snapshots, cache: None, tree }
+    }
+
+    /// Bounds the time of every search, whatever its request says.
+    #[must_use]
+    pub fn with_max_time(mut self, most: Duration) -> Self {
+        self.max_time = Some(most);
+        self
+    }
+
+    /// Returns the bound on the time of every search, if there is one.
+    pub fn max_time(&self) -> Option<Duration> {
+        self.max_time
+    }
+
+    /// Keeps filters and file tables of the shards in memory, and up to `bytes` of compressed texts.
+    /// [`read_ahead`](Self::read_ahead) loads them; texts that searches often miss are loaded, too.
+    #[must_use]
+    pub fn with_cache(mut self, bytes: u64) -> Self {
+        self.cache = Some(Arc::new(ShardCache::new(bytes)));
+        self
+    }
+
+    /// Runs the shards of a search without a limit on the threads of another runtime. A search with a limit
+    /// stays on its own runtime: the task that merges results then does more work than each shard, so waking
+    /// another thread costs more than it saves.
+    #[must_use]
+    pub fn with_runtime(mut self, threads: Handle) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Returns the catalog of the newest epoch.
+    ///
+    /// The catalog is kept between searches. While it is kept, garbage collection cannot delete the rows of
+    /// its epoch, so a server calls [`refresh`](Self::refresh) now and then even if nobody searches.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or has no index.
+    pub(crate) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
+        let replaces = |fresh: &Catalog| {
+            if let Some(cache) = &self.cache {
+                cache.clear_if_stale(fresh);
+            }
+        };
+        self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
+    }
+
+    /// Listens for changes of the index until the connection breaks, and calls `changed` after each.
+    /// Meanwhile a search need not ask Postgres whether its catalog is the newest.
+    ///
+    /// # Errors
+    /// The connection could not be made, or broke.
+    pub async fn listen(&self, changed: impl Fn()) -> Result<(), store::Error> {
+        self.snapshots.listen(&self.store, changed).await
+    }
+
+    /// Asks Postgres whether the kept catalog is the newest, and closes idle connections. A server calls this
+    /// now and then, in case a notification was lost.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn refresh(&self) -> Result<(), store::Error> {
+        self.store.trim();
+        self.snapshots.expire();
+        self.catalog().await.map(|_| ())
+    }
+
+    /// Reads filters, file tables and texts into memory until all are there or the memory is full.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn read_ahead(&self) -> Result<(), store::Error> {
+        let Some(cache) = &self.cache else { return Ok(()) };
+        let catalog = self.catalog().await?;
+        // Stops early if a newer epoch appears, so that this catalog does not keep its rows from being
+        // deleted for long.
+        let is_old = || self.snapshots.is_old(&catalog);
+        cache.read_ahead(&self.store, &catalog, &is_old).await
+    }
+
+    /// Returns the database that is searched.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns how many shards a search keeps busy at a time.
+    pub(crate) fn parallel(&self) -> usize {
+        self.parallel
+    }
+
+    pub(crate) fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    pub(crate) fn cache(&self) -> Option<&Arc<ShardCache>> {
+        self.cache.as_ref()
+    }
+
+    pub(crate) fn threads(&self) -> Option<&Handle> {
+        self.threads.as_ref()
+    }
+
+    /// Returns the files of the newest epoch, if they were asked for.
+    pub(crate) fn tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
+        &self.tree
+    }
+
+    /// Returns the bytes of compressed text in memory and the most that are allowed.
+    pub fn memory(&self) -> (u64, u64) {
+        self.cache.as_ref().map_or((0, 0), |cache| cache.texts.usage())
+    }
+}

@@ -1,0 +1,345 @@
+//! The types of a search request and of its results.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use query::{CompiledQuery, Count, Plan, Query, QueryError, Select};
+use store::{BlobId, RepoId, ShardId, Switch};
+
+use crate::symbol::{LineSymbol, Symbol};
+
+/// Limit of results, unless the query or its request sets one.
+pub const DEFAULT_LIMIT: usize = 100;
+
+/// Timeout of a search, unless the query or its request sets one. By default, a search
+/// without a limit has no timeout.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A query and the options of its search.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are switches of a search")]
+pub struct Request {
+    program: CompiledQuery,
+    query: Query,
+    /// Most results; `None` for all.
+    pub limit: Option<usize>,
+    /// Most time that the search may take, with the time to compile its patterns; `None` for no timeout.
+    pub timeout: Option<Duration>,
+    /// Numbers of lines shown before and after each match.
+    pub context: (usize, usize),
+    /// Whether to say of each matching line what symbol is around it.
+    pub enclosing: bool,
+    /// Whether to count the files that were left out of the index.
+    pub skipped: bool,
+    /// Whether to read every stored text instead of using the index.
+    pub brute: bool,
+    /// Position at which an earlier search ended and this one continues.
+    pub resume: Option<Resume>,
+    /// The time that it took to compile its patterns.
+    pub(crate) compiling: Duration,
+    /// It is auxiliary: another request runs at the same time and counts the files left out.
+    pub(crate) is_auxiliary: bool,
+    /// The results will be ranked: also find files likely to rank high that the limit would cut off.
+    pub(crate) best: bool,
+}
+
+impl Request {
+    /// Creates a request from a query. Without `count:` the limit is [`DEFAULT_LIMIT`]; without `timeout:` a
+    /// search with a limit may take [`DEFAULT_TIMEOUT`].
+    ///
+    /// # Errors
+    /// The query takes too much memory when compiled.
+    pub fn new(query: &Query) -> Result<Self, QueryError> {
+        let limit = match query.settings.count {
+            None => Some(DEFAULT_LIMIT),
+            Some(Count::Most(limit)) => Some(limit),
+            Some(Count::All) => None,
+        };
+        let begun = Instant::now();
+        Ok(Self {
+            program: CompiledQuery::new(query)?,
+            compiling: begun.elapsed(),
+            query: query.clone(),
+            limit,
+            timeout: query.settings.timeout.or(limit.map(|_| DEFAULT_TIMEOUT)),
+            context: (0, 0),
+            enclosing: false,
+            skipped: false,
+            brute: false,
+            resume: None,
+            is_auxiliary: false,
+            best: false,
+        })
+    }
+
+    /// Returns the query.
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    /// Makes the search find what ranking needs: files that the limit would cut off, and lines, though only files are to
+    /// be shown. What to show is in the settings of [`Request::query`].
+    pub fn rank(&mut self) {
+        self.best = true;
+        find_lines(&mut self.program);
+    }
+
+    /// Returns the compiled query.
+    pub fn compiled_query(&self) -> &CompiledQuery {
+        &self.program
+    }
+
+    /// The request for another query beside this one, for up to `limit` results.
+    pub(crate) fn auxiliary(
+        &self,
+        mut program: CompiledQuery,
+        limit: usize,
+        timeout: Option<Duration>,
+    ) -> Self {
+        if self.best {
+            find_lines(&mut program);
+        }
+        Self {
+            program,
+            query: self.query.clone(),
+            limit: Some(limit),
+            timeout,
+            context: self.context,
+            enclosing: self.enclosing,
+            skipped: false,
+            brute: self.brute,
+            resume: None,
+            compiling: Duration::ZERO,
+            is_auxiliary: true,
+            best: false,
+        }
+    }
+
+    /// Returns the plan of the query, before it is simplified for a single shard.
+    pub fn plan(&self) -> Plan {
+        if self.brute { Plan::Scan } else { Plan::of(&self.program.expr, &self.program) }
+    }
+}
+
+/// Makes a query that shows only files find their lines.
+fn find_lines(program: &mut CompiledQuery) {
+    if program.select == Select::Files {
+        program.select = Select::Lines;
+    }
+}
+
+/// The position at which a search ended. The same query in the same epoch continues there, with any limit and
+/// on any server.
+///
+/// The next search skips the shards that were searched to their end, and in the shard of the last result the
+/// files up to it. Only a search for repositories starts over and leaves out the results that were given,
+/// because a repository may lie in several shards and yet is one result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// The switch that made the epoch current.
+    pub switch: Switch,
+    /// A hash of the query: [`Stats::query`](crate::Stats::query).
+    pub query: u64,
+    /// Number of results that were given before.
+    pub results: usize,
+    /// Shards that were searched to their end.
+    pub searched: ShardSet,
+    /// Last result, if there was one.
+    pub last: Option<LastFile>,
+}
+
+/// The last file that a search returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastFile {
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its contents.
+    pub blob: BlobId,
+    /// Number of files with these contents that were returned. They are ordered by repository and path.
+    pub files: u32,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerProgress {
+    /// Number of results, including those of the searches that this one continues.
+    pub results: usize,
+    /// Last result.
+    pub last: Option<LastFile>,
+}
+
+impl AnswerProgress {
+    /// Returns the progress before the first result of a request.
+    pub fn of(request: &Request) -> Self {
+        request
+            .resume
+            .map_or_else(Self::default, |from| Self { results: from.results, last: from.last })
+    }
+
+    /// Counts a file as returned.
+    pub fn note(&mut self, file: &FileMatch) {
+        let (shard, blob) = file.blob_key;
+        let same = self.last.filter(|last| (last.shard, last.blob) == file.blob_key);
+        let files = same.map_or(0, |last| last.files) + 1;
+        self.last = Some(LastFile { shard, blob, files });
+        self.results += 1;
+    }
+}
+
+/// A set of shards, by number. Holds numbers up to 255.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardSet([u64; 4]);
+
+impl ShardSet {
+    /// Adds a shard.
+    pub fn insert(&mut self, shard: ShardId) {
+        let n = usize::from(shard.0.unsigned_abs()) % 256;
+        self.0[n / 64] |= 1 << (n % 64);
+    }
+
+    /// Returns whether the set contains a shard.
+    pub fn contains(&self, shard: ShardId) -> bool {
+        let n = usize::from(shard.0.unsigned_abs()) % 256;
+        self.0[n / 64] >> (n % 64) & 1 == 1
+    }
+}
+
+impl Resume {
+    /// Returns the position before the first result of a query in a state of the index.
+    pub(crate) fn start(switch: Switch, query: u64) -> Self {
+        Self { switch, query, results: 0, searched: ShardSet::default(), last: None }
+    }
+
+    /// Encodes the position as numbers for a cursor.
+    pub fn numbers(&self) -> Vec<u64> {
+        let mut numbers = vec![self.switch.0.cast_unsigned(), self.query, self.results as u64];
+        if let Some(LastFile { shard, blob, files }) = self.last {
+            numbers.extend([shard.0 as u64, blob.0 as u64, u64::from(files)]);
+            let used = self.searched.0.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);
+            numbers.extend(&self.searched.0[..used]);
+        }
+        numbers
+    }
+
+    /// Decodes the numbers of [`numbers`](Self::numbers); `None` if they are not a position.
+    pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
+        let (switch, query, results, rest) = match numbers {
+            [switch, query, results, rest @ ..] => (*switch, *query, *results, rest),
+            _ => return None,
+        };
+        let mut searched = ShardSet::default();
+        let last = match rest {
+            [] => None,
+            [shard, blob, files, words @ ..] if words.len() <= 4 => {
+                searched.0[..words.len()].copy_from_slice(words);
+                let shard = ShardId(i16::try_from(*shard).ok()?);
+                let (blob, files) = (i32::try_from(*blob).ok()?, u32::try_from(*files).ok()?);
+                Some(LastFile { shard, blob: BlobId(blob), files })
+            }
+            _ => return None,
+        };
+        let (switch, results) = (Switch(switch.cast_signed()), usize::try_from(results).ok()?);
+        Some(Self { switch, query, results, searched, last })
+    }
+}
+
+/// A file that matches the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMatch {
+    pub repo_id: RepoId,
+    /// Shard and number of its blob.
+    pub blob_key: (ShardId, BlobId),
+    /// Name of its repository.
+    pub repo: String,
+    /// Rank of its repository; 0 for none.
+    pub rank: u16,
+    /// Path in its repository.
+    pub path: String,
+    /// Matches in the path, as byte ranges.
+    pub path_ranges: Vec<Range<usize>>,
+    /// Language, if it was recognised.
+    pub language: Option<String>,
+    /// Size of its text in bytes.
+    pub bytes: usize,
+    /// Matching lines and the context lines asked for, in order.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Number in the file, from 1.
+    pub number: u64,
+    /// Offset of its start in the file's text, in bytes.
+    pub offset: u64,
+    /// Text without the line feed.
+    pub text: String,
+    /// Whether a line feed follows. Only the last line of a file can lack it.
+    pub ended: bool,
+    /// Matches, as byte ranges of `text`. Empty only for a context line: an empty match is a range too.
+    pub ranges: Vec<Range<usize>>,
+    /// Whether the first match begins in the line before.
+    pub continues: bool,
+    /// Whether the last match takes in the line feed.
+    pub takes_feed: bool,
+    /// Symbols whose names are matches of a term about symbols, in order.
+    pub symbols: Vec<LineSymbol>,
+    /// The innermost symbol around the line's first match, once it was [added](crate::Searcher::add_enclosing).
+    pub enclosing: Option<Box<Symbol>>,
+}
+
+impl FileMatch {
+    /// Returns the number of matching lines.
+    pub fn matches(&self) -> usize {
+        self.lines.iter().filter(|line| !line.ranges.is_empty()).count()
+    }
+
+    /// Returns about how many bytes the file takes in memory and in an answer.
+    pub fn size(&self) -> usize {
+        let line =
+            |line: &Line| 96 + line.text.len() + 16 * line.ranges.len() + 128 * line.symbols.len();
+        128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
+    }
+}
+
+/// The error of a search that has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The query is invalid.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// A statement failed, or the database could not be reached.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The epoch of [`Request::resume`] is gone.
+    #[error("the index has changed since this cursor was given; search again")]
+    Gone,
+    /// [`Request::resume`] belongs to another query.
+    #[error("this cursor belongs to another query; send the query that it came with, unchanged")]
+    OtherQuery,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_search_ended_is_the_same_as_numbers() {
+        let mut searched = ShardSet::default();
+        for shard in [0, 7, 64, 199] {
+            searched.insert(ShardId(shard));
+            assert!(searched.contains(ShardId(shard)) && !searched.contains(ShardId(shard + 1)));
+        }
+        let last = LastFile { shard: ShardId(3), blob: BlobId(70_000), files: 2 };
+        for (searched, last) in
+            [(ShardSet::default(), None), (ShardSet::default(), Some(last)), (searched, Some(last))]
+        {
+            let switch = Switch(i64::MAX);
+            let resume = Resume { switch, query: u64::MAX, results: 100, searched, last };
+            assert_eq!(Resume::from_numbers(&resume.numbers()), Some(resume));
+        }
+        for mangled in [&[][..], &[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 1 << 20, 5, 6], &[0; 11]] {
+            assert_eq!(Resume::from_numbers(mangled), None);
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! A [`View`]: the repositories that may be seen, and the only way to what the index has of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use query::Matcher;
+use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store, Switch, SymbolRow};
+use tokio::sync::mpsc;
+
+use crate::cache::read_files;
+use crate::cache::texts::{DecompressBuffer, TEXT};
+use crate::clock::Clock;
+use crate::merge::Merge;
+use crate::plans::PlanCache;
+use crate::searcher::Searcher;
+use crate::shards::Selection;
+use crate::state::{EndOnDrop, Search, SearchState};
+use crate::symbols::enclose;
+use crate::tree::Tree;
+use crate::types::{Error, FileMatch, Request, Resume};
+use crate::{Stats, Stopped, best, context, left_out, order};
+
+/// Which repositories may be seen.
+#[derive(Clone, Debug, Default)]
+pub enum Visible {
+    /// All of them.
+    #[default]
+    All,
+    /// Those whose name one of these patterns matches.
+    Matching(Arc<[Matcher]>),
+}
+
+/// The repositories that may be seen. Whoever reads texts, files, paths, symbols, docs, SCIP data, what was left out, counts,
+/// blame or history reads them through a view, which gives nothing of other repositories. Views are cheap to copy.
+#[derive(Clone, Debug)]
+pub struct View {
+    searcher: Arc<Searcher>,
+    visible: Visible,
+}
+
+impl View {
+    /// Creates a view of the repositories of an index that may be seen.
+    pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
+        Self { searcher, visible }
+    }
+
+    /// Returns the catalog of the newest epoch, with the repositories that may be seen.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or has no index.
+    pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
+        Ok(self.visible_of(self.searcher.catalog().await?))
+    }
+
+    fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
+        match &self.visible {
+            Visible::All => catalog,
+            Visible::Matching(patterns) => {
+                catalog.only(|name| patterns.iter().any(|pattern| pattern.is_match(name)))
+            }
+        }
+    }
+
+    /// Returns the repositories that may be seen, by name.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn repos(&self) -> Result<Vec<store::Repo>, store::Error> {
+        let mut repos = self.store().repos().await?;
+        if let Visible::Matching(patterns) = &self.visible {
+            repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
+        }
+        Ok(repos)
+    }
+
+    /// Returns the SCIP indexes that were imported for repositories that may be seen.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn scip_imports(&self) -> Result<Vec<store::ScipImport>, store::Error> {
+        let mut imports = self.store().scip_imports().await?;
+        if matches!(self.visible, Visible::Matching(_)) {
+            let catalog = self.catalog().await?;
+            imports.retain(|of| catalog.repos.contains_key(&of.repo));
+        }
+        Ok(imports)
+    }
+
+    /// Returns the files of a repository that were left out: path, bytes, reason.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>, store::Error> {
+        if !self.catalog().await?.repos.contains_key(&repo) {
+            return Ok(Vec::new());
+        }
+        self.store().skipped(repo).await
+    }
+
+    /// Returns for how much of the whole index symbols were taken.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn symbols_progress(&self) -> Result<store::SymbolsProgress, store::Error> {
+        self.store().symbols_progress().await
+    }
+
+    /// Returns whether the index can be asked for chunks without a recheck by Postgres.
+    pub fn no_recheck(&self) -> bool {
+        self.store().no_recheck()
+    }
+
+    /// Opens connections for a search that follows at once.
+    pub fn connect_ahead(&self) {
+        self.store().connect_ahead(self.parallel());
+    }
+
+    /// Returns the bound on the time of every search, if there is one.
+    pub fn max_time(&self) -> Option<Duration> {
+        self.searcher.max_time()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        self.searcher.store()
+    }
+
+    pub(crate) fn parallel(&self) -> usize {
+        self.searcher.parallel()
+    }
+
+    /// Returns the time that a search may take which asks for so much.
+    pub(crate) fn time_for(&self, timeout: Option<Duration>) -> Option<Duration> {
+        timeout.into_iter().chain(self.searcher.max_time()).min()
+    }
+
+    /// Returns the epochs before the newest that searches can still resume in.
+    pub(crate) fn earlier_epochs(&self) -> Vec<Epoch> {
+        self.searcher.snapshots().earlier_epochs()
+    }
+
+    /// Searches, and sends each file as soon as its place in the order of results is certain.
+    ///
+    /// When the receiver of `found` closes, the search ends; statements that are running end by themselves.
+    /// When the returned future is dropped, Postgres is told to cancel them.
+    ///
+    /// # Errors
+    /// The database cannot be asked; or [`Request::resume`] belongs to another query ([`Error::OtherQuery`])
+    /// or to an epoch that is gone ([`Error::Gone`]).
+    pub async fn search(
+        &self,
+        request: &Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        let timeout = self.time_for(request.timeout);
+        let bounded = (timeout != request.timeout).then(|| {
+            let mut bounded = Request::clone(request);
+            bounded.timeout = timeout;
+            Arc::new(bounded)
+        });
+        let request = bounded.as_ref().unwrap_or(request);
+        if request.best {
+            let plain = |request, found| self.plain(request, found);
+            let switch = match request.resume {
+                Some(from) => from.switch,
+                None => self.catalog().await?.switch,
+            };
+            let mut stats = best::search(&plain, switch, request, found).await?;
+            // Of files alone, lines are found for their ranking.
+            if !request.query().settings.select.has_lines() {
+                stats.matches = 0;
+            }
+            return Ok(stats);
+        }
+        self.search_plain(request, found).await
+    }
+
+    /// Finds near definitions: what a query names with a qualifier (`json.Unmarshal`) is defined where nobody writes the
+    /// qualifier. The files define the name in a folder or file that the qualifier names, and do not match the query; the
+    /// few best of them, with the lines of the definitions. `switch` names the epoch that the query was searched in.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search).
+    pub async fn near_definitions(
+        &self,
+        request: &Request,
+        switch: Switch,
+    ) -> Result<Vec<FileMatch>, Error> {
+        best::near_definitions(&|request, found| self.plain(request, found), switch, request).await
+    }
+
+    fn plain(
+        &self,
+        request: Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> BoxFuture<'_, Result<Stats, Error>> {
+        async move { self.search_plain(&request, found).await }.boxed()
+    }
+
+    /// The same in the order in which files are found, whatever they will be used for.
+    pub(crate) async fn search_plain(
+        &self,
+        request: &Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        let begun = Instant::now();
+        let of_clock = begun.checked_sub(request.compiling).unwrap_or(begun);
+        let state = Arc::new(SearchState::new(request, Clock::new(of_clock, request.timeout)));
+        let end = EndOnDrop(Arc::clone(&state));
+        let mut done = Stats { query: order::hash(request.compiled_query()), ..Stats::default() };
+        if request.resume.is_some_and(|from| from.query != done.query) {
+            return Err(Error::OtherQuery);
+        }
+        let searched = self.search_shards(request, &state, &mut done, found).await?;
+        drop(end);
+        if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_auxiliary) {
+            let left = Box::pin(left_out::symbols(search, self.store(), done.files > 0));
+            if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
+                done.symbols = left?;
+            }
+        }
+        if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
+            // Boxed: searches hold this in their own state.
+            let counting = Box::pin(left_out::count(search, catalog));
+            match state.clock.wait_at_least(left_out::MOST, counting).await {
+                Some(skipped) => done.skipped = skipped?,
+                None => {
+                    let timeout = request.timeout.unwrap_or_default();
+                    done.stopped.get_or_insert(Stopped::Timeout(timeout));
+                }
+            }
+        }
+        state.counters.read(&mut done);
+        done.duration = begun.elapsed();
+        Ok(done)
+    }
+
+    /// Searches until the end, the limit or the deadline. Returns the search and its catalog, or `None` if
+    /// the deadline passed before its shards were chosen.
+    async fn search_shards(
+        &self,
+        request: &Arc<Request>,
+        state: &Arc<SearchState>,
+        done: &mut Stats,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Option<(Arc<Search>, Arc<Catalog>)>, Error> {
+        let mut plans = PlanCache::default();
+        let choosing = async {
+            let catalog = self.snapshot(request.resume.as_ref()).await?;
+            let (query, cache) = (request.compiled_query(), self.searcher.cache().map(Arc::as_ref));
+            let (of, repos) = ((catalog.filter(), &*catalog.shards), &catalog.repos);
+            let go_on = || state.clock.goes_on();
+            let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
+            order::sort(&mut selection, query, &mut plans, self.store()).await?;
+            Ok::<_, Error>((catalog, selection))
+        };
+        let chosen = state.clock.wait(choosing).await;
+        let Some(chosen) = chosen.filter(|_| !state.clock.is_over()) else {
+            done.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
+            return Ok(None);
+        };
+        let (catalog, selection) = chosen?;
+        done.switch = catalog.switch;
+        done.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
+        done.shards = catalog.shards.len();
+        done.shards_pruned = done.shards - selection.shards.len();
+        let (request, state) = (Arc::clone(request), Arc::clone(state));
+        let repos = Arc::clone(&catalog.repos);
+        let search = Arc::new(Search { request, repos, selection, state });
+        let merge = Merge::new(&search, self.store(), self.searcher.cache(), self.parallel());
+        merge.run(&mut plans, self.searcher.threads(), done, found).await?;
+        // An ingest may have deleted rows of an epoch during the search if no lock held that epoch.
+        if self.searcher.snapshots().may_be_old(&catalog) && !catalog.is_held().await {
+            // Without a cursor, the same search finds the newest epoch when it is made again.
+            return Err(if search.request.resume.is_some() {
+                Error::Gone
+            } else {
+                let why =
+                    "the connection that held the searched state of the index broke; search again";
+                store::Error::Unreachable(why.to_owned()).into()
+            });
+        }
+        Ok(Some((search, catalog)))
+    }
+
+    /// How many files are not in the index and might match a request, for each reason why they are not.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn left_out(&self, request: &Arc<Request>) -> Result<BTreeMap<String, usize>, Error> {
+        let state =
+            Arc::new(SearchState::new(request, Clock::new(Instant::now(), request.timeout)));
+        let _end = EndOnDrop(Arc::clone(&state));
+        let catalog = self.catalog().await?;
+        let go_on = || state.clock.goes_on();
+        let of = (catalog.filter(), &*catalog.shards);
+        let query = request.compiled_query();
+        let selection = Selection::of(of, &catalog.repos, query, None, false, &go_on);
+        let (request, repos) = (Arc::clone(request), Arc::clone(&catalog.repos));
+        let search = Arc::new(Search { request, repos, selection, state: Arc::clone(&state) });
+        Ok(left_out::count(search, catalog).await?)
+    }
+
+    /// Returns the catalog that a search reads: the newest, or that of the position from which it resumes.
+    async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
+        let newest = self.catalog().await?;
+        match resume {
+            Some(from) if from.switch != newest.switch => {
+                self.searcher.snapshots().earlier(from.switch).await.ok_or(Error::Gone)
+            }
+            _ => Ok(newest),
+        }
+    }
+
+    /// Returns the catalog of a recent search if it is still kept, else the newest.
+    pub async fn state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
+        let catalog = self.catalog().await?;
+        Ok(if catalog.switch == switch {
+            catalog
+        } else {
+            self.searcher.snapshots().earlier(switch).await.unwrap_or(catalog)
+        })
+    }
+
+    /// Returns all files of the newest epoch. Built when first asked for, then kept.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn tree(&self) -> Result<Arc<Tree>, store::Error> {
+        let catalog = self.catalog().await?;
+        let mut kept = self.searcher.tree().lock().await;
+        if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
+            return Ok(Arc::clone(tree));
+        }
+        *kept = None;
+        let epoch = catalog.epoch;
+        let read = catalog.shards.clone().into_iter().map(|shard| {
+            let known = self.searcher.cache().and_then(|cache| cache.view().of(&shard).files);
+            let store = self.store().clone();
+            async move {
+                let files = match known {
+                    Some(files) => files,
+                    None => read_files(&store, epoch, &shard).await?,
+                };
+                Ok::<_, store::Error>((shard, files))
+            }
+        });
+        let read: Vec<_> = read.collect();
+        let shards: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
+        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
+        let tree = work.await.expect("putting files in order does not panic");
+        *kept = Some(Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// Returns the text of a blob if it is in memory.
+    pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
+        let chunks = self.searcher.cache()?.texts.reader(shard).blob(blob, bytes)?;
+        let mut texts = Vec::with_capacity(bytes);
+        DecompressBuffer::with(|buffer| {
+            for chunk in &chunks {
+                texts.extend_from_slice(chunk.unpack(buffer));
+            }
+        });
+        Some(String::from_utf8(texts).expect(TEXT))
+    }
+
+    /// Adds the lines around matches to `files`, as [`Request::context`] does for all files of a search.
+    /// `switch` names the epoch in which the files were found. Files whose text is gone since then stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn add_context(
+        &self,
+        files: &mut [FileMatch],
+        switch: Switch,
+        (before, after): (usize, usize),
+    ) -> Result<(), store::Error> {
+        let catalog = self.state(switch).await?;
+        let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
+        for file in files.iter_mut().filter(|file| !file.lines.is_empty()) {
+            by_shard.entry(file.blob_key.0).or_default().push(file);
+        }
+        for (id, files) in by_shard {
+            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+            let blobs: Vec<(BlobId, usize)> =
+                files.iter().map(|file| (file.blob_key.1, file.bytes)).collect();
+            let texts = self.texts(shard, &blobs).await?;
+            for file in files {
+                // A shard may have been emptied and refilled since the search, so that the blob number names
+                // another text.
+                let of =
+                    |text: &&String| file.lines.iter().all(|line| context::stands_in(line, text));
+                if let Some(text) = texts.get(&file.blob_key.1).filter(of) {
+                    file.lines =
+                        context::around(std::mem::take(&mut file.lines), text, before, after);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says of the matching lines of `files` what symbol is around each, as [`Request::enclosing`] does for all files
+    /// of a search. `switch` names the epoch in which the files were found.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn add_enclosing(
+        &self,
+        files: impl IntoIterator<Item = &mut FileMatch>,
+        switch: Switch,
+    ) -> Result<(), store::Error> {
+        let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
+        for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
+            by_shard.entry(file.blob_key.0).or_default().push(file);
+        }
+        if by_shard.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.state(switch).await?;
+        for (id, files) in by_shard {
+            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
+            let mut blobs: Vec<BlobId> = files.iter().map(|file| file.blob_key.1).collect();
+            blobs.sort_unstable();
+            blobs.dedup();
+            let rows = self.symbols_of(shard, &blobs).await?;
+            for file in files {
+                if let Ok(at) = rows.binary_search_by_key(&file.blob_key.1, |row| row.blob) {
+                    enclose(&mut file.lines, &rows[at]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the symbols of some blobs of a shard, both ascending: from memory, or from the database.
+    pub async fn symbols_of(
+        &self,
+        shard: &Shard,
+        blobs: &[BlobId],
+    ) -> Result<Vec<SymbolRow>, store::Error> {
+        let kept = self.searcher.cache().and_then(|cache| cache.view().of(shard).symbols);
+        if let Some(kept) = kept {
+            return Ok(kept.rows(blobs));
+        }
+        let mut lease = self.store().lease().await?;
+        let rows = lease.symbols_of(shard.id, blobs).await?;
+        lease.done();
+        Ok(rows)
+    }
+
+    /// Returns the texts of some blobs of a shard. `blobs` gives their sizes in bytes. Reads them from
+    /// memory, and the missing ones from the database in one statement.
+    pub async fn texts(
+        &self,
+        shard: &Shard,
+        blobs: &[(BlobId, usize)],
+    ) -> Result<HashMap<BlobId, String>, store::Error> {
+        let (mut texts, mut missing) = (HashMap::new(), Vec::new());
+        for (blob, bytes) in blobs {
+            match self.kept_text(shard, *blob, *bytes) {
+                Some(text) => drop(texts.insert(*blob, text)),
+                None => missing.push(*blob),
+            }
+        }
+        if !missing.is_empty() {
+            let mut lease = self.store().lease().await?;
+            for chunk in lease.blobs(shard.id, &missing).await? {
+                texts.entry(chunk.blob).or_default().push_str(&chunk.contents);
+            }
+            lease.done();
+        }
+        Ok(texts)
+    }
+}

@@ -1,0 +1,306 @@
+//! Searches as Zoekt does: collects everything up to its limits, and shows the best files.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use query::{Predicate, Query, Select};
+use search::rank::{Ranking, Score, Votes};
+use search::{FileMatch, Request, Stopped};
+use store::Repo;
+
+use super::arguments::{MatchLimits, Options};
+use super::list::{HEAD, file_url, line_fragment};
+use super::matches::{self, Base64, ChunkMatch, LineMatch, Room};
+use super::query::compiled;
+use super::result::{FileResult, SearchResult, SearchStats, nanos};
+use crate::compat::collect::{MAX_ANSWER_BYTES, gather};
+use crate::error::Failure;
+use crate::server::Server;
+use request::limit_or;
+
+/// Least score of a file, since Zoekt's scores are positive.
+const LEAST_SCORE: f64 = 0.01;
+
+/// The files found so far.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub(super) limits: MatchLimits,
+    pub(super) files: usize,
+    pub(super) matches: usize,
+    pub(super) by_repo: HashMap<String, usize>,
+    /// The best files, with their scores.
+    pub(super) kept: Vec<(Score, FileMatch)>,
+    ranking: Ranking,
+    pub(super) votes: Votes,
+    pub(super) bytes: usize,
+    pub(super) skipped: usize,
+    /// Whether the search ended before it had seen everything.
+    pub(super) cut: bool,
+}
+
+impl Collected {
+    pub(super) fn new(query: &Query, limits: MatchLimits) -> Self {
+        Self {
+            limits,
+            files: 0,
+            matches: 0,
+            by_repo: HashMap::new(),
+            kept: Vec::new(),
+            ranking: Ranking::of(query),
+            votes: Votes::default(),
+            bytes: 0,
+            skipped: 0,
+            cut: false,
+        }
+    }
+
+    /// Adds a file with so many matches; returns false if a limit was reached before.
+    pub(super) fn take(&mut self, file: FileMatch, matches: usize) -> bool {
+        if self.matches > self.limits.total || self.bytes > MAX_ANSWER_BYTES {
+            self.cut = true;
+            return false;
+        }
+        let of_repo = self.by_repo.entry(file.repo.clone()).or_default();
+        if *of_repo >= self.limits.repo {
+            self.skipped += 1;
+            return true;
+        }
+        *of_repo += matches;
+        self.matches += matches;
+        self.files += 1;
+        self.bytes += file.size();
+        let (score, _) = self.ranking.score(&file, &mut self.votes);
+        self.kept.push((score, file));
+        if self.limits.files.is_some_and(|most| self.kept.len() >= most.saturating_mul(2).max(1000))
+        {
+            self.sort();
+        }
+        true
+    }
+
+    /// Sorts the kept files by score, and drops those that are not shown.
+    pub(super) fn sort(&mut self) {
+        self.kept.sort_by(|(a, x), (b, y)| {
+            let (a, b) = (self.votes.points(a), self.votes.points(b));
+            b.total_cmp(&a).then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
+        });
+        self.kept.truncate(self.limits.files.unwrap_or(usize::MAX));
+        self.bytes = self.kept.iter().map(|(_, file)| file.size()).sum();
+    }
+}
+
+/// Searches as `/api/search` does.
+pub(super) async fn find(
+    server: &Server,
+    query: Query,
+    options: Options,
+) -> Result<SearchResult, Failure> {
+    let begun = Instant::now();
+    let said = query.settings.count;
+    let mut request = compiled(query, options.beside()).await?;
+    let waiting = Instant::now();
+    let _turn = server.turn().await?;
+    let wait = waiting.elapsed();
+    let repos = server.view().repos().await?;
+    let documents = estimate(&request, &repos);
+    if options.estimate_doc_count {
+        let stats = SearchStats { shard_files_considered: documents, ..SearchStats::default() };
+        return Ok(SearchResult { stats, ..SearchResult::default() });
+    }
+    let limits = options.limits(documents);
+    let mut result = if request.compiled_query().select == Select::Repos {
+        whole_repos(server, request, limits, options).await?
+    } else {
+        request.limit = limit_or(said, limits.total.saturating_add(1));
+        matching(server, request, limits, options, documents).await?
+    };
+    result.stats.duration = nanos(begun.elapsed().saturating_sub(wait));
+    result.stats.wait = nanos(wait);
+    if let Some(files) = &mut result.files {
+        complete(server, files, options.whole).await?;
+    }
+    let commits: HashMap<&str, &str> =
+        repos.iter().filter_map(|repo| Some((&*repo.name, repo.commit.as_deref()?))).collect();
+    for file in result.files.iter_mut().flatten() {
+        if let Some(commit) = commits.get(&*file.repository) {
+            file.branches = vec![HEAD];
+            (*commit).clone_into(&mut file.version);
+        }
+    }
+    for repo in &repos {
+        if let Some(url) = result.repo_urls.get_mut(&repo.name) {
+            *url = file_url(repo);
+        }
+        if let Some(fragment) = result.line_fragments.get_mut(&repo.name) {
+            line_fragment(repo).clone_into(fragment);
+        }
+    }
+    Ok(result)
+}
+
+/// Longest time to match patterns against names of repositories for the estimate.
+const ESTIMATING: Duration = Duration::from_millis(200);
+
+/// Returns the number of files in repositories that the query does not rule out. A pattern that takes too long rules
+/// out none.
+pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
+    let compiled = request.compiled_query();
+    let begun = Instant::now();
+    let goes_on = || begun.elapsed() < ESTIMATING;
+    let may_match = |repo: &&Repo| {
+        let known = |atom| match atom {
+            Predicate::Repo(term) => {
+                let holds = compiled.terms[term].matcher.is_match_within(&repo.name, &goes_on);
+                Some(holds || !goes_on())
+            }
+            _ => None,
+        };
+        compiled.expr.eval(&known) != Some(false)
+    };
+    repos.iter().filter(may_match).map(|repo| repo.files as usize).sum()
+}
+
+/// Searches for files that match.
+pub(super) async fn matching(
+    server: &Server,
+    request: Request,
+    limits: MatchLimits,
+    options: Options,
+    documents: usize,
+) -> Result<SearchResult, Failure> {
+    let context = request.context.0;
+    let compiled = request.compiled_query();
+    let spanning = compiled.terms.iter().any(|term| term.matcher.spans_lines());
+    // A search for files shows each as if it had matched by its name.
+    let names_only = compiled.select == Select::Files;
+    let mut found = Collected::new(request.query(), limits);
+    let stats = gather(server, request, |mut file| {
+        if names_only {
+            file.path_ranges.clear();
+        }
+        let matches = if options.chunk_matches {
+            matches::spans(&file, spanning).len()
+        } else {
+            matches::count(&file)
+        };
+        found.take(file, matches)
+    })
+    .await?;
+    found.sort();
+    let mut room = Room { matches: limits.matches, bytes: MAX_ANSWER_BYTES };
+    let mut files = Vec::with_capacity(found.kept.len());
+    for (score, file) in found.kept {
+        // Zoekt's scores are positive.
+        let score = f64::from(found.votes.points(&score)).max(LEAST_SCORE);
+        let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
+        if options.chunk_matches {
+            chunk_matches = matches::chunks(&file, context, spanning, &mut room);
+        } else {
+            line_matches = matches::lines(&file, context, &mut room);
+        }
+        files.push(FileResult::new(file, line_matches, chunk_matches, score));
+        if room.is_full() {
+            break;
+        }
+    }
+    found.cut |= room.bytes == 0;
+    let mut counts = SearchStats::of(&stats);
+    counts.file_count = found.files;
+    counts.match_count = found.matches;
+    counts.files_skipped = found.skipped + stats.symbols.files();
+    if found.cut || matches!(stats.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
+        counts.files_skipped += documents.saturating_sub(stats.files_considered).max(1);
+    }
+    let names: BTreeMap<String, String> =
+        found.by_repo.into_keys().map(|name| (name, String::new())).collect();
+    Ok(SearchResult {
+        stats: counts,
+        files: Some(files).filter(|files| !files.is_empty()),
+        line_fragments: names.clone(),
+        repo_urls: names,
+    })
+}
+
+/// Searches as `type:repo` does in Zoekt's search: returns all files of the matching repositories.
+pub(super) async fn whole_repos(
+    server: &Server,
+    mut request: Request,
+    limits: MatchLimits,
+    options: Options,
+) -> Result<SearchResult, Failure> {
+    request.limit = None;
+    let mut names = BTreeMap::new();
+    let stats = gather(server, request, |file| {
+        names.insert(file.repo, String::new());
+        true
+    })
+    .await?;
+    let tree = server.view().tree().await?;
+    let repos = tree.repos().iter().filter(|repo| names.contains_key(&repo.name));
+    let shown = limits.files.unwrap_or(usize::MAX).min(limits.matches.unwrap_or(usize::MAX));
+    let mut counts = SearchStats::of(&stats);
+    let mut files = Vec::new();
+    for repo in repos {
+        for (at, entry) in tree.files(repo).enumerate() {
+            if at >= limits.repo || counts.file_count > limits.total {
+                counts.files_skipped += 1;
+                continue;
+            }
+            counts.file_count += 1;
+            if files.len() < shown {
+                let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
+                if options.chunk_matches {
+                    let spans = matches::spans_of_path(entry.path, &[]);
+                    chunk_matches.push(ChunkMatch::of_path(entry.path, spans));
+                } else {
+                    line_matches.push(LineMatch::of_path(entry.path, &[]));
+                }
+                files.push(FileResult {
+                    branches: Vec::new(),
+                    version: String::new(),
+                    file_name: entry.path.to_owned(),
+                    repository: repo.name.clone(),
+                    language: entry.language.unwrap_or_default().to_owned(),
+                    line_matches,
+                    chunk_matches,
+                    content: Base64::default(),
+                    checksum: None,
+                    score: 0.0,
+                });
+            }
+        }
+    }
+    counts.match_count = counts.file_count;
+    Ok(SearchResult {
+        stats: counts,
+        files: Some(files).filter(|files| !files.is_empty()),
+        line_fragments: names.clone(),
+        repo_urls: names,
+    })
+}
+
+/// Adds the checksums of files, and with `whole` their contents.
+pub(super) async fn complete(
+    server: &Server,
+    files: &mut [FileResult],
+    whole: bool,
+) -> Result<(), Failure> {
+    let tree = server.view().tree().await?;
+    let mut bytes = 0;
+    for file in files {
+        let contents = tree.contents(&file.repository, &file.file_name);
+        file.checksum = contents.map(|contents| Base64(contents.to_vec()));
+        if !whole {
+            continue;
+        }
+        let document = browse::file_text(server.view(), &file.repository, &file.file_name).await?;
+        file.content = Base64(document.map(|it| it.text.into_bytes()).unwrap_or_default());
+        bytes += file.content.0.len();
+        if bytes > MAX_ANSWER_BYTES {
+            return Err(Failure::bad_request(format!(
+                "these files are longer than {MAX_ANSWER_BYTES} bytes together; ask for fewer with MaxDocDisplayCount"
+            )));
+        }
+    }
+    Ok(())
+}

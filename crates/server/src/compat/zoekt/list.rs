@@ -1,0 +1,138 @@
+//! Lists of repositories in Zoekt's format.
+
+use std::collections::BTreeSet;
+
+use query::{Query, Select, Tree};
+use serde::Serialize;
+use serde_json::{Value, json};
+use store::Repo;
+
+use super::error::internal;
+use super::query::compiled;
+use crate::compat::collect::gather;
+use crate::error::Failure;
+use crate::server::Server;
+use request::Options;
+
+/// The branch of every clone: the index has only its checked-out files.
+pub(super) const HEAD: &str = "HEAD";
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct RepoStats {
+    pub(super) repos: usize,
+    pub(super) shards: usize,
+    pub(super) documents: i64,
+    pub(super) index_bytes: i64,
+    pub(super) content_bytes: i64,
+    pub(super) new_lines_count: u64,
+    pub(super) default_branch_new_lines_count: u64,
+    pub(super) other_branches_new_lines_count: u64,
+}
+
+/// A listed repository.
+#[derive(Debug)]
+pub(super) struct RepoEntry {
+    pub(super) repo: Repo,
+    pub(super) stats: RepoStats,
+}
+
+/// Returns the repositories that match, by name.
+pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<RepoEntry>, Failure> {
+    let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
+    query.settings.select = Select::Repos;
+    let mut request = compiled(query, Options::default()).await?;
+    // A list is complete, whatever limit the query sets.
+    request.limit = None;
+    let _turn = server.turn().await?;
+    let repos = server.view().repos().await?;
+    let mut names = BTreeSet::new();
+    if !everything {
+        let stats = gather(server, request, |file| names.insert(file.repo)).await?;
+        if stats.stopped.is_some() {
+            return Err(internal(
+                "the list is not complete: the search took too long or broke off; ask for less"
+                    .to_owned(),
+            ));
+        }
+    }
+    let catalog = server.view().catalog().await?;
+    let listed = repos.into_iter().filter(|repo| everything || names.contains(&repo.name));
+    let listed = listed.map(|repo| {
+        let stats = RepoStats {
+            shards: catalog.repos.get(&repo.id).map_or(0, |repo| repo.shards.len()),
+            documents: repo.files,
+            content_bytes: repo.bytes,
+            ..RepoStats::default()
+        };
+        RepoEntry { repo, stats }
+    });
+    Ok(listed.collect())
+}
+
+/// Returns the totals of all repositories.
+pub(super) fn total(repos: &[RepoEntry]) -> RepoStats {
+    let mut total = RepoStats { repos: repos.len(), ..RepoStats::default() };
+    for RepoEntry { stats, .. } in repos {
+        total.shards += stats.shards;
+        total.documents += stats.documents;
+        total.content_bytes += stats.content_bytes;
+    }
+    total
+}
+
+/// Formats a repository as `/api/list` does. Unknown fields are empty, as in Zoekt.
+pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
+    json!({
+        "Repository": {
+            "TenantID": 0,
+            "ID": 0,
+            "Name": repo.name,
+            "URL": "",
+            "Metadata": null,
+            "Source": "",
+            "Branches": branches(repo),
+            "SubRepoMap": {},
+            "CommitURLTemplate": "",
+            "FileURLTemplate": file_url(repo),
+            "LineFragmentTemplate": line_fragment(repo),
+            "RawConfig": null,
+            "Rank": repo.rank,
+            "IndexOptions": "",
+            "HasSymbols": false,
+            "Tombstone": false,
+            "LatestCommitDate": "0001-01-01T00:00:00Z",
+        },
+        "IndexMetadata": {
+            "IndexFormatVersion": 0,
+            "IndexFeatureVersion": 0,
+            "IndexMinReaderVersion": 0,
+            "IndexTime": indexed_at(repo),
+            "PlainASCII": false,
+            "LanguageMap": {},
+            "ZoektVersion": "",
+            "ID": "",
+        },
+        "Stats": stats,
+    })
+}
+
+/// Returns the branches of a repository; `None` for a folder that is no clone.
+pub(super) fn branches(repo: &Repo) -> Option<Value> {
+    repo.commit.as_ref().map(|commit| json!([{ "Name": HEAD, "Version": commit }]))
+}
+
+/// Returns the template of a file's address on the web; empty if that is unknown.
+pub(super) fn file_url(repo: &Repo) -> String {
+    repo.web.as_ref().map_or_else(String::new, |web| format!("{web}{{{{.Path}}}}"))
+}
+
+/// Returns the template that a file's address ends with to name a line.
+pub(super) fn line_fragment(repo: &Repo) -> &'static str {
+    repo.web.as_ref().map_or("", |_| "#L{{.LineNumber}}")
+}
+
+/// Returns the time of the last ingest, in the format of Go's JSON.
+pub(super) fn indexed_at(repo: &Repo) -> String {
+    repo.indexed_at.replace(' ', "T")
+}

@@ -1,0 +1,199 @@
+//! The body of a failed request: `{"error": {"code", "message", "position", "suggestion"}}`, and its status. Internal
+//! messages of the database are logged, not sent.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use query::{QueryError, shortened};
+use serde::Serialize;
+
+use request::Refused;
+use request::hints::Suggested;
+
+/// Longest message, in bytes: of what was asked it repeats no more than that.
+const MAX_MESSAGE: usize = 2000;
+
+/// The reason why a request failed, as its status and body.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Body,
+}
+
+/// The error as it is sent.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Body {
+    /// The error code, for programs.
+    pub(crate) code: &'static str,
+    /// A sentence for people.
+    pub(crate) message: String,
+    /// The byte offset in the query at which the error is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) position: Option<usize>,
+    /// A query to run instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) suggestion: Option<Box<Suggested>>,
+}
+
+impl Body {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        let message = shortened(&message.into(), MAX_MESSAGE).into_owned();
+        Self { code, message, position: None, suggestion: None }
+    }
+}
+
+impl Failure {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, body: Body::new(code, message) }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    /// A file or repository that does not exist, with a message.
+    pub(crate) fn no_such(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// A file or repository that does not exist, by its name alone.
+    pub(crate) fn not_indexed(what: &str) -> Self {
+        Self::no_such(format!("{what} is not in the index"))
+    }
+
+    /// Contents of a file that are not stored any more.
+    pub(crate) fn not_stored(file: &str, hash: &str) -> Self {
+        Self::no_such(format!("the text of {file} with the hash {hash} is not stored any more"))
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", "page not found; searches are at /search?q=")
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET")
+    }
+
+    /// A request whose body is too large.
+    pub(crate) fn too_large() -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            "the body of the request is larger than 256 KiB: ask for less at once",
+        )
+    }
+
+    /// A task that panicked; the log has the panic.
+    pub(crate) fn panicked() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "internal error; see the server's log",
+        )
+    }
+
+    pub(crate) fn busy() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many searches at once; try again in a moment",
+        )
+    }
+
+    /// An answer that has not begun after some time.
+    pub(crate) fn silent(waited: Duration) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            format!(
+                "there is no answer after {waited:?}; the database may not answer: see the server's log"
+            ),
+        )
+    }
+
+    /// Too many answers are in memory because clients do not read them.
+    pub(crate) fn unread() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many answers are waiting to be read by their clients; try again in a moment, or ask for less",
+        )
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        let suggestion = error.suggestion.map(|suggestion| Box::new(Suggested::from(*suggestion)));
+        let position = Some(error.position);
+        let body = Body { position, suggestion, ..Body::new("bad_query", error.message) };
+        Self { status: StatusCode::BAD_REQUEST, body }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Query(error) => error.into(),
+            Refused::Option { name, why } => {
+                // The lines after the first point at the place in the pattern, for terminals.
+                let why = why.lines().next().unwrap_or_default();
+                Self::bad_request(format!("{name}=: {why}"))
+            }
+        }
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        if matches!(error, store::Error::Empty) {
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, "empty", error.to_string());
+        }
+        tracing::error!("{error}");
+        if matches!(error, store::Error::Busy) {
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string());
+        }
+        let message = "the database cannot be reached; try again in a moment";
+        match error {
+            store::Error::Unreachable(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
+            }
+            store::Error::Damaged(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", error.to_string())
+            }
+            _ => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                "the search failed; see the server's log",
+            ),
+        }
+    }
+}
+
+impl From<search::Error> for Failure {
+    fn from(error: search::Error) -> Self {
+        match error {
+            search::Error::Query(error) => error.into(),
+            search::Error::Store(error) => error.into(),
+            error @ (search::Error::Gone | search::Error::OtherQuery) => {
+                Self::new(StatusCode::GONE, "gone", error.to_string())
+            }
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Wrapped {
+            error: Body,
+        }
+        let mut response = (self.status, Json(Wrapped { error: self.body })).into_response();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

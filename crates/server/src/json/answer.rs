@@ -1,0 +1,172 @@
+//! The JSON answer to a search: whole and sorted, or streamed while results are found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use search::{Request, Stats};
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::sorted::{Sort, Sorted};
+use super::stats::StatsJson;
+use super::writer::{FieldSet, JsonWriter, Tail};
+use crate::cursor::Cursor;
+use crate::error::Failure;
+use crate::hints;
+use crate::params::SearchParams;
+use crate::request::compiled;
+use crate::search_stream::SearchStream;
+use crate::server::Server;
+use request::Client;
+use request::explain::explanation;
+
+/// Largest answer, in bytes, that is gathered, sorted by repository and path, and sent whole. A larger one is streamed.
+const GATHERED_BYTES: usize = 4 * 1024 * 1024;
+
+/// Size of a piece of a streamed answer, in bytes, about.
+const STREAMED_BYTES: usize = 64 * 1024;
+
+/// Pieces that a search may be ahead of its client.
+const STREAMED_AHEAD: usize = 8;
+
+/// Longest time that a client may take for a piece before the search is given up: it holds a turn meanwhile.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Answers a search with JSON.
+pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
+    params.check_no_page_params()?;
+    let fields = FieldSet::of(params)?;
+    let loose = server.view().no_recheck();
+    if params.sorts() {
+        let search = Sort::of(params).await?;
+        let _turn = server.turn().await?;
+        let Sorted { request, files, scores, near, stats, next } = search.run(server).await?;
+        let found_all = stats.stopped.is_none();
+        let done = stats;
+        let mut stats = StatsJson::from(&done);
+        // Some of the files found are not sent.
+        if next.is_some() && found_all {
+            stats.cut_at_limit();
+        }
+        let select = request.query().settings.select;
+        let mut writer = JsonWriter::new(&params.q, select, fields);
+        for (file, score) in files.into_iter().zip(scores) {
+            writer.add_scored(file, score.filter(|_| params.explains()));
+        }
+        let explain = params.explains().then(|| explanation(&request, loose));
+        let hints = hints_for(server, params, &request, &done).await;
+        let near = writer.listed(&near);
+        return Ok(writer.end(&stats, Tail { near, next, explain, hints }));
+    }
+    let mut request = compiled(params, Client::PROGRAM).await?;
+    request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
+    let request = Arc::new(request);
+    // All errors of the request were reported before, so that only valid searches wait.
+    let turn = server.turn().await?;
+    // When the client disconnects, this future is dropped, and the search with it.
+    let mut search = SearchStream::start(server, &request);
+    let select = request.query().settings.select;
+    let mut writer = JsonWriter::new(&params.q, select, fields);
+    while let Some(found) = search.next().await {
+        for file in found {
+            writer.add(file);
+        }
+        if writer.bytes() > GATHERED_BYTES {
+            let rest = Rest { writer, search, turn };
+            return Ok(stream(server, params, &request, loose, rest));
+        }
+    }
+    let stats = search.end()?;
+    writer.sort();
+    let explain = params.explains().then(|| explanation(&request, loose));
+    let hints = hints_for(server, params, &request, &stats).await;
+    let next = Cursor::after_all(&request, &stats);
+    Ok(writer.end(&StatsJson::from(&stats), Tail { near: None, next, explain, hints }))
+}
+
+/// Returns hints, if the client wants them.
+async fn hints_for(
+    server: &Server,
+    params: &SearchParams,
+    request: &Request,
+    stats: &Stats,
+) -> Option<Value> {
+    if !params.wants_hints() {
+        return None;
+    }
+    serde_json::to_value(hints::beside(server, params, request, stats).await).ok()
+}
+
+/// A search whose answer has become too large to be gathered.
+struct Rest {
+    writer: JsonWriter,
+    search: SearchStream,
+    turn: OwnedSemaphorePermit,
+}
+
+/// Streams the answer in the order in which results are found, so that an answer of any size needs little memory. A
+/// failure on the way is reported in its `stats`.
+fn stream(
+    server: &Server,
+    params: &SearchParams,
+    request: &Arc<Request>,
+    loose: bool,
+    rest: Rest,
+) -> Response {
+    let (send, receive) = mpsc::channel::<Vec<u8>>(STREAMED_AHEAD);
+    let client = send.clone();
+    let request = Arc::clone(request);
+    let explains = params.explains();
+    let tell = async move |piece| {
+        matches!(tokio::time::timeout(STALLED, send.send(piece)).await, Ok(Ok(())))
+    };
+    let work = async move {
+        let Rest { mut writer, mut search, turn: _turn } = rest;
+        while let Some(found) = search.next().await {
+            for file in found {
+                writer.add(file);
+                if writer.bytes() < STREAMED_BYTES {
+                    continue;
+                }
+                for piece in writer.take() {
+                    if !tell(piece).await {
+                        return;
+                    }
+                }
+            }
+        }
+        let (stats, next) = match search.end() {
+            Ok(stats) => (StatsJson::from(&stats).to_string(), Cursor::after_all(&request, &stats)),
+            Err(failure) => {
+                let stats = json!({ "complete": false, "stopped_because": failure.body.code });
+                (stats.to_string(), None)
+            }
+        };
+        let explain = explains.then(|| explanation(&request, loose));
+        // Hints are for searches that found nothing.
+        writer.finish(&stats, Tail { near: None, next, explain, hints: None });
+        for piece in writer.take() {
+            if !tell(piece).await {
+                return;
+            }
+        }
+    };
+    server.threads.spawn(async move {
+        tokio::select! {
+            () = work => {}
+            // Drops the search, and with it its statements in the database.
+            () = client.closed() => {}
+        }
+    });
+    let pieces = futures_util::stream::unfold(receive, async |mut receive| {
+        let piece: Vec<u8> = receive.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(piece), receive))
+    })
+    // The compression layer polls the stream again after its end.
+    .fuse();
+    ([(CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+}

@@ -1,0 +1,109 @@
+//! `/search` with `sort=`: results for programs in the orders that the page offers, instead of the order in which they
+//! are found.
+
+use std::sync::Arc;
+
+use search::rank::Explained;
+use search::{FileMatch, Request, Stats};
+
+use crate::cursor::Cursor;
+use crate::error::Failure;
+use crate::params::SearchParams;
+use crate::request::compiled;
+use crate::search_stream::SearchStream;
+use crate::server::Server;
+use request::Client;
+use request::order::Order;
+use request::top_k::{POOL, TopK};
+
+/// Most results in one answer. For more, a client continues with `next`, or leaves out `sort=`.
+const MAX_SORTED: usize = 1000;
+
+/// The results of a sorted search.
+pub(super) struct Sorted {
+    pub(super) request: Arc<Request>,
+    pub(super) files: Vec<FileMatch>,
+    /// How the score of each file came about; `None` in an order without scores.
+    pub(super) scores: Vec<Option<Explained>>,
+    /// Near definitions, on the first page in the order of relevance: they are no results.
+    pub(super) near: Vec<FileMatch>,
+    pub(super) stats: Stats,
+    /// The cursor of the next results.
+    pub(super) next: Option<Cursor>,
+}
+
+/// A sorted search that is ready to run: its parameters are valid.
+pub(super) struct Sort {
+    request: Arc<Request>,
+    order: Order,
+    /// Number of results that earlier answers sent; `limit` is the number that this one sends.
+    shown: usize,
+    limit: usize,
+    /// Lines of context before and after, for the files that are sent.
+    around: (usize, usize),
+    /// Whether to say what symbols are around their lines.
+    enclosing: bool,
+}
+
+impl Sort {
+    /// Prepares the search that the parameters ask for.
+    ///
+    /// # Errors
+    /// A parameter is wrong, or `limit=` is missing or too large.
+    pub(super) async fn of(params: &SearchParams) -> Result<Self, Failure> {
+        let order = params.order();
+        let cursor = params.cursor(Some(order))?;
+        let mut request = compiled(params, Client::PROGRAM).await?;
+        let Some(limit) = request.limit.filter(|limit| *limit <= MAX_SORTED) else {
+            return Err(Failure::bad_request(format!(
+                "sort= needs a limit= of at most {MAX_SORTED}; go on with next, or leave out sort= for all results \
+                 as they are found"
+            )));
+        };
+        request.limit = (order == Order::Relevance).then_some(POOL);
+        if order == Order::Relevance {
+            request.rank();
+        }
+        request.resume = cursor.map(|cursor| cursor.resume);
+        // Context is read later, for the files that are sent only.
+        let around = std::mem::take(&mut request.context);
+        let enclosing = std::mem::take(&mut request.enclosing);
+        let shown = cursor.map_or(0, |cursor| cursor.shown);
+        Ok(Self { request: Arc::new(request), order, shown, limit, around, enclosing })
+    }
+
+    /// Searches, and returns the first results in order.
+    ///
+    /// # Errors
+    /// The search failed, or its results take too much memory.
+    pub(super) async fn run(self, server: &Server) -> Result<Sorted, Failure> {
+        let Self { request, order, shown, limit, around, enclosing } = self;
+        let mut running = SearchStream::start(server, &request);
+        let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
+        while let Some(found) = running.next().await {
+            top.add(found, |_, _| Vec::new());
+            if top.is_too_large() {
+                return Err(Failure::bad_request(
+                    "sort=: the results are too large to sort; give a lower limit=, or leave out sort=",
+                ));
+            }
+        }
+        let stats = running.end()?;
+        let found = top.files;
+        let best = top.into_best(shown).map(|(ranked, explained)| (ranked.file, explained));
+        let (mut files, scores): (Vec<_>, Vec<_>) = best.take(limit).unzip();
+        let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
+        if around != (0, 0) && request.query().settings.select.has_lines() {
+            server.view().add_context(&mut files, stats.switch, around).await?;
+        }
+        if enclosing {
+            server.view().add_enclosing(&mut files, stats.switch).await?;
+        }
+        let near = if order == Order::Relevance && request.resume.is_none() {
+            server.view().near_definitions(&request, stats.switch).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Sorted { request, files, scores, near, stats, next })
+    }
+}

@@ -1,0 +1,103 @@
+//! The statistics of a search as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
+use std::time::Duration;
+
+use search::{Stats, SymbolsLeft};
+use serde::Serialize;
+
+use crate::search_stream::stopped;
+
+/// The statistics of a search, as they are sent.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatsJson {
+    duration_ms: f64,
+    files: usize,
+    matches: usize,
+    shards: usize,
+    shards_pruned: usize,
+    shards_searched: usize,
+    shards_from_memory: usize,
+    shards_from_postgres: usize,
+    candidates: usize,
+    files_considered: usize,
+    rechecks: usize,
+    bytes: usize,
+    phases_ms: PhasesJson,
+    complete: bool,
+    stopped_because: Option<&'static str>,
+    skipped: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<SymbolsLeftJson>,
+}
+
+/// What a search for symbols could not find.
+#[derive(Debug, Serialize)]
+struct SymbolsLeftJson {
+    pending: usize,
+    given_up: BTreeMap<String, usize>,
+    without: Vec<String>,
+}
+
+impl Display for StatsJson {
+    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        to.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
+    }
+}
+
+/// Milliseconds in each phase, summed over shards that were searched concurrently.
+#[derive(Debug, Serialize)]
+struct PhasesJson {
+    lookup: f64,
+    files: f64,
+    load: f64,
+    verify: f64,
+}
+
+impl StatsJson {
+    /// Marks the answer as cut at its limit, though the search found more.
+    pub(super) fn cut_at_limit(&mut self) {
+        (self.complete, self.stopped_because) = (false, Some("limit"));
+    }
+}
+
+impl From<&Stats> for StatsJson {
+    fn from(stats: &Stats) -> Self {
+        let stopped = stopped(stats);
+        Self {
+            duration_ms: ms(stats.duration),
+            files: stats.files,
+            matches: stats.matches,
+            shards: stats.shards,
+            shards_pruned: stats.shards_pruned,
+            shards_searched: stats.shards_searched,
+            shards_from_memory: stats.shards_from_memory,
+            shards_from_postgres: stats.shards_from_postgres,
+            candidates: stats.candidates,
+            files_considered: stats.files_considered,
+            rechecks: stats.rechecks,
+            bytes: stats.bytes,
+            phases_ms: PhasesJson {
+                lookup: ms(stats.phases.lookup),
+                files: ms(stats.phases.files),
+                load: ms(stats.phases.load),
+                verify: ms(stats.phases.verify),
+            },
+            complete: stats.is_complete(),
+            stopped_because: stopped
+                .map(|(word, _)| word)
+                .or((!stats.is_complete()).then_some("symbols")),
+            skipped: stats.skipped.clone(),
+            symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
+                pending: stats.symbols.pending,
+                given_up: stats.symbols.given_up.clone(),
+                without: stats.symbols.without.clone(),
+            }),
+        }
+    }
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}

@@ -1,0 +1,369 @@
+//! The clients of a server, identified by token, by address, or on this machine by program, and the admission of their
+//! requests.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderMap;
+use axum::http::header::USER_AGENT;
+use quick_cache::sync::Cache;
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::budget::Budget;
+use super::quota::Quota;
+use super::token::{Token, TokenChange};
+use crate::connections::{Peer, network};
+use crate::sender::Sender;
+use crate::server::MAX_WAIT;
+use crate::statistics::Refusal;
+
+/// Most clients that are remembered. Beyond that, the least recent are forgotten, and with them
+/// their use of the current minute.
+const MAX_CLIENTS: usize = 1 << 16;
+
+/// The header at whose end a proxy adds its client's address.
+const FORWARDED: &str = "x-forwarded-for";
+
+/// The limits of a server.
+#[derive(Debug)]
+pub struct Limits {
+    /// The limits of an address.
+    each: Quota,
+    /// Most searches that one client may have running or waiting for a turn, so that turns are left
+    /// for others; `None` without that bound.
+    share: Option<usize>,
+    /// Stands for every address if addresses have no limits.
+    anyone: Arc<Client>,
+    /// All clients together. [`Server::turn`](crate::server::Server::turn) bounds their
+    /// concurrent searches, and lets them wait.
+    all: Arc<Client>,
+    unnamed: Cache<Origin, Arc<Client>>,
+    /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
+    tokens: RwLock<HashMap<[u8; 32], Caller>>,
+    /// Since when the file of tokens has been wrong.
+    wrong_since: Mutex<Option<Instant>>,
+    /// Whether a proxy is trusted to name its client.
+    trust_forwarded: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new(Quota::default(), Quota::default(), None, Vec::new(), false)
+    }
+}
+
+/// A caller that sent a token.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    token: Arc<Token>,
+    client: Arc<Client>,
+}
+
+impl Caller {
+    /// Returns whether it may see what others search for.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.token.is_admin
+    }
+}
+
+/// Where a request without a token comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Origin {
+    /// An address, of IPv6 its network.
+    network: IpAddr,
+    /// The hash of its `User-Agent` where nothing else tells clients apart: programs on this machine have one address.
+    program: u64,
+}
+
+/// The semaphores and budgets of a client.
+#[derive(Debug)]
+pub(super) struct Client {
+    share: Option<Arc<Semaphore>>,
+    running: Option<Arc<Semaphore>>,
+    searches: Option<Mutex<Budget>>,
+    bytes: Option<Mutex<Budget>>,
+}
+
+impl Client {
+    fn new(quota: Quota, share: Option<usize>) -> Self {
+        let budget = |most: Option<u32>, unit: f64| {
+            most.map(|most| Mutex::new(Budget::new(f64::from(most) * unit, Instant::now())))
+        };
+        Self {
+            share: share.map(|most| Arc::new(Semaphore::new(most))),
+            running: quota.at_once.map(|most| Arc::new(Semaphore::new(most as usize))),
+            searches: budget(quota.per_minute, 1.0),
+            bytes: budget(quota.mib_per_minute, f64::from(1 << 20)),
+        }
+    }
+}
+
+/// The reason why a request is refused, and the seconds after which to retry.
+pub(super) struct Rejection {
+    pub(super) reason: Refusal,
+    pub(super) wait: u64,
+}
+
+/// The permits held and the budgets charged for a request until its answer is sent.
+pub(super) struct Admission {
+    clients: [Arc<Client>; 2],
+    _searching: [Option<OwnedSemaphorePermit>; 2],
+}
+
+/// The cost of a request, besides the bytes of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    Search,
+    Nothing,
+}
+
+impl Limits {
+    pub fn new(
+        each: Quota,
+        all: Quota,
+        share: Option<usize>,
+        tokens: Vec<Token>,
+        trust_forwarded: bool,
+    ) -> Self {
+        let all = Quota { at_once: None, ..all };
+        let limits = Self {
+            each,
+            share,
+            anyone: Arc::new(Client::new(Quota::default(), None)),
+            all: Arc::new(Client::new(all, None)),
+            unnamed: Cache::new(MAX_CLIENTS),
+            tokens: RwLock::default(),
+            wrong_since: Mutex::default(),
+            trust_forwarded,
+        };
+        limits.set_tokens(tokens);
+        limits
+    }
+
+    /// Takes the tokens of a changed file. One of a wrong line stays as it was, and one whose line is gone is taken away.
+    pub fn change_tokens(&self, change: TokenChange) {
+        let mut since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = change.wrong.is_some().then(|| since.unwrap_or_else(Instant::now));
+        let Some(mut tokens) = change.tokens else { return };
+        let known = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        for (hash, is_admin) in change.held {
+            let before = known.get(&hash).map(|caller| &caller.token);
+            if let Some(before) = before.filter(|_| tokens.iter().all(|token| token.hash != hash)) {
+                let is_admin = is_admin && before.is_admin;
+                tokens.push(Token { name: before.name.clone(), is_admin, ..**before });
+            }
+        }
+        drop(known);
+        self.set_tokens(tokens);
+    }
+
+    /// Returns for how long the file of tokens has been wrong; `None` if it is not.
+    pub(crate) fn tokens_wrong_for(&self) -> Option<Duration> {
+        let since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| since.elapsed())
+    }
+
+    /// Replaces the tokens. A client whose token and limits are unchanged keeps its state.
+    fn set_tokens(&self, tokens: Vec<Token>) {
+        let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        let caller = |token: Token| {
+            tracing::debug!("a token for {}: {:?}", token.name, token.quota);
+            let same = known.get(&token.hash).filter(|before| before.token.quota == token.quota);
+            let client = same.map_or_else(
+                || Arc::new(Client::new(token.quota, self.share)),
+                |same| Arc::clone(&same.client),
+            );
+            (token.hash, Caller { client, token: Arc::new(token) })
+        };
+        *known = tokens.into_iter().map(caller).collect();
+    }
+
+    /// Returns the owner of a token.
+    pub(crate) fn caller(&self, token: &str) -> Option<Caller> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
+    }
+
+    /// Returns whether there are any tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Returns whether a request came through a trusted proxy that names its client.
+    pub(crate) fn is_forwarded(&self, headers: &HeaderMap) -> bool {
+        self.trust_forwarded && headers.contains_key(FORWARDED)
+    }
+
+    /// Returns the client of a request: the owner of a token, or an address; on this machine a program, unless addresses
+    /// have limits, which a program would escape by another name. So would the clients of a proxy.
+    pub(super) fn client(&self, caller: Option<&Caller>, sender: Sender<'_>) -> Arc<Client> {
+        if let Some(caller) = caller {
+            return Arc::clone(&caller.client);
+        }
+        if self.each == Quota::default() && self.share.is_none() {
+            return Arc::clone(&self.anyone);
+        }
+        // Requests without a connection have no address; they count as one client.
+        let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let headers = sender.headers;
+        let told = if self.trust_forwarded { forwarded(headers) } else { None };
+        let by_program = !self.trust_forwarded && self.each == Quota::default() && sender.is_here();
+        let origin = Origin {
+            network: network(told.unwrap_or(peer)),
+            program: if by_program { program(headers) } else { 0 },
+        };
+        let client =
+            || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each, self.share)));
+        let known = self.unnamed.get_or_insert_with(&origin, client);
+        known.unwrap_or_else(|never| match never {})
+    }
+
+    /// Admits a request. A search waits until its client has fewer than its share of them.
+    pub(super) async fn admit(
+        &self,
+        client: Arc<Client>,
+        cost: Cost,
+    ) -> Result<Admission, Rejection> {
+        let clients = [client, Arc::clone(&self.all)];
+        let reasons = [
+            (Refusal::Bytes, Refusal::PerMinute),
+            (Refusal::ServerBytes, Refusal::ServerPerMinute),
+        ];
+        let searching = cost == Cost::Search;
+        let too_many = || Rejection { reason: Refusal::AtOnce, wait: 1 };
+        let running = match clients[0].running.as_ref().filter(|_| searching) {
+            None => None,
+            Some(running) => Some(Arc::clone(running).try_acquire_owned().map_err(|_| too_many())?),
+        };
+        let share = match clients[0].share.as_ref().filter(|_| searching) {
+            None => None,
+            Some(share) => {
+                let share = timeout(MAX_WAIT, Arc::clone(share).acquire_owned()).await;
+                Some(share.ok().and_then(Result::ok).ok_or_else(too_many)?)
+            }
+        };
+        let now = Instant::now();
+        // Some bytes must be left; those of the answer are charged when it is sent.
+        for (client, (reason, _)) in clients.iter().zip(reasons) {
+            take(client.bytes.as_ref(), 1.0, 0.0, now)
+                .map_err(|wait| Rejection { reason, wait })?;
+        }
+        if searching {
+            for (at, (client, (_, reason))) in clients.iter().zip(reasons).enumerate() {
+                let taken = take(client.searches.as_ref(), 1.0, 1.0, now);
+                if let Err(wait) = taken {
+                    // If the server's budget refuses, the client gets its own charge back.
+                    if let (1, Some(budget)) = (at, &clients[0].searches) {
+                        budget.lock().unwrap_or_else(PoisonError::into_inner).left += 1.0;
+                    }
+                    return Err(Rejection { reason, wait });
+                }
+            }
+        }
+        Ok(Admission { clients, _searching: [running, share] })
+    }
+}
+
+impl Admission {
+    pub(super) fn pay(&self, bytes: usize) {
+        for client in &self.clients {
+            if let Some(budget) = &client.bytes {
+                budget.lock().unwrap_or_else(PoisonError::into_inner).left -= bytes as f64;
+            }
+        }
+    }
+}
+
+fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
+    let Some(budget) = budget else { return Ok(()) };
+    budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
+}
+
+/// Returns the hash of the name that a program gives itself.
+fn program(headers: &HeaderMap) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    headers.get(USER_AGENT).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the client that a proxy names: the last address, which the proxy added itself. Earlier
+/// ones are only claims of its client.
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    let last = headers.get_all(FORWARDED).iter().next_back()?.to_str().ok()?;
+    let last = last.rsplit(',').next()?.trim();
+    // Some proxies add the port.
+    let address = last.parse().ok();
+    address.or_else(|| last.parse().ok().map(|both: std::net::SocketAddr| both.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderValue, Version};
+
+    use super::*;
+
+    #[test]
+    fn clients_are_told_apart() {
+        for (one, other, same) in [
+            ("10.0.0.1", "10.0.0.1", true),
+            ("10.0.0.1", "10.0.0.2", false),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2:ffff::1", true),
+            ("2001:db8:1:2::1", "2001:db8:1:3::1", false),
+            ("::ffff:10.0.0.1", "10.0.0.1", true),
+        ] {
+            let [a, b] = [one, other].map(|text| network(text.parse().unwrap()));
+            assert_eq!(a == b, same, "{one} {other}");
+        }
+        let said = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(FORWARDED, HeaderValue::from_static(value));
+            }
+            forwarded(&headers).map(|address| address.to_string())
+        };
+        assert_eq!(said(&["1.1.1.1, 2.2.2.2"]).as_deref(), Some("2.2.2.2"));
+        assert_eq!(said(&["1.1.1.1", "3.3.3.3:99"]).as_deref(), Some("3.3.3.3"));
+        assert_eq!(said(&["1.1.1.1, unknown"]), None);
+        assert_eq!(said(&[]), None);
+    }
+
+    #[test]
+    fn many_addresses_take_no_more_memory() {
+        let each = Quota { per_minute: Some(1), ..Quota::default() };
+        let limits = Limits::new(each, Quota::default(), None, Vec::new(), false);
+        for n in 0..(2 * MAX_CLIENTS as u32) {
+            let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
+            let (peer, headers) = (Some(peer), &HeaderMap::new());
+            limits.client(None, Sender { peer, version: Version::HTTP_11, headers });
+        }
+        assert!(limits.unnamed.len() <= MAX_CLIENTS);
+    }
+
+    #[test]
+    fn programs_of_this_machine_are_told_apart_unless_addresses_have_limits() {
+        let bounded = Quota { per_minute: Some(1), ..Quota::default() };
+        let no_tokens = Vec::new;
+        let told_apart = |each, trust_forwarded, address: &str| {
+            let limits = Limits::new(each, Quota::default(), Some(3), no_tokens(), trust_forwarded);
+            let client = |program| {
+                let headers =
+                    HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(program))]);
+                let peer = Some(Peer(address.parse().unwrap()));
+                limits.client(None, Sender { peer, version: Version::HTTP_11, headers: &headers })
+            };
+            assert!(Arc::ptr_eq(&client("curl"), &client("curl")));
+            !Arc::ptr_eq(&client("curl"), &client("Firefox"))
+        };
+        assert!(told_apart(Quota::default(), false, "127.0.0.1"));
+        assert!(told_apart(Quota::default(), false, "::1"));
+        assert!(told_apart(Quota::default(), false, "::ffff:127.0.0.1"));
+        assert!(!told_apart(Quota::default(), false, "192.0.2.1"));
+        assert!(!told_apart(Quota::default(), true, "127.0.0.1"));
+        assert!(!told_apart(bounded, false, "127.0.0.1"));
+    }
+}

@@ -1,0 +1,124 @@
+//! The limits of clients around a handler, and the count of the bytes of its answer.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Frame, SizeHint};
+
+use super::clients::{Admission, Caller, Cost, Rejection};
+use crate::compat::zoekt;
+use crate::error::{Body as ErrorBody, Failure};
+use crate::pages::failed;
+use crate::params::{Pairs, wants_page};
+use crate::sender::Sender;
+use crate::server::Server;
+use crate::statistics::Refusal;
+
+/// The body of an answer whose bytes are counted while it is sent.
+struct MeteredBody {
+    body: Body,
+    ticket: Admission,
+}
+
+impl hyper::body::Body for MeteredBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.ticket.pay(frame.data_ref().map_or(0, Bytes::len));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Applies the limits of clients to a request.
+pub async fn limited<F: Future<Output = Response>>(
+    server: &Server,
+    cost: Cost,
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
+    let limits = &server.limits;
+    let caller = request.extensions().get::<Caller>();
+    let ticket = limits.admit(limits.client(caller, Sender::of(&request)), cost);
+    match ticket.await {
+        Ok(ticket) => {
+            let address = Address::of(&request);
+            let answer = answer(request).await;
+            let Some(answer) = server.unread.hold(answer) else {
+                server.metrics.refuse(Refusal::Busy);
+                return address.refused(Failure::unread());
+            };
+            answer.map(|body| Body::new(MeteredBody { body, ticket }))
+        }
+        Err(rejection) => {
+            server.metrics.refuse(rejection.reason);
+            reject(&rejection, &request)
+        }
+    }
+}
+
+/// Returns the answer to a request beyond its limits.
+fn reject(rejection: &Rejection, request: &Request) -> Response {
+    let what = match rejection.reason {
+        Refusal::AtOnce => "you have as many searches running as you may",
+        Refusal::PerMinute => "you have made as many searches this minute as you may",
+        Refusal::Bytes => "you have been sent as much this minute as you may",
+        Refusal::ServerBytes => "this server has sent as much this minute as it may",
+        _ => "this server has made as many searches this minute as it may",
+    };
+    let seconds = if rejection.wait == 1 { "second" } else { "seconds" };
+    let message = format!("{what}; try again in {} {seconds}", rejection.wait);
+    let body = ErrorBody::new("too_many_requests", message);
+    let mut response = refused(Failure { status: StatusCode::TOO_MANY_REQUESTS, body }, request);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(rejection.wait));
+    response
+}
+
+/// Returns the answer to a refused request, in the shape that its address uses for errors.
+pub fn refused(failure: Failure, request: &Request) -> Response {
+    Address::of(request).refused(failure)
+}
+
+/// The parts of a request that decide the shape of errors.
+struct Address {
+    pairs: Pairs,
+    is_zoekts: bool,
+    is_page: bool,
+}
+
+impl Address {
+    fn of(request: &Request) -> Self {
+        let pairs = Pairs::of(request.extensions());
+        let is_page = wants_page(request.headers(), pairs.get("format"));
+        Self { is_zoekts: zoekt::is_zoekt_api(request.uri().path()), is_page, pairs }
+    }
+
+    pub fn refused(&self, failure: Failure) -> Response {
+        if self.is_zoekts {
+            zoekt::refused(&failure)
+        } else if self.is_page {
+            failed(self.pairs.get("q").unwrap_or_default(), failure)
+        } else {
+            failure.into_response()
+        }
+    }
+}

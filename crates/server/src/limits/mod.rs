@@ -1,0 +1,22 @@
+//! Limits of clients: concurrent searches, searches a minute, and bytes of answers a minute, by
+//! address or by token, and for all clients together. Refused clients are told when to retry.
+//!
+//! A budget refills continuously and holds a minute's worth. A search costs one before it begins.
+//! The bytes of an answer are known only when it is sent, so it may overdraw the budget; the client
+//! then waits until that is paid back. An answer is never cut short.
+//!
+//! Libraries for rate limits do not fit: they charge costs known beforehand, and forget no client
+//! by themselves.
+
+mod budget;
+mod clients;
+mod layer;
+mod quota;
+mod token;
+mod unread;
+
+pub use clients::{Caller, Cost, Limits};
+pub use layer::{limited, refused};
+pub use quota::Quota;
+pub use token::{TokenFile, new_token};
+pub use unread::AnswerMemory;

@@ -1,0 +1,178 @@
+//! `/mcp`: the tools for agents, by the Streamable HTTP of the Model Context Protocol
+//! (<https://modelcontextprotocol.io/specification/draft/basic/transports>). Each request is answered for itself: there are
+//! no sessions.
+//!
+//! The protocol asks clients to accept both JSON and events, and to say that they send JSON. Many do neither, so what a
+//! client takes is read from its headers here, and the library behind gets the headers that it insists on.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use rmcp::model::ErrorCode;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+
+use super::endpoint::{Class, Endpoint};
+use super::error::Failure;
+use super::layers::MAX_BODY;
+use super::server::Server;
+use mcp::Tools;
+
+/// `/mcp`. Its answers are built whole.
+pub(crate) const MCP: Endpoint = Endpoint::undocumented("/mcp", Class::Whole, || any(mcp));
+
+/// The media type of server-sent events.
+const EVENTS: &str = "text/event-stream";
+
+/// Longest message of the library that is repeated, in bytes.
+const MAX_TOLD: usize = 1000;
+
+async fn mcp(State(server): State<Server>, request: Request) -> Response {
+    if request.method() != Method::POST {
+        let mut failure = Failure::method_not_allowed();
+        "use POST: there are no sessions and no events besides answers"
+            .clone_into(&mut failure.body.message);
+        return ([(ALLOW, "POST")], failure).into_response();
+    }
+    let (mut head, body) = request.into_parts();
+    let body = Request::from_parts(head.clone(), body);
+    let body = match Bytes::from_request(body, &()).await {
+        Ok(body) => body,
+        Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            return Failure::too_large().into_response();
+        }
+        Err(error) => return Failure::bad_request(error.body_text()).into_response(),
+    };
+    let (message, body) = match read(&body, takes_events(&head.headers)) {
+        Ok(read) => read,
+        Err(wrong) => return wrong.answer(&Value::Null),
+    };
+    for (name, value) in
+        [(ACCEPT, "application/json, text/event-stream"), (CONTENT_TYPE, "application/json")]
+    {
+        head.headers.insert(name, HeaderValue::from_static(value));
+    }
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    let _turn = match server.turn().await {
+        Ok(turn) => turn,
+        Err(failure) => return failure.into_response(),
+    };
+    // Names of hosts, and pages of other sites, were looked at before.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_legacy_session_mode(false)
+        .with_json_response(true);
+    let view = server.view().clone();
+    let tools = move || Ok(Tools::new(view.clone()));
+    let service =
+        StreamableHttpService::new(tools, Arc::new(NeverSessionManager::default()), config);
+    let request = Request::from_parts(head, Body::from(body));
+    let answer = service.handle(request).await.map(Body::new);
+    told(answer, &message["id"]).await
+}
+
+/// A message that cannot be answered, as JSON-RPC tells of it.
+struct Wrong(ErrorCode, String);
+
+impl Wrong {
+    fn answer(self, id: &Value) -> Response {
+        let error = json!({ "code": self.0.0, "message": self.1 });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        (StatusCode::BAD_REQUEST, Json(body)).into_response()
+    }
+}
+
+/// Reads a message, and returns it as it is handed on: a client that takes no events is told of no progress, which would
+/// be events.
+fn read(body: &Bytes, takes_events: bool) -> Result<(Value, Bytes), Wrong> {
+    let mut message: Value = serde_json::from_slice(body)
+        .map_err(|error| Wrong(ErrorCode::PARSE_ERROR, format!("the body is no JSON: {error}")))?;
+    if !message.is_object() {
+        let what = if message.is_array() {
+            "send each message of a batch by itself"
+        } else {
+            "send an object"
+        };
+        let message = format!("the body is no message of JSON-RPC: {what}");
+        return Err(Wrong(ErrorCode::INVALID_REQUEST, message));
+    }
+    let meta = message.pointer_mut("/params/_meta").and_then(Value::as_object_mut);
+    let progress = meta.filter(|_| !takes_events).and_then(|meta| meta.remove("progressToken"));
+    let body = if progress.is_some() { message.to_string().into() } else { body.clone() };
+    Ok((message, body))
+}
+
+/// Whether a client names events among what it takes. One that takes anything gets JSON, which is simpler.
+fn takes_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = accepted.flat_map(|value| value.split(','));
+    kinds.any(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(EVENTS))
+    })
+}
+
+/// Makes JSON-RPC of the library's refusals, which are plain texts.
+async fn told(answer: Response, id: &Value) -> Response {
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    let status = answer.status();
+    if !status.is_client_error() || answer.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+        return answer;
+    }
+    let text = to_bytes(answer.into_body(), MAX_BODY).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    // JSON that is no message of the protocol counts as another type there.
+    let message = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "the body is no message of the protocol".to_owned(),
+        _ => query::shortened(&text, MAX_TOLD).into_owned(),
+    };
+    Wrong(ErrorCode::INVALID_REQUEST, message).answer(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_takes_is_read_from_its_headers() {
+        for (accept, expected) in [
+            (&["application/json, text/event-stream"][..], true),
+            (&["application/json", "Text/Event-Stream;q=0.5"], true),
+            (&["*/*"], false),
+            (&["application/json"], false),
+            (&["text/*"], false),
+            (&[], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in accept {
+                headers.append(ACCEPT, HeaderValue::from_static(value));
+            }
+            assert_eq!(takes_events(&headers), expected, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_client_that_takes_events_hears_of_progress() {
+        let body = json!({ "params": { "_meta": { "progressToken": 1, "x": 2 } } });
+        let body = Bytes::from(body.to_string());
+        let handed_on = |events| read(&body, events).map(|(_, body)| body).ok().unwrap();
+        assert_eq!(handed_on(true), body);
+        assert_eq!(handed_on(false), json!({ "params": { "_meta": { "x": 2 } } }).to_string());
+        for (wrong, code) in [
+            ("", ErrorCode::PARSE_ERROR),
+            ("{", ErrorCode::PARSE_ERROR),
+            (&"[".repeat(100_000), ErrorCode::PARSE_ERROR),
+            ("[]", ErrorCode::INVALID_REQUEST),
+            ("1", ErrorCode::INVALID_REQUEST),
+        ] {
+            let read = read(&Bytes::copy_from_slice(wrong.as_bytes()), true);
+            assert_eq!(read.err().map(|Wrong(code, _)| code), Some(code), "{wrong:.20}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `/metrics`: the counters in Prometheus's text format
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
+use crate::server::Server;
+use crate::statistics::{Histogram, Kind, Outcome, Refusal};
+
+/// Buckets for each doubling: few, since Prometheus keeps a series for each bucket.
+const PER_DOUBLING: usize = 2;
+
+/// `/metrics`.
+pub const METRICS: Endpoint = Endpoint {
+    doc: Some(Doc {
+        summary: "The same for Prometheus",
+        description: "",
+        answers: &[Answer::ok("Prometheus's text format.", Content::Text("text/plain"))],
+    }),
+    admits: Admits::Operators,
+    ..Endpoint::undocumented("/metrics", Class::Free, || get(metrics))
+};
+
+async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
+    let metrics = &server.metrics;
+    let since_start = metrics.recorder.since_start();
+    let mut text = String::new();
+    let head = |text: &mut String, name: &str, kind: &str, help: &str| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "# HELP codesearch_{name} {help}\n# TYPE codesearch_{name} {kind}");
+    };
+    let outcomes = since_start.outcomes();
+    let kinds = since_start.kinds();
+    let refused = since_start.refused();
+    let by = |text: &mut String, name: &str, label: &str, help: &str, counts: Vec<(&str, u64)>| {
+        head(text, name, "counter", help);
+        for (word, count) in counts {
+            let _ = writeln!(text, "codesearch_{name}{{{label}=\"{word}\"}} {count}");
+        }
+    };
+    // Words with a count of 0 are listed, too: Prometheus sees no increase in a series that begins
+    // at 1.
+    let counts = |of: &dyn Fn(&str) -> u64, words: Vec<&'static str>| -> Vec<(&str, u64)> {
+        words.into_iter().map(|word| (word, of(word))).collect()
+    };
+    by(
+        &mut text,
+        "searches_total",
+        "outcome",
+        "Searches that ended, by how they did.",
+        counts(
+            &|word| outcomes.get(word).map_or(0, Histogram::total),
+            Outcome::ALL.iter().map(|outcome| outcome.word()).collect(),
+        ),
+    );
+    by(
+        &mut text,
+        "searches_by_kind_total",
+        "kind",
+        "Searches that ended, by what their plan was.",
+        counts(
+            &|word| kinds.get(word).map_or(0, Histogram::total),
+            Kind::ALL.iter().map(|kind| kind.word()).collect(),
+        ),
+    );
+    by(
+        &mut text,
+        "refused_total",
+        "reason",
+        "Requests that were turned away, by the limit that they met.",
+        counts(
+            &|word| refused.get(word).copied().unwrap_or(0),
+            Refusal::ALL.iter().map(|reason| reason.word()).collect(),
+        ),
+    );
+    let name = "search_duration_seconds";
+    head(&mut text, name, "histogram", "How long searches took, until their last result.");
+    let mut sum = 0;
+    for row in since_start.all().rows(PER_DOUBLING) {
+        sum += row.count;
+        let upper =
+            row.upto().map_or_else(|| "+Inf".to_owned(), |upper| upper.as_secs_f64().to_string());
+        let _ = writeln!(text, "codesearch_{name}_bucket{{le=\"{upper}\"}} {sum}");
+    }
+    let seconds = since_start.all().micros() as f64 / 1e6;
+    let _ = writeln!(text, "codesearch_{name}_sum {seconds}\ncodesearch_{name}_count {sum}");
+    for (name, counter, help) in [
+        ("slow_searches_total", &metrics.slow_searches, "Searches that took longer than --slow."),
+        ("shards_searched_total", &metrics.shards_searched, "Shards that searches asked."),
+        ("shards_pruned_total", &metrics.shards_pruned, "Shards that were ruled out unasked."),
+        (
+            "candidates_total",
+            &metrics.candidates,
+            "Chunks that the trigram indexes named and their n-grams did not rule out.",
+        ),
+        ("rechecks_total", &metrics.rechecks, "Texts that were read and matched."),
+        ("read_bytes_total", &metrics.bytes, "Bytes of text in those."),
+        ("results_total", &metrics.results, "Files in answers."),
+        ("shards_checked_total", &metrics.shards_checked, "Shards that were checked by chance."),
+    ] {
+        head(&mut text, name, "counter", help);
+        let _ = writeln!(text, "codesearch_{name} {}", counter.load(Ordering::Relaxed));
+    }
+    head(&mut text, "statements_total", "counter", "Statements that searches and pages made.");
+    let statements = server.admin().store.statements();
+    let _ = writeln!(text, "codesearch_statements_total {statements}");
+    let (used, room) = server.admin().searcher.memory();
+    let (busy, most) = server.admin().store.connections();
+    let mut gauges = vec![
+        ("searches_running", metrics.running(), "Searches that run now."),
+        (
+            "problems",
+            metrics.problems.load(Ordering::Relaxed),
+            "What the last check of a shard found wrong: 0 is well.",
+        ),
+        ("cache_used_bytes", used, "Bytes of compressed text in memory."),
+        ("cache_capacity_bytes", room, "Bytes of compressed text that may be in memory."),
+        ("connections_busy", busy as u64, "Connections to Postgres that searches use now."),
+        (
+            "tokens_wrong_seconds",
+            server.limits.tokens_wrong_for().map_or(0, |time| time.as_secs()),
+            "For how long the file of tokens has been wrong: 0 is well.",
+        ),
+        ("connections_max", most as u64, "Connections to Postgres that searches may use."),
+    ];
+    // Without an index or a database, the server's own values are still exposed.
+    if let Ok(catalog) = server.admin().catalog().await {
+        let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
+        gauges.push(("repositories", catalog.repos.len() as u64, "Repositories in the index."));
+        gauges.push(("shards", catalog.shards.len() as u64, "Shards that hold files."));
+        gauges.push((
+            "text_bytes",
+            bytes as u64,
+            "Bytes of text in the index, each contents once.",
+        ));
+        gauges.push(("epoch", catalog.epoch.0 as u64, "How often the index has changed."));
+    }
+    if let Ok(ingest) = server.admin().store.ingest().await {
+        gauges.push(("ingest_running", u64::from(ingest.running), "Whether an ingest runs."));
+        gauges.push(("ingest_shards", ingest.fresh as u64, "Shards that an ingest is filling."));
+    }
+    for (name, value, help) in gauges {
+        head(&mut text, name, "gauge", help);
+        let _ = writeln!(text, "codesearch_{name} {value}");
+    }
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,9 @@
+//! A server's counters of searches, and `/metrics`.
+
+mod counters;
+mod exposition;
+mod kind;
+
+pub use counters::{Metrics, TimedSearch, outcome_of};
+pub use exposition::METRICS;
+pub use kind::of_request;

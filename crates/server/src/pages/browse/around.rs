@@ -1,0 +1,87 @@
+//! The tree of files on a file's page, beside its text.
+
+use askama::Template;
+use search::{FolderItem, RepoTree, Tree};
+
+use crate::pages::link;
+
+/// Most items shown of one folder, around the one that is open.
+const MAX_ITEMS: usize = 150;
+
+/// One level of the tree: a folder and the child of it that is open.
+#[derive(Template)]
+#[template(path = "tree.html")]
+struct Level {
+    items: Vec<Item>,
+    /// Items left out before the shown ones; `behind` counts those left out after them.
+    before: usize,
+    behind: usize,
+    /// The address of the whole folder.
+    all: String,
+    /// The HTML of the open child's own items.
+    inner: String,
+}
+
+struct Item {
+    name: String,
+    href: String,
+    folder: bool,
+    open: bool,
+    /// Whether it is the file of this page.
+    here: bool,
+}
+
+/// Returns the tree around a file as HTML: the items of its folder and of each folder above.
+pub(super) fn files_around(tree: &Tree, repo: &RepoTree, path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let mut inner = String::new();
+    for depth in (0..parts.len()).rev() {
+        let folder = parts[..depth].join("/");
+        let children = tree.folder(repo, &folder).unwrap_or_default();
+        inner = level(children, &repo.name, &folder, parts[depth], depth + 1 == parts.len(), inner);
+    }
+    inner
+}
+
+fn level(
+    children: Vec<FolderItem>,
+    repo: &str,
+    folder: &str,
+    open: &str,
+    is_last: bool,
+    inner: String,
+) -> String {
+    // No file system has a file and a folder of one name, but an index whose parts are of two states may.
+    let is_open = |item: &FolderItem| item.name == open && item.files.is_none() == is_last;
+    let at = children.iter().position(is_open).unwrap_or(0);
+    let count = children.len();
+    let before = at.saturating_sub(MAX_ITEMS / 2).min(count.saturating_sub(MAX_ITEMS));
+    let items: Vec<Item> = children
+        .into_iter()
+        .enumerate()
+        .skip(before)
+        .take(MAX_ITEMS)
+        .map(|(n, item)| {
+            let path = if folder.is_empty() {
+                item.name.clone()
+            } else {
+                format!("{folder}/{}", item.name)
+            };
+            let is_folder = item.files.is_some();
+            Item {
+                href: if is_folder {
+                    link::folder(repo, &path)
+                } else {
+                    link::file(repo, &path, "", None)
+                },
+                name: item.name,
+                folder: is_folder,
+                open: n == at && !is_last,
+                here: n == at && is_last,
+            }
+        })
+        .collect();
+    let behind = count - before - items.len();
+    let level = Level { items, before, behind, all: link::folder(repo, folder), inner };
+    level.render().unwrap_or_default()
+}

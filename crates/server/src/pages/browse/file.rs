@@ -1,0 +1,393 @@
+//! `/file` and `/raw`: one file, with the matches of a query, or its text alone.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use browse::FileText;
+use files::Encoding;
+use git::is_hash;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use query::{Case, MAX_QUERY_BYTES, Predicate, Query as Parsed};
+use search::Request;
+use serde_json::json;
+
+use super::around::files_around;
+use super::missing::{no_such_file, no_such_text, not_in_index};
+use super::outline::{Pane, pane};
+use super::{
+    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, answered, crumbs, repo,
+};
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
+use crate::etag::{tag_of, with_etag};
+use crate::pages::highlight::{Grammar, MAX_COLOURED};
+use crate::pages::history::text_before;
+use crate::pages::link;
+use crate::pages::render::{protect, render};
+use crate::pages::view::{self, LineView, Piece};
+use crate::params::names::FORMAT;
+use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
+use crate::server::Server;
+use request::human::{count, encoding, grouped, size};
+
+/// The header of `/raw` that names the encoding of the file, unless that is UTF-8.
+const ENCODING: HeaderName = HeaderName::from_static("codesearch-encoding");
+
+/// Most characters of a line shown on a file's page.
+const MAX_LINE: usize = 5000;
+
+#[derive(Template)]
+#[template(path = "file.html")]
+struct FilePage<'a> {
+    query: &'a str,
+    document: &'a FileText,
+    crumbs: Vec<Crumb>,
+    lines: Vec<LineView>,
+    /// Number of lines in which the query matches.
+    hits: usize,
+    facts: String,
+    raw: String,
+    download: String,
+    /// The file's address on the web, if its repository has one.
+    web: Option<String>,
+    /// Other files with the same contents, as names and addresses.
+    same: Vec<(String, String)>,
+    /// The tree of files around it, as HTML.
+    tree: String,
+    outline: Pane,
+    /// The address of the page with all of it.
+    outline_href: String,
+    /// The address of the page with exactly this text, whatever the file has later.
+    permalink: String,
+    /// The address of the file with what it has now, and the beginning of this text's hash, if that is another one.
+    present: Option<(String, &'a str)>,
+    /// The addresses of its blame and its history, if it comes from a clone.
+    history: Option<(String, String)>,
+}
+
+/// The name of a repository.
+const IN_REPO: Param = Param::text("repo", "The name of a repository.").required();
+
+/// `/file`: a file, with the matches of a query.
+pub(crate) const FILE: Endpoint = Endpoint {
+    path: "/file",
+    route: || get(file),
+    class: Class::Read,
+    admits: Admits::Clients,
+    params: DeclaredParams {
+        documented: &[
+            IN_REPO,
+            PATH.required(),
+            LINE_RANGE,
+            HASH,
+            Param::text("q", "For a page: a query, of which the matches are shown.")
+                .at_most(MAX_QUERY_BYTES),
+            FORMAT,
+        ],
+        undocumented: &[],
+    },
+    doc: Some(Doc {
+        summary: "A file",
+        description: "",
+        answers: &[
+            Answer::ok(
+                "The file, with an ETag by which it is known again.",
+                Content::Json(&["File"]),
+            ),
+            Answer {
+                status: 303,
+                says: "The path is a folder, whose page is elsewhere.",
+                content: Content::Nothing,
+            },
+            Answer {
+                status: 304,
+                says: "It is what the client has (If-None-Match).",
+                content: Content::Nothing,
+            },
+            Answer::BAD,
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+/// `/raw`: the text of a file, always sent as plain text.
+pub(crate) const RAW: Endpoint = Endpoint {
+    path: "/raw",
+    route: || get(raw),
+    class: Class::Read,
+    admits: Admits::Clients,
+    params: DeclaredParams {
+        documented: &[IN_REPO, PATH.required(), HASH, DOWNLOAD],
+        undocumented: &[],
+    },
+    doc: Some(Doc {
+        summary: "The text of a file",
+        description: "",
+        answers: &[
+            Answer::ok(
+                "The bytes of the file, always as text/plain. They are made of the text that is indexed and the encoding \
+                 of the file, which a header `codesearch-encoding` names unless it is UTF-8. If that ends in \
+                 `(inexact)`, the text does not give the bytes again, as some were invalid: then it is sent as it is \
+                 indexed, as UTF-8, with U+FFFD in their place.",
+                Content::Text("text/plain"),
+            ),
+            Answer { status: 304, says: "It is what the client has.", content: Content::Nothing },
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+async fn file(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<BrowseParams>,
+) -> Response {
+    let done = file_answer(&server, &headers, &wanted).await;
+    answered(&headers, &wanted.q, wanted.format.as_deref(), done)
+}
+
+async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileText>, Failure> {
+    if wanted.repo.is_empty() || wanted.path.is_empty() {
+        return Err(Failure::bad_request("which file? give repo= and path="));
+    }
+    let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
+    let Some(hash) = wanted.hash.as_deref() else {
+        return Ok(browse::file_text(server.view(), repo, path).await?);
+    };
+    if !is_hash(hash) {
+        return Err(Failure::bad_request(format!(
+            "hash={hash}: use all digits of a hash, as an answer of /file has them"
+        )));
+    }
+    if let Some(document) = browse::file_text_of(server.view(), repo, path, hash).await? {
+        return Ok(Some(document));
+    }
+    // What is stored no more may be in the clone.
+    let text = text_before(server, repo, path, hash).await?;
+    Ok(text.map(|(text, language)| FileText::elsewhere((repo, path, hash), text, language)))
+}
+
+async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
+    let lines = wanted.lines.as_deref().map(lines_wanted).transpose()?;
+    let page = wants_page(headers, wanted.format.as_deref());
+    let Some(document) = document(server, wanted).await? else {
+        return match &wanted.hash {
+            Some(hash) => no_such_text(server, wanted, hash, page).await,
+            None => no_such_file(server, wanted, page).await,
+        };
+    };
+    if !page {
+        return file_json(headers, lines, &document);
+    }
+    let repo = repo(server, &wanted.repo).await?;
+    let is_cloned = repo.as_ref().is_some_and(|repo| repo.commit.is_some());
+    let is_current = document.is_current;
+    // The address has what was read at the last ingest.
+    let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
+    let tree = server.view().tree().await?;
+    let symbols = navigate::outline_of_text(server.view(), &document).await?;
+    let q = wanted.q.clone();
+    let bytes = document.text.len();
+    // Highlighting and matching may take as long as a search, so they wait for a turn as well.
+    let _turn = server.turn().await?;
+    let work = tokio::task::spawn_blocking(move || {
+        let lines = file_lines(&document, &q);
+        let around = tree.repo(&document.repo);
+        let around = around.map(|repo| files_around(&tree, repo, &document.path));
+        let beside = (around.unwrap_or_default(), pane(&document, symbols));
+        (document, lines, beside)
+    });
+    let (document, (lines, hits), (tree, outline)) = work.await.map_err(|_| Failure::panicked())?;
+    let mut facts = vec![
+        count(lines.len(), "line"),
+        size(bytes as u64),
+        document.language.clone().unwrap_or_default(),
+        encoding(document.encoding).unwrap_or_default(),
+    ];
+    facts.retain(|fact| !fact.is_empty());
+    if bytes > MAX_COLOURED {
+        facts.push("too large for colours".to_owned());
+    }
+    let (repo, path) = (("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()));
+    let hash = ("hash", document.hash.as_str());
+    let of_text = if is_current { ("hash", "") } else { hash };
+    let history = (is_cloned && server.shows_history())
+        .then(|| (link::to("/blame", &[repo, path]), link::to("/history", &[repo, path])));
+    let same = document
+        .copies
+        .iter()
+        .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
+    let page = FilePage {
+        query: &wanted.q,
+        crumbs: crumbs(&wanted.repo, &wanted.path),
+        facts: facts.join(" · "),
+        raw: link::to("/raw", &[repo, path, of_text]),
+        download: link::to("/raw", &[repo, path, of_text, ("download", "1")]),
+        web: web.map(|web| format!("{web}{}", link::path(&wanted.path))),
+        same: same.collect(),
+        document: &document,
+        lines,
+        hits,
+        tree,
+        outline,
+        outline_href: link::to("/outline", &[repo, path]),
+        permalink: link::to("/file", &[repo, path, hash]),
+        present: (!is_current).then(|| {
+            (
+                link::file(repo.1, path.1, &wanted.q, None),
+                document.hash.get(..12).unwrap_or_default(),
+            )
+        }),
+        history,
+    };
+    Ok(render(StatusCode::OK, &page))
+}
+
+/// Longest time to match a page's query.
+const MAX_MATCHING: Duration = Duration::from_millis(500);
+
+/// Highlights the lines of a file and marks the matches of a query. Also returns the number of matching lines.
+fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
+    let text = &document.text;
+    let mut hits: BTreeMap<usize, Vec<std::ops::Range<usize>>> = BTreeMap::new();
+    // A file is also shown if the query is invalid.
+    let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
+    if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
+        let compiled = request.compiled_query();
+        let begun = Instant::now();
+        // A line may have very many matches, or one that takes long to find.
+        let go_on = || begun.elapsed() < MAX_MATCHING;
+        compiled.expr.predicates(&mut |atom| {
+            if let Predicate::Content(term) = atom {
+                let matcher = &compiled.terms[term].matcher;
+                matcher.lines(&mut matcher.scratch(), text.as_bytes(), &go_on, &mut |found| {
+                    hits.entry(found.line).or_default().extend(found.ranges);
+                    go_on()
+                });
+            }
+        });
+    }
+    for ranges in hits.values_mut() {
+        ranges.sort_by_key(|range| (range.start, range.end));
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let grammar = Grammar::of(document.language.as_deref(), &document.path);
+    let mut colours = match grammar.filter(|_| text.len() <= MAX_COLOURED) {
+        Some(grammar) => grammar.colour(lines.iter().copied()),
+        None => Vec::new(),
+    };
+    colours.resize(lines.len(), Vec::new());
+    let none = Vec::new();
+    let views = lines.iter().zip(colours).enumerate().map(|(at, (line, colours))| {
+        let ranges = hits.get(&at).unwrap_or(&none);
+        let upto = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
+        let mut pieces = view::pieces(line, ranges, &colours, 0..upto);
+        if upto < line.len() {
+            let text = format!(" … {} more bytes", grouped(line.len() - upto));
+            pieces.push(Piece { hit: false, class: "cut", text });
+        }
+        LineView {
+            number: at as u64 + 1,
+            hit: !ranges.is_empty(),
+            gap: false,
+            pieces,
+            around: None,
+        }
+    });
+    (views.collect(), hits.len())
+}
+
+fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &FileText) -> Answered {
+    let all = document.text.lines().count();
+    let (from, upto) = lines.unwrap_or((1, all));
+    if from > all.max(1) {
+        return Err(Failure::bad_request(format!("lines={from}: the file has {all} lines")));
+    }
+    let lines =
+        document.text.split_inclusive('\n').skip(from - 1).take((upto + 1).saturating_sub(from));
+    let text: String = lines.collect();
+    let same: Vec<_> =
+        document.copies.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
+    let body = json!({
+        "repo": document.repo,
+        "path": document.path,
+        "language": document.language,
+        "encoding": document.encoding.to_string(),
+        "hash": document.hash,
+        "bytes": document.text.len(),
+        "lines": all,
+        "from": from,
+        "to": upto.min(all),
+        "text": text,
+        "same": same,
+    });
+    let tag = format!("{}-{}", document.hash, tag_of(&body.to_string()));
+    Ok(with_etag(headers, &tag, Json(body).into_response()))
+}
+
+/// Parses `lines=`.
+fn lines_wanted(text: &str) -> Result<(usize, usize), Failure> {
+    let told = || format!("lines={text}: use a range such as 10-20, or one number");
+    range(text).ok_or_else(|| Failure::bad_request(told()))
+}
+
+/// Parses `10-20` or `10`.
+fn range(text: &str) -> Option<(usize, usize)> {
+    let (from, upto) = text.split_once('-').unwrap_or((text, text));
+    let (from, upto) = (from.parse().ok()?, upto.parse().ok()?);
+    (from >= 1 && from <= upto).then_some((from, upto))
+}
+
+async fn raw(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<BrowseParams>,
+) -> Response {
+    let document = match document(&server, &wanted).await {
+        Ok(Some(document)) => document,
+        Ok(None) => {
+            let failure = match &wanted.hash {
+                Some(hash) => {
+                    Failure::not_stored(&format!("{}/{}", wanted.repo, wanted.path), hash)
+                }
+                None => not_in_index(&server, &wanted.repo, &wanted.path)
+                    .await
+                    .map_or_else(Failure::from, Failure::no_such),
+            };
+            return answered(&headers, "", None, Err(failure));
+        }
+        Err(failure) => return answered(&headers, "", None, Err(failure)),
+    };
+    let encoding = document.encoding;
+    let (charset, body) = match encoding.encode(&document.text) {
+        Some(bytes) => (encoding.charset(), bytes.into_owned()),
+        None => ("utf-8".to_owned(), document.text.into_bytes()),
+    };
+    let mut response =
+        ([(CONTENT_TYPE, format!("text/plain; charset={charset}"))], body).into_response();
+    let mut tag = document.hash;
+    if encoding != Encoding::UTF_8
+        && let Ok(name) = HeaderValue::from_str(&encoding.to_string())
+    {
+        response.headers_mut().insert(ENCODING, name);
+        // A version before sent another body for this hash.
+        tag = format!("{tag}-{charset}");
+    }
+    if wanted.download {
+        let name = document.path.rsplit('/').next().unwrap_or("file");
+        let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
+        // https://datatracker.ietf.org/doc/html/rfc6266
+        if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename*=UTF-8''{name}")) {
+            response.headers_mut().insert(CONTENT_DISPOSITION, value);
+        }
+    }
+    protect(&mut response, "default-src 'none'; sandbox");
+    with_etag(&headers, &tag, response)
+}

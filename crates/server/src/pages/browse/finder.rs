@@ -1,0 +1,132 @@
+//! `/files`: finds files by approximate paths.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use browse::FindRequest;
+use fuzzy::{PathQuery, QueryTooLong};
+use query::MAX_QUERY_BYTES;
+use serde_json::json;
+
+use super::{Answered, BrowseParams, LIMIT, answered};
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
+use crate::pages::link;
+use crate::pages::render::render;
+use crate::pages::view::{self, Piece};
+use crate::params::names::{FORMAT, LANG, REPO};
+use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
+use crate::server::Server;
+use crate::statistics::{Kind, Outcome};
+use request::human::{self, grouped};
+
+/// Files listed if there is no `limit=`.
+const FOUND: usize = 50;
+
+#[derive(Template)]
+#[template(path = "find.html")]
+struct FindPage<'a> {
+    query: &'a str,
+    typed: &'a str,
+    summary: String,
+    rows: Vec<(String, Vec<Piece>, String)>,
+}
+
+/// `/files`: finds files by approximate paths.
+pub(crate) const FILES: Endpoint = Endpoint {
+    path: "/files",
+    route: || get(files),
+    class: Class::Search,
+    admits: Admits::Clients,
+    params: DeclaredParams {
+        documented: &[
+            Param::text(
+                "q",
+                "Letters of the path, in any case, in order, with gaps, a few of them wrong; a blank sets apart what \
+                 may stand in any order. The name of the repository, or its last folders, may stand before the path. \
+                 Up to 256 letters and 8 words.",
+            )
+            .at_most(MAX_QUERY_BYTES),
+            REPO.saying("A part of the repository's name."),
+            LANG,
+            LIMIT,
+            FORMAT,
+        ],
+        undocumented: &[],
+    },
+    doc: Some(Doc {
+        summary: "Find files by letters of their paths",
+        description: "",
+        answers: &[
+            Answer::ok("The files, the nearest first.", Content::Json(&["Near"])),
+            Answer::BAD,
+        ],
+    }),
+};
+
+async fn files(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<BrowseParams>,
+) -> Response {
+    let done = files_answer(&server, &headers, &wanted).await;
+    answered(&headers, "", wanted.format.as_deref(), done)
+}
+
+async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
+    let limit = wanted.limit.unwrap_or(FOUND);
+    let language = wanted.lang.as_deref();
+    let languages = language.map_or(Ok(Vec::new()), query::languages);
+    let languages = languages.map_err(|why| Failure::bad_request(format!("lang=: {why}")))?;
+    let wrong = |why: QueryTooLong| Failure::bad_request(format!("q=: {why}"));
+    PathQuery::new(wanted.q.trim()).map_err(wrong)?;
+    let _turn = server.turn().await?;
+    let typed = wanted.q.clone();
+    let counted = server.metrics.begin(Kind::Files, move |_| (typed.clone(), String::new()));
+    let tree = server.view().tree().await?;
+    let (params, kept) = (wanted.clone(), Arc::clone(&tree));
+    let work = tokio::task::spawn_blocking(move || {
+        let repo = Some(params.repo.as_str()).filter(|repo| !repo.is_empty());
+        browse::find(
+            &kept,
+            &FindRequest { query: params.q.trim(), repo, languages: &languages, limit },
+        )
+    });
+    let (near, count) = work.await.map_err(|_| Failure::panicked())?.map_err(wrong)?;
+    counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
+    if !wants_page(headers, wanted.format.as_deref()) {
+        let files: Vec<_> = near
+            .iter()
+            .map(|near| {
+                json!({
+                    "repo": near.repo,
+                    "path": near.path,
+                    "language": near.language,
+                    "matched": near.matched,
+                })
+            })
+            .collect();
+        let complete = files.len() == count;
+        let body = json!({ "files": files, "found": count, "complete": complete });
+        return Ok(Json(body).into_response());
+    }
+    let rows = near
+        .iter()
+        .map(|near| {
+            let path = view::pieces(&near.path, &near.ranges(), &[], 0..near.path.len());
+            (link::file(&near.repo, &near.path, "", None), path, near.repo.clone())
+        })
+        .collect();
+    let all = human::count(if count == 0 { tree.len() } else { count }, "file");
+    let summary = match near.len() {
+        0 => format!("none of {all}"),
+        shown if shown == count => all,
+        shown => format!("the nearest {} of {all}", grouped(shown)),
+    };
+    Ok(render(StatusCode::OK, &FindPage { query: "", typed: &wanted.q, summary, rows }))
+}

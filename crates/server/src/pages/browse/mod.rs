@@ -1,0 +1,122 @@
+//! Files, folders and repositories: pages for browsers and JSON for programs, at the same addresses.
+
+mod around;
+mod file;
+mod finder;
+mod lines;
+mod missing;
+mod outline;
+mod repos;
+
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use store::Repo;
+
+pub(crate) use self::file::{FILE, RAW};
+pub(crate) use self::finder::FILES;
+pub(crate) use self::lines::LINES;
+pub(crate) use self::missing::not_in_index;
+pub(crate) use self::repos::REPOS;
+use super::link;
+use super::search_page::failed;
+use crate::error::Failure;
+use crate::params::names::{FORMAT, LANG, Q, REPO};
+use crate::params::{CheckedParams, Kind, Param, wants_page};
+use crate::server::Server;
+
+/// A path in a repository.
+const PATH: Param = Param::text("path", "A path in it.");
+
+/// Most files that the finder lists.
+const LIMIT: Param = Param {
+    kind: Kind::Number { least: 0, most: 1000, instead: "a number up to 1000" },
+    ..Param::text("limit", "Most files, up to 1000; 50 unless given.")
+};
+
+/// The range of lines to send.
+const LINE_RANGE: Param = Param::word("lines", "Which lines: 10-20, or 10.");
+
+/// Contents of a file.
+const HASH: Param = Param::text(
+    "hash",
+    "Git's hash of the contents, as `hash` of an answer: the file with these, whatever it has now, as long as they are \
+     stored or the clone has them.",
+)
+.at_most(128);
+
+/// Makes the browser save the file.
+const DOWNLOAD: Param = Param::word("download", "1 for a file to be saved.");
+
+/// The parameters of a request for files or repositories.
+#[derive(Clone, Debug)]
+pub(crate) struct BrowseParams {
+    /// The name of a repository; for the finder, a part of it.
+    repo: String,
+    /// A path in the repository.
+    path: String,
+    /// A query whose matches the page of a file shows, or the text typed into the finder.
+    q: String,
+    /// The lines of a file to send: `10-20`.
+    lines: Option<String>,
+    /// The hash of the contents, if they are not those of now.
+    hash: Option<String>,
+    /// A language.
+    lang: Option<String>,
+    /// Most files to list.
+    limit: Option<usize>,
+    /// Whether the browser is to save the file.
+    download: bool,
+    /// `json` or `html`.
+    format: Option<String>,
+}
+
+impl From<CheckedParams> for BrowseParams {
+    fn from(given: CheckedParams) -> Self {
+        let some = |param| given.get(param).map(str::to_owned);
+        Self {
+            repo: given.text(&REPO),
+            path: given.text(&PATH),
+            q: given.text(&Q),
+            lines: some(&LINE_RANGE),
+            hash: given.get(&HASH).map(str::to_lowercase),
+            lang: some(&LANG),
+            limit: given.number(&LIMIT),
+            download: given.get(&DOWNLOAD).is_some(),
+            format: some(&FORMAT),
+        }
+    }
+}
+
+/// A part of a path, and its address.
+pub(super) struct Crumb {
+    pub(super) name: String,
+    pub(super) href: String,
+}
+
+/// Turns a result into a response, a failure as a page or JSON.
+fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) -> Response {
+    done.unwrap_or_else(|failure| {
+        if wants_page(headers, format) { failed(q, failure) } else { failure.into_response() }
+    })
+}
+
+type Answered = Result<Response, Failure>;
+
+pub(super) async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
+    let repos = server.view().repos().await?;
+    Ok(repos.into_iter().find(|repo| repo.name == name))
+}
+
+/// Splits a path into its parts, each with its address.
+pub(super) fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
+    let mut crumbs = vec![Crumb { name: repo.to_owned(), href: link::folder(repo, "") }];
+    let mut upto = String::new();
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        if !upto.is_empty() {
+            upto.push('/');
+        }
+        upto.push_str(part);
+        crumbs.push(Crumb { name: part.to_owned(), href: link::folder(repo, &upto) });
+    }
+    crumbs
+}

@@ -1,0 +1,306 @@
+//! `/repos`: the list of repositories, one of them with the files left out of it, or a folder in it.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use search::{FolderItem, Tree};
+use serde_json::json;
+use store::{Repo, ScipImport};
+
+use super::missing::{no_such_file, no_such_repo};
+use super::{Answered, BrowseParams, Crumb, PATH, answered, crumbs, repo};
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
+use crate::pages::home::held;
+use crate::pages::link;
+use crate::pages::render::render;
+use crate::params::names::{FORMAT, REPO};
+use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
+use crate::server::Server;
+use request::hints::near_name;
+use request::human::{count, grouped, since, size};
+use request::scip::{scip_json, scip_text};
+
+#[derive(Template)]
+#[template(path = "folder.html")]
+struct FolderPage<'a> {
+    query: &'a str,
+    crumbs: Vec<Crumb>,
+    repo: &'a Repo,
+    /// Facts about the repository, if the page is that of a whole repository.
+    about: Option<About>,
+    rows: Vec<FolderRow>,
+    /// A query that is limited to the folder.
+    search: String,
+}
+
+struct FolderRow {
+    name: String,
+    href: String,
+    folder: bool,
+    count: String,
+    size: String,
+    language: String,
+}
+
+/// Facts about a repository.
+struct About {
+    facts: Vec<(&'static str, String)>,
+    /// Time since it was indexed.
+    indexed: String,
+    /// Each language, its share of the text in percent, and the address of a search in it.
+    languages: Vec<(String, String, String)>,
+    /// Files left out of the index: the reason, their number, and some of their paths.
+    skipped: Vec<(String, usize, Vec<String>)>,
+    web: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "repos.html")]
+struct ReposPage<'a> {
+    query: &'a str,
+    filter: &'a str,
+    /// If no name matches the filter, the nearest one and its address.
+    near: Option<(String, String)>,
+    summary: String,
+    /// Whether any repository has a rank.
+    ranked: bool,
+    rows: Vec<RepoView>,
+}
+
+struct RepoView {
+    name: String,
+    href: String,
+    files: String,
+    size: String,
+    /// Number of files left out; empty if there are none.
+    skipped: String,
+    rank: u16,
+    indexed: String,
+    indexed_at: String,
+}
+
+/// `/repos`: the repositories, or one of them, or a folder in it.
+pub(crate) const REPOS: Endpoint = Endpoint {
+    path: "/repos",
+    route: || get(repos),
+    class: Class::Read,
+    admits: Admits::Clients,
+    params: DeclaredParams {
+        documented: &[
+            Param::text("q", "A part of the names to list."),
+            REPO.saying("One repository."),
+            PATH.saying("A folder in it."),
+            FORMAT,
+        ],
+        undocumented: &[],
+    },
+    doc: Some(Doc {
+        summary: "The repositories, or one of them and a folder in it",
+        description: "",
+        answers: &[
+            Answer::ok("All of them, or the one.", Content::Json(&["Repos", "Folder"])),
+            Answer {
+                status: 303,
+                says: "The path is a file, whose page is elsewhere.",
+                content: Content::Nothing,
+            },
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+async fn repos(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<BrowseParams>,
+) -> Response {
+    let page = wants_page(&headers, wanted.format.as_deref());
+    let done = match (wanted.repo.is_empty(), page) {
+        (true, true) => all_repos_page(&server, &wanted).await,
+        (true, false) => all_repos(&server, &wanted).await,
+        (false, _) => one_repo(&server, &wanted, page).await,
+    };
+    answered(&headers, "", wanted.format.as_deref(), done)
+}
+
+async fn chosen_repos(server: &Server, wanted: &BrowseParams) -> Result<Vec<Repo>, Failure> {
+    // Fails with an error if nothing is indexed.
+    server.view().catalog().await?;
+    let filter = wanted.q.to_lowercase();
+    let mut repos = server.view().repos().await?;
+    repos.retain(|repo| repo.name.to_lowercase().contains(&filter));
+    Ok(repos)
+}
+
+async fn all_repos(server: &Server, wanted: &BrowseParams) -> Answered {
+    let repos = chosen_repos(server, wanted).await?;
+    let imports = server.view().scip_imports().await?;
+    let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports)).collect();
+    let symbols = server.view().symbols_progress().await?.percent();
+    Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
+}
+
+fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
+    let scip = imports.iter().filter(|import| import.repo == repo.id);
+    json!({
+        "name": repo.name,
+        "files": repo.files,
+        "bytes": repo.bytes,
+        "skipped": repo.skipped,
+        "rank": repo.rank,
+        "indexed_at": repo.indexed_at,
+        "web": repo.web,
+        "scip": scip.map(scip_json).collect::<Vec<_>>(),
+    })
+}
+
+async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
+    let catalog = server.view().catalog().await?;
+    let repos = chosen_repos(server, wanted).await?;
+    let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
+    let files: i64 = repos.iter().map(|repo| repo.files).sum();
+    let names = catalog.repos.values().map(|repo| repo.name.as_str()).collect::<Vec<_>>();
+    let near = if repos.is_empty() { near_name(&wanted.q, &names) } else { None };
+    let page = ReposPage {
+        query: "",
+        filter: &wanted.q,
+        near: near.map(|name| (link::folder(name, ""), name.to_owned())),
+        summary: if wanted.q.is_empty() {
+            format!("{}, {}", count(repos.len(), "repository"), held(&catalog, &repos))
+        } else {
+            format!(
+                "{} of {}, {}, {} of text",
+                grouped(repos.len()),
+                grouped(catalog.repos.len()),
+                count(files as usize, "file"),
+                size(bytes as u64)
+            )
+        },
+        ranked: repos.iter().any(|repo| repo.rank > 0),
+        rows: repos
+            .iter()
+            .map(|repo| RepoView {
+                name: repo.name.clone(),
+                href: link::folder(&repo.name, ""),
+                files: grouped(repo.files as usize),
+                size: size(repo.bytes as u64),
+                skipped: if repo.skipped > 0 {
+                    grouped(repo.skipped as usize)
+                } else {
+                    String::new()
+                },
+                rank: repo.rank,
+                indexed: since(&repo.indexed_at),
+                indexed_at: repo.indexed_at.clone(),
+            })
+            .collect(),
+    };
+    Ok(render(StatusCode::OK, &page))
+}
+
+async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
+    let tree = server.view().tree().await?;
+    let (Some(repo), Some(of)) = (repo(server, &wanted.repo).await?, tree.repo(&wanted.repo))
+    else {
+        return no_such_repo(&tree, wanted, page);
+    };
+    let folder = wanted.path.trim_matches('/');
+    let Some(children) = tree.folder(of, folder) else {
+        return no_such_file(server, wanted, page).await;
+    };
+    if !page {
+        let children_of = children;
+        let children: Vec<_> = children_of.iter().map(child_json).collect();
+        let imports = server.view().scip_imports().await?;
+        let mut body = repo_json(&repo, &imports);
+        body["path"] = json!(folder);
+        if !folder.is_empty() {
+            let files = children_of.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>();
+            body["files"] = json!(files);
+            body["bytes"] = json!(children_of.iter().map(|child| child.bytes).sum::<usize>());
+        }
+        body["children"] = json!(children);
+        return Ok(Json(body).into_response());
+    }
+    let about = if folder.is_empty() { Some(about(server, &repo, &tree).await?) } else { None };
+    let within = |name: &str| {
+        if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    };
+    let rows = children
+        .into_iter()
+        .map(|child| FolderRow {
+            href: match child.files {
+                Some(_) => link::folder(&repo.name, &within(&child.name)),
+                None => link::file(&repo.name, &within(&child.name), "", None),
+            },
+            folder: child.files.is_some(),
+            count: child.files.map_or_else(String::new, grouped),
+            size: size(child.bytes as u64),
+            language: child.language.unwrap_or_default(),
+            name: child.name,
+        })
+        .collect();
+    let mut search = query::exactly("repo", &repo.name);
+    if !folder.is_empty() {
+        search = format!("{search} {}", query::below("file", folder));
+    }
+    let crumbs = crumbs(&repo.name, folder);
+    let page = FolderPage { query: "", crumbs, repo: &repo, about, rows, search: search + " " };
+    Ok(render(StatusCode::OK, &page))
+}
+
+fn child_json(child: &FolderItem) -> serde_json::Value {
+    json!({
+        "name": child.name,
+        "kind": if child.files.is_some() { "folder" } else { "file" },
+        "files": child.files,
+        "bytes": child.bytes,
+        "language": child.language,
+    })
+}
+
+async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
+    let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+    for (path, bytes, reason) in server.view().skipped(repo.id).await? {
+        let (count, paths) = skipped.entry(reason).or_default();
+        *count += 1;
+        if paths.len() < 20 {
+            paths.push(format!("{path} ({})", size(bytes as u64)));
+        }
+    }
+    let of = tree.repo(&repo.name);
+    let languages = of.map(|of| tree.languages(of)).unwrap_or_default();
+    let all: usize = languages.iter().map(|(_, counted)| counted.bytes).sum();
+    let languages = languages.into_iter().take(12).map(|(name, counted)| {
+        let share = 100.0 * counted.bytes as f64 / all.max(1) as f64;
+        let q = format!("{} {}", query::exactly("repo", &repo.name), query::written("lang", &name));
+        let href = if name == "other" { String::new() } else { link::to("/search", &[("q", &q)]) };
+        (name, format!("{share:.1}"), href)
+    });
+    let mut facts = vec![
+        ("Files", grouped(repo.files as usize)),
+        ("Text", size(repo.bytes as u64)),
+        ("Left out", count(repo.skipped as usize, "file")),
+        ("From", repo.source.clone()),
+    ];
+    if repo.rank > 0 {
+        facts.push(("Rank", repo.rank.to_string()));
+    }
+    let imports = server.view().scip_imports().await?;
+    for import in imports.iter().filter(|import| import.repo == repo.id) {
+        facts.push(("SCIP index", scip_text(import)));
+    }
+    Ok(About {
+        facts,
+        indexed: since(&repo.indexed_at),
+        languages: languages.collect(),
+        skipped: skipped.into_iter().map(|(why, (count, paths))| (why, count, paths)).collect(),
+        web: repo.web.clone(),
+    })
+}

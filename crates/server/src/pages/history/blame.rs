@@ -1,0 +1,144 @@
+//! `/blame`: which commit each line of a file comes from.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use git::{Blame, TrackedFile};
+use serde_json::{Value, json};
+
+use super::{
+    CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short, tracked,
+    unknown,
+};
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
+use crate::pages::highlight::{Grammar, MAX_COLOURED};
+use crate::pages::render::render;
+use crate::pages::view::{self, Piece};
+use crate::params::names::FORMAT;
+use crate::params::{DeclaredParams, StrictParams, wants_page};
+use crate::server::Server;
+use request::human::count;
+
+/// Most characters of a line shown.
+const MAX_LINE: usize = 2000;
+
+/// `/blame`: which commit each line of a file comes from.
+pub(crate) const BLAME: Endpoint = Endpoint {
+    path: "/blame",
+    route: || get(blame),
+    class: Class::Search,
+    admits: Admits::Clients,
+    params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
+    doc: Some(Doc {
+        summary: "Which commit each line of a file comes from",
+        description: "As the clone has it that the repository was ingested from, if it is where the server runs: at the \
+                      commit that was checked out at the last ingest or, if that is gone, now.",
+        answers: &[
+            Answer::ok("The commits, and their lines.", Content::Json(&["Blame"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+            Answer::UNAVAILABLE,
+        ],
+    }),
+};
+
+#[derive(Template)]
+#[template(path = "blame.html")]
+struct BlamePage<'a> {
+    query: &'static str,
+    head: Head,
+    lines: Vec<BlameLine<'a>>,
+}
+
+/// A line, and its commit if the line before comes from another one.
+struct BlameLine<'a> {
+    number: usize,
+    commit: Option<&'a CommitView>,
+    pieces: Vec<Piece>,
+}
+
+async fn blame(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<HistoryParams>,
+) -> Response {
+    let page = wants_page(&headers, wanted.format.as_deref());
+    let work = async {
+        let _turn = server.turn_of_git().await?;
+        let Tracked { file, web } = tracked(&server, &wanted).await?;
+        let blame = file.blame().await.map_err(|error| unknown(&error))?;
+        let document = browse::file_text(server.view(), &wanted.repo, &wanted.path).await?;
+        let indexed = document.as_ref().is_some_and(|document| document.hash == file.blob);
+        if !page {
+            return Ok(Json(blame_json(&wanted, &file, &blame, indexed)).into_response());
+        }
+        let mut head = Head::of(&wanted);
+        file.blob.clone_into(&mut head.hash);
+        let at = format!("{} at commit {}", count(blame.lines.len(), "line"), short(&file.commit));
+        head.note = if indexed {
+            format!("{at}.")
+        } else {
+            format!(
+                "{at}, which is not the text that is indexed: that has changes since, or is not committed."
+            )
+        };
+        let language = document.and_then(|document| document.language);
+        let work = tokio::task::spawn_blocking(move || {
+            draw(head, &blame, language.as_deref(), web.as_deref())
+        });
+        work.await.map_err(|_| Failure::panicked())
+    };
+    answered(&headers, &wanted, work.await, |status, head| {
+        render(status, &BlamePage { query: "", head, lines: Vec::new() })
+    })
+}
+
+fn draw(head: Head, blame: &Blame, language: Option<&str>, web: Option<&str>) -> Response {
+    let bytes: usize = blame.lines.iter().map(String::len).sum();
+    let grammar = Grammar::of(language, &head.path).filter(|_| bytes <= MAX_COLOURED);
+    let all = || blame.lines.iter().map(String::as_str);
+    let mut colours = grammar.map_or_else(Vec::new, |grammar| grammar.colour(all()));
+    colours.resize(blame.lines.len(), Vec::new());
+    let commits: Vec<CommitView> =
+        blame.commits.iter().map(|commit| CommitView::of(commit, web, &head.history)).collect();
+    let mut lines: Vec<BlameLine<'_>> = all()
+        .zip(colours)
+        .enumerate()
+        .map(|(at, (line, colours))| {
+            let upto = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
+            let mut pieces = view::pieces(line, &[], &colours, 0..upto);
+            if upto < line.len() {
+                pieces.push(Piece { hit: false, class: "cut", text: " …".to_owned() });
+            }
+            BlameLine { number: at + 1, commit: None, pieces }
+        })
+        .collect();
+    for run in &blame.runs {
+        if let Some(line) = lines.get_mut(run.line - 1) {
+            line.commit = commits.get(run.commit);
+        }
+    }
+    render(StatusCode::OK, &BlamePage { query: "", head, lines })
+}
+
+fn blame_json(wanted: &HistoryParams, file: &TrackedFile, blame: &Blame, indexed: bool) -> Value {
+    let hash = |at: usize| blame.commits[at].hash.as_str();
+    let lines: Vec<Value> = blame
+        .runs
+        .iter()
+        .map(|run| json!({ "from": run.line, "to": run.line + run.count - 1, "commit": hash(run.commit) }))
+        .collect();
+    json!({
+        "repo": wanted.repo,
+        "path": wanted.path,
+        "commit": file.commit,
+        "hash": file.blob,
+        "indexed": indexed,
+        "lines": lines,
+        "commits": blame.commits.iter().map(commit_json).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,262 @@
+//! `/blame` and `/history`: where the lines of a file come from, and what it was before, as its clone has it. Pages for
+//! browsers, JSON for programs.
+
+mod blame;
+mod log;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use git::{Commit, Error, OldText, TrackedFile};
+use serde_json::{Value, json};
+
+pub(crate) use self::blame::BLAME;
+pub(crate) use self::log::HISTORY;
+use super::browse::{self, Crumb};
+use super::link;
+use super::search_page::failed;
+use crate::error::{Body, Failure};
+use crate::params::names::{FORMAT, REPO};
+use crate::params::{CheckedParams, Kind, Param, wants_page};
+use crate::server::Server;
+use crate::statistics::now;
+use request::human::ago;
+
+const IN_REPO: Param = REPO.saying("The name of a repository.").required();
+const PATH: Param = Param::text("path", "A path in it.").required();
+
+/// Changes to leave out.
+const SKIP: Param = Param {
+    kind: Kind::Number { least: 0, most: git::MAX_CHANGES, instead: "a number up to 1000" },
+    ..Param::text("skip", "Changes to leave out, the newest first: `next` of the answer before.")
+};
+
+/// Which file, and which of its changes.
+#[derive(Clone, Debug)]
+struct HistoryParams {
+    repo: String,
+    path: String,
+    skip: usize,
+    format: Option<String>,
+}
+
+impl From<CheckedParams> for HistoryParams {
+    fn from(given: CheckedParams) -> Self {
+        Self {
+            repo: given.text(&IN_REPO),
+            path: given.text(&PATH),
+            skip: given.number(&SKIP).unwrap_or_default(),
+            format: given.get(&FORMAT).map(str::to_owned),
+        }
+    }
+}
+
+/// What all pages of a file's history show: where it is, and why there is nothing else.
+struct Head {
+    repo: String,
+    path: String,
+    /// Git's hash of the contents that are shown; empty if there are none.
+    hash: String,
+    crumbs: Vec<Crumb>,
+    /// The addresses of its text, its blame and its history.
+    text: String,
+    blame: String,
+    history: String,
+    /// What is to be known of the page, or why there is nothing on it.
+    note: String,
+}
+
+impl Head {
+    fn of(wanted: &HistoryParams) -> Self {
+        let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
+        let to = |page| link::to(page, &[("repo", repo), ("path", path)]);
+        Self {
+            crumbs: browse::crumbs(repo, path),
+            text: link::file(repo, path, "", None),
+            blame: to("/blame"),
+            history: to("/history"),
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            hash: String::new(),
+            note: String::new(),
+        }
+    }
+}
+
+/// Seconds of a year.
+const YEAR: i64 = 365 * 86_400;
+
+/// A commit on a page.
+struct CommitView {
+    /// Its page at the origin of the repository, or its place in the history.
+    href: String,
+    is_elsewhere: bool,
+    hash: String,
+    summary: String,
+    author: String,
+    /// Time since it was written or, from a year on, the day; and the time.
+    ago: String,
+    time: String,
+}
+
+impl CommitView {
+    fn of(commit: &Commit, web: Option<&str>, history: &str) -> Self {
+        let elsewhere = web.and_then(|web| commit_page(web, &commit.hash));
+        let time = jiff::Timestamp::from_second(commit.time).unwrap_or_default();
+        let since = now() - commit.time;
+        Self {
+            is_elsewhere: elsewhere.is_some(),
+            href: elsewhere.unwrap_or_else(|| format!("{history}#{}", commit.hash)),
+            hash: commit.hash.clone(),
+            summary: if commit.summary.is_empty() {
+                format!("commit {}", short(&commit.hash))
+            } else {
+                commit.summary.clone()
+            },
+            author: commit.author.clone(),
+            ago: if since < YEAR { ago(since) } else { time.strftime("%Y-%m-%d").to_string() },
+            time: time.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
+        }
+    }
+}
+
+/// The first letters of a hash, by which people know it.
+fn short(hash: &str) -> &str {
+    hash.get(..10).unwrap_or(hash)
+}
+
+/// Returns the page of a commit, given the address before the paths of files as of another commit.
+fn commit_page(web: &str, hash: &str) -> Option<String> {
+    for (files, commits) in
+        [("/-/blob/", "/-/commit/"), ("/src/commit/", "/commit/"), ("/blob/", "/commit/")]
+    {
+        if let Some((project, _)) = web.rsplit_once(files) {
+            return Some(format!("{project}{commits}{hash}"));
+        }
+    }
+    None
+}
+
+fn commit_json(commit: &Commit) -> Value {
+    let time = jiff::Timestamp::from_second(commit.time).unwrap_or_default();
+    json!({
+        "hash": commit.hash,
+        "author": commit.author,
+        "time": time.to_string(),
+        "summary": commit.summary,
+    })
+}
+
+/// A file in its clone, and the address before its path on the web.
+struct Tracked {
+    file: TrackedFile,
+    web: Option<String>,
+}
+
+/// Finds a file of the index in its clone.
+///
+/// # Errors
+/// It is not in the index, or its history cannot be known.
+async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Failure> {
+    let HistoryParams { repo, path, .. } = wanted;
+    if repo.is_empty() || path.is_empty() {
+        return Err(Failure::bad_request("which file? give repo= and path="));
+    }
+    if !server.shows_history() {
+        return Err(Failure::no_such("this server shows no blame and no history of files"));
+    }
+    let tree = server.view().tree().await?;
+    let found = browse::repo(server, repo).await?;
+    let (Some(_), Some(found)) = (tree.file(repo, path), found) else {
+        return Err(Failure::no_such(browse::not_in_index(server, repo, path).await?));
+    };
+    let file = TrackedFile::find(&found, path).await.map_err(|error| unknown(&error))?;
+    Ok(Tracked { file, web: found.web })
+}
+
+/// Why the history of a file is not known.
+fn unknown(error: &Error) -> Failure {
+    let (status, code) = match error {
+        Error::NoGit | Error::NoFolder | Error::NoClone | Error::Outside | Error::Untracked => {
+            return Failure::no_such(error.to_string());
+        }
+        Error::Changed => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        Error::TooSlow => (StatusCode::SERVICE_UNAVAILABLE, "timeout"),
+        Error::TooLarge => (StatusCode::SERVICE_UNAVAILABLE, "too_large"),
+        Error::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+    };
+    Failure { status, body: Body::new(code, error.to_string()) }
+}
+
+/// Returns the text that a file of the index had before, by its hash, and the language of the text, if its clone has it.
+///
+/// # Errors
+/// Git cannot be asked now.
+pub(super) async fn text_before(
+    server: &Server,
+    repo: &str,
+    path: &str,
+    hash: &str,
+) -> Result<Option<OldText>, Failure> {
+    let Some(of) = browse::repo(server, repo).await?.filter(|of| of.commit.is_some()) else {
+        return Ok(None);
+    };
+    if server.view().tree().await?.file(repo, path).is_none() {
+        return Ok(None);
+    }
+    let Some(_turn) = server.turn_of_git().await? else { return Ok(None) };
+    let found = async { TrackedFile::find(&of, path).await?.text_before(hash).await };
+    match found.await {
+        Ok(text) => Ok(text),
+        Err(error @ Error::TooSlow) => Err(unknown(&error)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Makes a message a sentence.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(letters).chain(['.']).collect()
+}
+
+/// The answer for a file, or why there is none: of a file in the index as a page with its name, else as usual.
+fn answered(
+    headers: &HeaderMap,
+    wanted: &HistoryParams,
+    done: Result<Response, Failure>,
+    draw: impl FnOnce(StatusCode, Head) -> Response,
+) -> Response {
+    let page = wants_page(headers, wanted.format.as_deref());
+    done.unwrap_or_else(|failure| match failure.status {
+        _ if !page => failure.into_response(),
+        StatusCode::BAD_REQUEST => failed("", failure),
+        status => {
+            let mut head = Head::of(wanted);
+            head.note = sentence(&failure.body.message);
+            draw(status, head)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_has_a_page_where_its_files_have() {
+        for (web, page) in [
+            ("https://github.com/a/blob/blob/0ff/", Some("https://github.com/a/blob/commit/1e")),
+            (
+                "https://gitlab.example.org/a/b/-/blob/0ff/",
+                Some("https://gitlab.example.org/a/b/-/commit/1e"),
+            ),
+            (
+                "https://codeberg.org/a/b/src/commit/0ff/",
+                Some("https://codeberg.org/a/b/commit/1e"),
+            ),
+            ("https://example.org/a/b/", None),
+        ] {
+            assert_eq!(commit_page(web, "1e").as_deref(), page, "{web}");
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! `/definitions` and `/references`: where a name is defined, and where it is used.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use navigate::{Basis, Definitions, References};
+use search::Stats;
+use search::symbol::Symbol;
+
+use super::json::{definitions_json, references_json};
+use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::metrics::{TimedSearch, outcome_of};
+use crate::pages::link;
+use crate::pages::render::render;
+use crate::pages::view::{self, Piece, qualified};
+use crate::params::names::{FORMAT, LANG, REPO};
+use crate::params::{DeclaredParams, StrictParams, wants_page};
+use crate::server::Server;
+use crate::statistics::{Kind, Outcome};
+use request::human::count;
+
+/// `/definitions`: where a name is defined.
+pub(crate) const DEFINITIONS: Endpoint = Endpoint {
+    path: "/definitions",
+    route: || get(definitions),
+    class: Class::Search,
+    admits: Admits::Clients,
+    params: DeclaredParams {
+        documented: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT],
+        undocumented: &[],
+    },
+    doc: Some(Doc {
+        summary: "Where a name is defined",
+        description: "All definitions of the name, those near the place from which is asked first. Those that a SCIP index \
+                      tells of that place come before all, as precise; of the others, which one is meant is not told.",
+        answers: &[
+            Answer::ok("The definitions.", Content::Json(&["Definitions"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+            Answer::UNAVAILABLE,
+        ],
+    }),
+};
+
+/// `/references`: where a name is used.
+pub(crate) const REFERENCES: Endpoint = Endpoint {
+    path: "/references",
+    route: || get(references),
+    class: Class::Search,
+    admits: Admits::Clients,
+    params: DeclaredParams {
+        documented: &[NAME, FROM, REPO, LANG, LIMIT, FORMAT],
+        undocumented: &[],
+    },
+    doc: Some(Doc {
+        summary: "Where a name is used",
+        description: "The places where the name stands as a whole word, without its definitions; each with what it is \
+                      there. What is near the place from which is asked comes first, comments and texts last. Those \
+                      that a SCIP index tells of come before all, as precise: they refer to what the name means at that \
+                      place.",
+        answers: &[
+            Answer::ok("The places.", Content::Json(&["References"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+            Answer::UNAVAILABLE,
+        ],
+    }),
+};
+
+#[derive(Template)]
+#[template(path = "names.html")]
+struct NamesPage<'a> {
+    query: &'a str,
+    name: &'a str,
+    title: &'static str,
+    summary: String,
+    stopped: Option<String>,
+    /// The other of the two, and a search for the word.
+    other: (&'static str, String),
+    search: String,
+    files: Vec<FileView>,
+}
+
+/// A file with places.
+struct FileView {
+    repo: String,
+    path: String,
+    href: String,
+    near: &'static str,
+    /// `precise` or `search`, where a SCIP index tells of the place.
+    basis: &'static str,
+    rows: Vec<RowView>,
+}
+
+/// A place.
+struct RowView {
+    number: u64,
+    href: String,
+    pieces: Vec<Piece>,
+    /// What is said of it: `method of Server`, `call in main`.
+    about: String,
+}
+
+async fn definitions(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(params): StrictParams<NameParams>,
+) -> Response {
+    let page = wants_page(&headers, params.format.as_deref());
+    let work = async {
+        let asked = params.request(&server).await?;
+        let _turn = server.turn().await?;
+        let counted = begun(&server, "def ", &params);
+        let found = navigate::definitions(server.view(), &asked).await.map_err(refused);
+        let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
+        counted.ended(outcome(stats, params.limit));
+        let found = found?;
+        Ok(if page {
+            definitions_page(&params, found)
+        } else {
+            Json(definitions_json(&found)).into_response()
+        })
+    };
+    answered(page, &params.name, work.await)
+}
+
+async fn references(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(params): StrictParams<NameParams>,
+) -> Response {
+    let page = wants_page(&headers, params.format.as_deref());
+    let work = async {
+        let asked = params.request(&server).await?;
+        let _turn = server.turn().await?;
+        let counted = begun(&server, "refs ", &params);
+        let found = navigate::references(server.view(), &asked).await.map_err(refused);
+        let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
+        counted.ended(outcome(stats, params.limit));
+        let found = found?;
+        Ok(if page {
+            references_page(&params, found)
+        } else {
+            Json(references_json(&found)).into_response()
+        })
+    };
+    answered(page, &params.name, work.await)
+}
+
+fn begun(server: &Server, what: &str, params: &NameParams) -> TimedSearch {
+    let asked = if params.name.is_empty() { params.from.as_deref() } else { None };
+    let told = format!("{what}{}", asked.unwrap_or(&params.name));
+    server.metrics.begin(Kind::Indexed, move |_| (told.clone(), String::new()))
+}
+
+/// The outcome of a search that found `count` places or files; none if it failed.
+fn outcome(found: Option<(&Stats, usize)>, limit: usize) -> Outcome {
+    match found.map(|(stats, count)| (outcome_of(stats), count)) {
+        None => Outcome::Failed,
+        Some((Outcome::Complete, count)) if count > limit => Outcome::Limit,
+        Some((outcome, _)) => outcome,
+    }
+}
+
+fn definitions_page(params: &NameParams, found: Definitions) -> Response {
+    let summary = summary(found.count, found.found.len(), "definition");
+    let stopped = why(&found.stats);
+    let is_precise = !found.symbols.is_empty();
+    let mut files: Vec<FileView> = Vec::new();
+    for one in found.found {
+        let basis = basis(one.basis, is_precise);
+        let href = link::file(&one.repo, &one.path, "", Some(one.symbol.line));
+        let row = RowView {
+            number: one.symbol.line,
+            href: href.clone(),
+            pieces: pieces(&one.text, std::slice::from_ref(&one.range)),
+            about: about(&one.symbol),
+        };
+        match files.last_mut() {
+            Some(last)
+                if (&*last.repo, &*last.path, last.basis) == (&*one.repo, &*one.path, basis) =>
+            {
+                last.rows.push(row);
+            }
+            _ => files.push(FileView {
+                href,
+                near: near(params, one.near.word()),
+                basis,
+                repo: one.repo,
+                path: one.path,
+                rows: vec![row],
+            }),
+        }
+    }
+    let other = ("References", "/references");
+    page((params, &found.name), "Definitions", summary, stopped, other, files)
+}
+
+fn references_page(params: &NameParams, found: References) -> Response {
+    let shown = found.files.len();
+    let mut summary =
+        format!("{} in {}", count(found.lines, "line"), summary(found.count, shown, "file"));
+    if found.repos.len() > 1 {
+        summary = format!("{summary} of {}", count(found.repos.len(), "repository"));
+    }
+    let stopped = why(&found.stats);
+    let is_precise = !found.symbols.is_empty();
+    let view = |file: navigate::ReferenceFile| {
+        let rows = file.lines.iter().map(|line| {
+            let ranges: Vec<_> = line.ranges.iter().map(|(range, _)| range.clone()).collect();
+            let around = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
+            RowView {
+                number: line.line,
+                href: link::file(&file.repo, &file.path, "", Some(line.line)),
+                pieces: pieces(&line.text, &ranges),
+                about: format!("{}{}", line.label().word(), around.unwrap_or_default()),
+            }
+        });
+        let rows: Vec<RowView> = rows.collect();
+        let first = file.lines.first().map(|line| line.line);
+        FileView {
+            href: link::file(&file.repo, &file.path, "", first),
+            near: near(params, file.near.word()),
+            basis: basis(file.basis, is_precise),
+            rows,
+            repo: file.repo,
+            path: file.path,
+        }
+    };
+    let files = found.files.into_iter().map(view).collect();
+    let other = ("Definitions", "/definitions");
+    page((params, &found.name), "References", summary, stopped, other, files)
+}
+
+fn page(
+    (params, name): (&NameParams, &str),
+    title: &'static str,
+    summary: String,
+    stopped: Option<String>,
+    (other, address): (&'static str, &'static str),
+    files: Vec<FileView>,
+) -> Response {
+    let from = params.from.as_deref().unwrap_or_default();
+    let given = [
+        ("name", params.name.as_str()),
+        ("from", from),
+        ("repo", params.repo.as_deref().unwrap_or_default()),
+        ("lang", params.lang.as_deref().unwrap_or_default()),
+    ];
+    let word = format!("\\b{}\\b case:yes", query::escape(name));
+    render(
+        StatusCode::OK,
+        &NamesPage {
+            query: "",
+            name,
+            title,
+            summary,
+            stopped,
+            other: (other, link::to(address, &given)),
+            search: link::to("/search", &[("q", &word)]),
+            files,
+        },
+    )
+}
+
+fn summary(all: usize, shown: usize, what: &str) -> String {
+    let all = count(all, what);
+    if shown == 0 || all.starts_with(&format!("{shown} ")) {
+        return all;
+    }
+    format!("{all}, the nearest {shown} of which are shown")
+}
+
+/// What is said of where a place is from; nothing where no SCIP index tells of it.
+fn basis(basis: Basis, is_precise: bool) -> &'static str {
+    if is_precise { basis.word() } else { "" }
+}
+
+/// What is said of how near a file is; nothing if nobody said from where is asked.
+fn near(params: &NameParams, word: &'static str) -> &'static str {
+    match (params.from.is_some(), word) {
+        (false, _) => "",
+        (true, "file") => "this file",
+        (true, "folder") => "this folder",
+        (true, "repository") => "this repository",
+        (true, "import") => "imported",
+        (true, _) => "elsewhere",
+    }
+}
+
+/// `method of Server`.
+fn about(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{} of {name}", symbol.kind),
+        None => symbol.kind.to_owned(),
+    }
+}
+
+/// Of a longer line so many bytes are shown.
+const MAX_LINE: usize = 400;
+
+fn pieces(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<Piece> {
+    let first = ranges.first().map_or(0, |range| range.start);
+    let from = if text.len() > MAX_LINE { first.saturating_sub(MAX_LINE / 4) } else { 0 };
+    let from = text.floor_char_boundary(from);
+    let upto = text.floor_char_boundary((from + MAX_LINE).min(text.len()));
+    view::pieces(text, ranges, &[], from..upto)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use search::Stopped;
+
+    use super::*;
+
+    #[test]
+    fn what_was_cut_short_is_counted_as_what_it_was() {
+        let stats = |stopped| {
+            let mut stats = Stats::default();
+            stats.stopped = stopped;
+            stats
+        };
+        let timeout = stats(Some(Stopped::Timeout(Duration::from_secs(1))));
+        assert_eq!(outcome(None, 5), Outcome::Failed);
+        assert_eq!(outcome(Some((&stats(None), 5)), 5), Outcome::Complete);
+        assert_eq!(outcome(Some((&stats(None), 6)), 5), Outcome::Limit);
+        assert_eq!(outcome(Some((&timeout, 6)), 5), Outcome::Timeout);
+    }
+}

@@ -1,0 +1,110 @@
+//! `/outline`: what a file defines.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use navigate::{Outline, Place};
+
+use super::json::outline_json;
+use super::{answered, refused};
+use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
+use crate::pages::link;
+use crate::pages::render::render;
+use crate::params::names::{FORMAT, REPO};
+use crate::params::{CheckedParams, DeclaredParams, Param, StrictParams, wants_page};
+use crate::server::Server;
+use request::notes::outline_note;
+
+const PATH: Param = Param::text("path", "A path in it.").required();
+const IN_REPO: Param = REPO.saying("The name of a repository.").required();
+
+/// `/outline`: what a file defines.
+pub(crate) const OUTLINE: Endpoint = Endpoint {
+    path: "/outline",
+    route: || get(outline),
+    class: Class::Read,
+    admits: Admits::Clients,
+    params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
+    doc: Some(Doc {
+        summary: "What a file defines",
+        description: "",
+        answers: &[
+            Answer::ok("Its symbols, in order.", Content::Json(&["Outline"])),
+            Answer::BAD,
+            Answer::NOT_FOUND,
+        ],
+    }),
+};
+
+#[derive(Template)]
+#[template(path = "outline.html")]
+struct OutlinePage<'a> {
+    query: &'a str,
+    repo: &'a str,
+    path: &'a str,
+    href: String,
+    note: String,
+    rows: Vec<RowView>,
+}
+
+struct RowView {
+    level: usize,
+    name: String,
+    kind: &'static str,
+    line: u64,
+    href: String,
+}
+
+/// Which file.
+#[derive(Clone, Debug)]
+struct OutlineParams {
+    place: Place,
+    format: Option<String>,
+}
+
+impl From<CheckedParams> for OutlineParams {
+    fn from(given: CheckedParams) -> Self {
+        let place = Place::file(given.text(&IN_REPO), given.text(&PATH));
+        Self { place, format: given.get(&FORMAT).map(str::to_owned) }
+    }
+}
+
+async fn outline(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    StrictParams(wanted): StrictParams<OutlineParams>,
+) -> Response {
+    let page = wants_page(&headers, wanted.format.as_deref());
+    let work = async {
+        let Place { repo, path, .. } = &wanted.place;
+        if repo.is_empty() || path.is_empty() {
+            return Err(Failure::bad_request("which file? give repo= and path="));
+        }
+        let outline = navigate::outline(server.view(), &wanted.place).await.map_err(refused)?;
+        Ok(if page {
+            draw(&wanted.place, outline)
+        } else {
+            Json(outline_json(repo, path, &outline)).into_response()
+        })
+    };
+    answered(page, "", work.await)
+}
+
+fn draw(place: &Place, outline: Outline) -> Response {
+    let Place { repo, path, .. } = place;
+    let note = outline_note(&outline);
+    let rows = outline.symbols.into_iter().map(|one| RowView {
+        level: one.depth.min(5) + 1,
+        href: link::file(repo, path, "", Some(one.symbol.line)),
+        name: one.symbol.name,
+        kind: one.symbol.kind,
+        line: one.symbol.line,
+    });
+    let rows = rows.collect();
+    let href = link::file(repo, path, "", None);
+    render(StatusCode::OK, &OutlinePage { query: "", repo, path, href, note, rows })
+}

@@ -1,0 +1,166 @@
+//! Links on a page of results: the next page, other orders, and narrower searches.
+
+use std::collections::HashMap;
+
+use query::{Query as Parsed, Tree, TypedField};
+
+use super::view::{Chosen, Facet, FacetValue};
+use crate::pages::link;
+use crate::params::names::{CURSOR, FACETS, SORT};
+use crate::params::{Param, SearchParams};
+use request::order::Order;
+use request::top_k::TopK;
+
+/// Longest query with which others are linked, in bytes: each link repeats it.
+const MAX_QUERY: usize = 2000;
+
+/// Values of a facet that are visible at first.
+const FACET_VALUES: usize = 8;
+
+/// Most values of a facet on a page, unless all are asked for.
+const MAX_VALUES: usize = 40;
+
+pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
+    let q = params.q.as_str();
+    if q.len() > MAX_QUERY {
+        return Vec::new();
+    }
+    let any = is_any(q);
+    let most = if params.has_all_values() { usize::MAX } else { MAX_VALUES };
+    let facet = |title, counts: &HashMap<String, usize>, term: &dyn Fn(&str) -> String| {
+        let mut counts: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
+        counts.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
+        let all = counts.len();
+        // A single further value is shown instead of hidden.
+        let shown = if all == FACET_VALUES + 1 { all } else { FACET_VALUES };
+        let values = counts.into_iter().take(most).map(|(name, count)| {
+            let term = term(name);
+            let to = |term: &str| link::to("/search", &[("q", &joined(any, q, term))]);
+            let (href, without) = (to(&term), to(&format!("-{term}")));
+            FacetValue { name: name.clone(), count, href, without }
+        });
+        let mut values: Vec<FacetValue> = values.collect();
+        let rest = values.split_off(values.len().min(shown));
+        Facet { title, values, rest, all, more: all.saturating_sub(most) }
+    };
+    let mut facets = vec![
+        facet("Repository", &top.repos, &|name| query::exactly("repo", name)),
+        facet("Language", &top.languages, &|name| query::written("lang", name)),
+    ];
+    // Folders of several repositories would be mixed up.
+    if top.repos.len() == 1 {
+        let term = |name: &str| query::below("file", &format!("{}{name}", top.below));
+        facets.push(facet("Folder", &top.folders, &term));
+    }
+    facets.retain(|facet| facet.all > 1);
+    facets
+}
+
+/// Returns the fields that narrow a query, each with the query without it. A query with an `or` outside of parentheses
+/// has none: there, a field applies to one alternative only.
+pub(super) fn chosen(q: &str) -> Vec<Chosen> {
+    if q.len() > MAX_QUERY || is_any(q) {
+        return Vec::new();
+    }
+    let fields = query::typed_fields(q).into_iter();
+    let chosen = fields.filter_map(|TypedField { name, negated, value, range }| {
+        let said = match name {
+            "repo" => "repository",
+            "lang" => "language",
+            "file" => "path",
+            "ext" => "extension",
+            "filename" => "file name",
+            "org" => "owner",
+            "case" | "type" | "multiline" | "count" | "timeout" => name,
+            _ => return None,
+        };
+        let rest = query::without(q, &range);
+        let href =
+            if rest.is_empty() { "/".to_owned() } else { link::to("/search", &[("q", &rest)]) };
+        Some(Chosen {
+            typed: q[range].to_owned(),
+            name: if negated { format!("not {said}") } else { said.to_owned() },
+            value: query::plain(&value).unwrap_or(value),
+            href,
+        })
+    });
+    chosen.collect()
+}
+
+/// Returns the folder to which the query limits the search, with a slash at its end; empty if it does not.
+pub(super) fn folder_of(q: &str) -> String {
+    let fields = query::typed_fields(q).into_iter().filter(|_| !is_any(q));
+    let folders = fields
+        .filter(|field| field.name == "file" && !field.negated)
+        .filter_map(|field| query::plain(&field.value).filter(|name| name.ends_with('/')));
+    folders.max_by_key(String::len).unwrap_or_default()
+}
+
+/// Adds a required term to a query. `any` says that the query has an `or` outside of parentheses.
+fn joined(any: bool, q: &str, term: &str) -> String {
+    if any { format!("({q}) {term}") } else { format!("{q} {term}") }
+}
+
+/// Whether an `or` stands outside of parentheses.
+fn is_any(q: &str) -> bool {
+    Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)))
+}
+
+/// Returns the address of the same search with all values of its facets.
+pub(super) fn all_values(params: &SearchParams) -> String {
+    with(params, &FACETS, "all")
+}
+
+/// Returns the address of the same search with another value of a parameter.
+pub(super) fn with(params: &SearchParams, param: &Param, value: &str) -> String {
+    address(params.but(param), param, value)
+}
+
+pub(super) fn orders(params: &SearchParams, order: Order) -> Vec<(&'static str, String, bool)> {
+    let mut first = params.but(&SORT);
+    first.retain(|(name, _)| *name != CURSOR.name);
+    let to =
+        |other: Order| (other.name(), address(first.clone(), &SORT, other.name()), other == order);
+    Order::ALL.map(to).to_vec()
+}
+
+fn address(mut pairs: Vec<(&'static str, String)>, param: &Param, value: &str) -> String {
+    pairs.push((param.name, value.to_owned()));
+    let pairs: Vec<(&str, &str)> =
+        pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    link::to("/search", &pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrower_query_means_both() {
+        let narrowed = |q, term| joined(is_any(q), q, term);
+        assert_eq!(narrowed("foo", "lang:Go"), "foo lang:Go");
+        assert_eq!(narrowed("foo or bar", "lang:Go"), "(foo or bar) lang:Go");
+        assert_eq!(narrowed("(foo|bar)", "lang:Go"), "(foo|bar) lang:Go");
+    }
+
+    #[test]
+    fn what_narrows_a_query_can_be_taken_away() {
+        let told = |q: &str| -> Vec<String> {
+            let tell = |one: Chosen| format!("{}: {} -> {}", one.name, one.value, one.href);
+            chosen(q).into_iter().map(tell).collect()
+        };
+        assert_eq!(
+            told(r"foo repo:^a\.b/c$ -lang:go"),
+            [
+                "repository: a.b/c -> /search?q=foo%20-lang:go",
+                r"not language: go -> /search?q=foo%20repo:%5Ea%5C.b/c%24",
+            ]
+        );
+        assert_eq!(told("file:_test"), ["path: _test -> /"]);
+        assert_eq!(told("foo content:bar"), [""; 0]);
+        assert_eq!(told("foo or bar lang:go"), [""; 0]);
+        assert_eq!(told(&"count:1 ".repeat(1000)), [""; 0]);
+        assert_eq!(folder_of("x file:^a/ file:^a/b/ -file:^a/b/c/ file:d"), "a/b/");
+        assert_eq!(folder_of("x or file:^a/"), "");
+    }
+}

@@ -1,0 +1,388 @@
+//! Searches for a page of results, and renders it.
+//!
+//! Ranking needs more files than a page shows. The first [`POOL`] files that the search finds are ranked and shown on
+//! pages of [`PAGE`] files; then the next [`POOL`] are. In the order of paths or repositories the search runs to its
+//! end, and only the files that are shown are kept.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use query::{Count, Select};
+use search::View;
+use search::{FileMatch, Request, Resume, Stats};
+use tokio::time::timeout_at;
+
+use super::links::{all_values, chosen, facets, folder_of, orders, with};
+use super::trim::trim;
+use super::unrendered::{UnrenderedFile, UnrenderedFiles};
+use super::view::{HintView, Results};
+use crate::connections::run_on;
+use crate::cursor::Cursor;
+use crate::error::Failure;
+use crate::hints;
+use crate::pages::view::{self, CONTEXT, FileView};
+use crate::pages::{link, search_page};
+use crate::params::{SearchParams, names};
+use crate::request::compiled;
+use crate::search_stream::{SearchStream, stopped};
+use crate::server::Server;
+use request::Client;
+use request::explain::{explained, score};
+use request::human::{count, duration, grouped};
+use request::order::Order;
+use request::top_k::{POOL, RankedFile, TopK};
+
+/// Files on a page.
+const PAGE: usize = 50;
+
+/// Longest time to wait for the whole result. After it, the page shows results while they are found.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+/// Longest time of a search whose query is still being typed. Its results come too late after that.
+const TYPING: Duration = Duration::from_secs(1);
+
+/// Pause before the other results are rendered, so that the browser paints the first ones. Earlier ones would be parsed
+/// before painting, and rendering them takes one of the cores that paint.
+const PAINTING: Duration = Duration::from_millis(60);
+
+/// The results without the page around them, for a script to insert.
+#[derive(Template)]
+#[template(path = "results.html")]
+struct Fragment<'a> {
+    result: &'a Results,
+}
+
+/// The files without anything around them.
+#[derive(Template)]
+#[template(path = "found.html")]
+struct Found<'a> {
+    files: &'a [FileView],
+}
+
+/// The message in place of files that cannot be rendered.
+#[derive(Template)]
+#[template(
+    source = "<section class=\"error\" role=\"alert\"><p>The other results cannot be shown: {{ message }}</p></section>",
+    ext = "html"
+)]
+struct Broken<'a> {
+    message: &'a str,
+}
+
+/// A running search for a page, and its best results so far.
+pub(crate) struct Search {
+    running: SearchStream,
+    request: Arc<Request>,
+    top: TopK,
+    /// Results of the current pool that earlier pages showed.
+    shown: usize,
+    /// Most ranked results shown, on all pages together.
+    most: usize,
+    /// The results up to this page take too much memory.
+    too_large: bool,
+    begun: Instant,
+}
+
+/// A search for a page that is ready to run: its parameters are valid.
+pub(crate) struct Prepared {
+    request: Arc<Request>,
+    order: Order,
+    shown: usize,
+    most: usize,
+    /// The folder to which the query limits the search.
+    folder: String,
+}
+
+impl Prepared {
+    /// Prepares the search that the parameters ask for.
+    ///
+    /// # Errors
+    /// A parameter is wrong.
+    pub(crate) async fn of(params: &SearchParams) -> Result<Self, Failure> {
+        let order = params.order();
+        let limit = if order == Order::Relevance { Count::Most(POOL) } else { Count::All };
+        let cursor = params.cursor(Some(order))?;
+        let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
+        // Context is read later, for the files that are shown only.
+        request.context = (0, 0);
+        let is_ranked = order == Order::Relevance;
+        if is_ranked {
+            request.rank();
+        }
+        // Results are ranked before the limit is applied.
+        let most = request.limit.filter(|_| is_ranked).unwrap_or(usize::MAX);
+        let most = if most < POOL { most } else { usize::MAX };
+        request.limit = if is_ranked { Some(POOL) } else { request.limit };
+        request.resume = cursor.map(|cursor| cursor.resume);
+        let shown = cursor.map_or(0, |cursor| cursor.shown);
+        let request = Arc::new(request);
+        Ok(Self { request, order, shown, most, folder: folder_of(&params.q) })
+    }
+
+    /// Starts the search.
+    pub(crate) fn start(self, server: &Server) -> Search {
+        let Self { request, order, shown, most, folder } = self;
+        let mut top = TopK::new(request.query(), order, shown.saturating_add(PAGE));
+        top.below = folder;
+        Search {
+            running: SearchStream::start(server, &request),
+            top,
+            request,
+            shown,
+            most,
+            too_large: false,
+            begun: Instant::now(),
+        }
+    }
+}
+
+impl Search {
+    /// Takes results until the search ends, or until a time. Returns whether the search has ended.
+    pub(crate) async fn go_on(&mut self, until: Option<Instant>) -> bool {
+        loop {
+            let next = self.running.next();
+            let found = match until {
+                None => next.await,
+                Some(until) => match timeout_at(until.into(), next).await {
+                    Ok(found) => found,
+                    Err(_) => return false,
+                },
+            };
+            let Some(found) = found else { return true };
+            self.top.add(found, trim);
+            if self.top.is_too_large() {
+                self.too_large = true;
+                return true;
+            }
+        }
+    }
+
+    /// Returns the number of files found so far.
+    pub(crate) fn found(&self) -> usize {
+        self.top.files
+    }
+
+    /// Renders the best files so far as HTML.
+    pub(crate) async fn so_far(&mut self, view: &View, q: &str) -> String {
+        self.top.settle();
+        let best = self.top.best.iter();
+        let unrendered = |ranked: &RankedFile| UnrenderedFile {
+            file: ranked.file.clone(),
+            matches: ranked.matches,
+            score: None,
+        };
+        let files = best.take(PAGE).map(unrendered).collect();
+        match UnrenderedFiles::of(files, q, None).draw(view).await {
+            Ok(files) => Found { files: &files }.render().unwrap_or_default(),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Renders all results as HTML, without the page around them.
+    pub(crate) async fn html(
+        self,
+        server: &Server,
+        params: &SearchParams,
+    ) -> Result<String, Failure> {
+        let (mut results, files) = self.end(server, params).await?;
+        results.files = files.draw(&server.view()).await?;
+        Ok(Fragment { result: &results }.render().unwrap_or_default())
+    }
+
+    /// Returns everything that the page shows, and its files, which are not rendered yet.
+    async fn end(
+        self,
+        server: &Server,
+        params: &SearchParams,
+    ) -> Result<(Results, UnrenderedFiles), Failure> {
+        let Self { running, request, mut top, shown, most, too_large, .. } = self;
+        if too_large {
+            return Err(Failure::bad_request(
+                "the results up to this page are too large to sort; narrow the query, or sort by relevance",
+            ));
+        }
+        let stats = running.end()?;
+        top.settle();
+        let select = request.query().settings.select;
+        let best = top.best.iter().take(most).skip(shown).take(PAGE);
+        let scores: Vec<Option<String>> = best
+            .map(|ranked| top.explain(ranked).filter(|_| params.explains()))
+            .map(|explained| explained.as_ref().map(score))
+            .collect();
+        let best = top.best.drain(..).take(most).skip(shown).take(PAGE);
+        let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
+            best.map(|ranked| (ranked.file, (ranked.matches, ranked.dropped))).unzip();
+        let seen = shown + files.len();
+        let next = Cursor::after(&request, &stats, Some(top.order), (seen, top.files))
+            .filter(|_| seen < most)
+            .map(|cursor| with(params, &names::CURSOR, &cursor.to_string()));
+        let mut repos = Vec::new();
+        if select == Select::Repos {
+            repos.extend(files.drain(..).map(|file| {
+                let address = link::folder(&file.repo, "");
+                (file.repo, address)
+            }));
+        } else if select.has_lines() {
+            let around = (CONTEXT, CONTEXT);
+            server.view().add_context(&mut files, stats.switch, around).await?;
+        }
+        let counted = files.into_iter().zip(counts).zip(scores);
+        let marked = counted.map(|((mut file, (matches, dropped)), score)| {
+            for (number, ranges) in dropped {
+                if let Some(line) = file.lines.iter_mut().find(|line| line.number == number) {
+                    line.ranges = ranges;
+                }
+            }
+            UnrenderedFile { file, matches, score }
+        });
+        let near = if top.order == Order::Relevance && request.resume.is_none() && shown == 0 {
+            server.view().near_definitions(&request, stats.switch).await?
+        } else {
+            Vec::new()
+        };
+        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, false));
+        let near = near.collect();
+        let enclosing = select.has_lines().then_some(stats.switch);
+        let files = UnrenderedFiles::of(marked.collect(), &params.q, enclosing);
+        let explanation = params
+            .explains()
+            .then(|| explained(&request, server.view().no_recheck(), Some(&stats)));
+        let skipped = (!stats.skipped.is_empty()).then(|| {
+            let said = format!(
+                "Files that are not in the index, though they might match: {}",
+                request::notes::skipped(&stats)
+            );
+            let mut found = top.repos.keys();
+            let only = found.next().filter(|_| found.next().is_none());
+            let place = only.map_or_else(
+                || "/repos".to_owned(),
+                |repo| format!("{}#left-out", link::folder(repo, "")),
+            );
+            (said, place)
+        });
+        let hints = if params.is_typed() {
+            // They take searches of their own.
+            Vec::new()
+        } else {
+            hints::beside(server, params, &request, &stats).await
+        };
+        let results = Results {
+            hints: hints.into_iter().map(HintView::from).collect(),
+            summary: summary(&request, &stats, top.order, top.files),
+            stopped: notes(why(&stats, top.order, request.resume), &stats),
+            skipped,
+            chosen: chosen(&params.q),
+            all_values: all_values(params),
+            explanation,
+            facets: if select == Select::Repos { Vec::new() } else { facets(params, &top) },
+            cut: stats.stopped.is_some(),
+            orders: orders(params, top.order),
+            nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
+            near,
+            files: Vec::new(),
+            goes_on: false,
+            repos,
+            next,
+        };
+        Ok((results, files))
+    }
+}
+
+/// Sends the page with its results or, if the search takes longer, one whose script shows results while they are found.
+pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
+    let search = Prepared::of(params).await?;
+    let _turn = server.turn().await?;
+    let mut search = search.start(server);
+    let patience = (!params.waits()).then(|| search.begun + PATIENCE);
+    if !search.go_on(patience).await {
+        search.running.replace();
+        let stream = with(params, &names::FORMAT, "html").replacen("/search", "/search/stream", 1);
+        return Ok(search_page::searching(&params.q, stream, with(params, &names::WAIT, "1")));
+    }
+    let (mut results, mut files) = search.end(server, params).await?;
+    results.files = files.take_first().draw(&server.view()).await?;
+    results.goes_on = !files.is_empty();
+    Ok(search_page::found(&params.q, results, rest(server.clone(), files)))
+}
+
+/// Sends the page for a query that is still being typed, all of it at once. Sends nothing, with status 204, if the query
+/// is not valid as far as it is typed, if no turn is free (it takes none from searches that wait), or if the search
+/// takes longer than [`TYPING`]. The browser closes the connection when another letter is typed, which ends the search.
+pub(crate) async fn typed(server: &Server, params: &SearchParams) -> Response {
+    all_at_once(server, params).await.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
+}
+
+async fn all_at_once(server: &Server, params: &SearchParams) -> Option<Response> {
+    let search = Prepared::of(params).await.ok()?;
+    let _turn = server.free_turn()?;
+    let mut search = search.start(server);
+    let until = search.begun + TYPING;
+    if !search.go_on(Some(until)).await {
+        return None;
+    }
+    let (mut results, files) = search.end(server, params).await.ok()?;
+    results.files = files.draw(&server.view()).await.ok()?;
+    Some(search_page::found(&params.q, results, std::future::ready(String::new())))
+}
+
+/// Renders the files after the first ones as HTML, after a pause for painting.
+async fn rest(server: Server, files: UnrenderedFiles) -> String {
+    tokio::time::sleep(PAINTING).await;
+    let searching = server.clone();
+    let drawn = run_on(&server.threads, async move {
+        let _turn = searching.turn().await?;
+        files.draw(searching.view()).await
+    });
+    match drawn.await.flatten() {
+        Ok(files) => Found { files: &files }.render().unwrap_or_default(),
+        // The summary above is still true, but some of the files it counts are not shown.
+        Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
+    }
+}
+
+fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
+    let before = request.resume.map_or(0, |resume| resume.results);
+    let more = if stats.is_complete() { "" } else { "at least " };
+    let found = match request.query().settings.select {
+        // The files matched by their paths, or because something is not in them.
+        Select::Lines | Select::Symbols if stats.matches == 0 => {
+            format!("{more}{}", count(files, "file"))
+        }
+        Select::Symbols => {
+            format!("{more}{} in {}", count(stats.matches, "line"), count(files, "file"))
+        }
+        Select::Lines => {
+            format!("{more}{} in {}", count(stats.matches, "matching line"), count(files, "file"))
+        }
+        Select::Files => format!("{more}{}", count(files, "file")),
+        Select::Repos => format!("{more}{}", count(files, "repository")),
+    };
+    let window = if before > 0 && order == Order::Relevance {
+        format!(", after the first {}", grouped(before))
+    } else {
+        String::new()
+    };
+    format!("{found}{window}, {}", duration(stats.duration))
+}
+
+/// Why not all is there, and what of symbols is not.
+fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
+    let all: Vec<String> = why.into_iter().chain(request::notes::symbols_left(stats)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Returns a sentence that says why the result is incomplete.
+fn why(stats: &Stats, order: Order, resume: Option<Resume>) -> Option<String> {
+    let (_, sentence) = stopped(stats)?;
+    if stats.ended_at_limit() && order == Order::Relevance {
+        let which = if resume.is_some() { "next" } else { "first" };
+        return Some(format!(
+            "best of the {which} {} files; narrow the query for the rest",
+            grouped(stats.files)
+        ));
+    }
+    Some(sentence)
+}

@@ -1,0 +1,119 @@
+//! Files that are not rendered yet. The first ones are rendered and sent before the others, so that a browser paints
+//! them at once.
+
+use search::FileMatch;
+use search::View;
+use store::Switch;
+
+use crate::error::Failure;
+use crate::pages::view::{self, FileView};
+
+/// Rows rendered in the first part; more if the first file is longer. A browser paints so many in a few milliseconds.
+const FIRST_ROWS: usize = 8;
+
+/// Most rows that are appended to the first part instead of making a second one.
+const FEW_ROWS: usize = 12;
+
+/// Rows that a file's heading and margins take.
+const HEADING_ROWS: usize = 2;
+
+/// A file to render.
+#[derive(Debug)]
+pub(super) struct UnrenderedFile {
+    pub(super) file: FileMatch,
+    /// Its number of matching lines.
+    pub(super) matches: usize,
+    /// How its score came about, if that is to be said.
+    pub(super) score: Option<String>,
+}
+
+/// Files to render, in order.
+#[derive(Debug)]
+pub(super) struct UnrenderedFiles {
+    files: Vec<UnrenderedFile>,
+    /// The query.
+    q: String,
+    /// The repository of the file before them.
+    after: Option<String>,
+    /// The state of the index in which they were found, if the symbols around their lines are shown.
+    enclosing: Option<Switch>,
+}
+
+impl UnrenderedFiles {
+    pub(super) fn of(files: Vec<UnrenderedFile>, q: &str, enclosing: Option<Switch>) -> Self {
+        Self { files, q: q.to_owned(), after: None, enclosing }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Takes the files of the first part.
+    pub(super) fn take_first(&mut self) -> Self {
+        let first = first_part(self.files.iter().map(|of| of.file.lines.len()));
+        let rest = self.files.split_off(first);
+        let files = std::mem::replace(&mut self.files, rest);
+        let before = files.last().map(|last| last.file.repo.clone());
+        let after = std::mem::replace(&mut self.after, before);
+        Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
+    }
+
+    /// Reads the symbols around their lines, and renders the files.
+    pub(super) async fn draw(mut self, view: &View) -> Result<Vec<FileView>, Failure> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(switch) = self.enclosing {
+            view.add_enclosing(self.files.iter_mut().map(|of| &mut of.file), switch).await?;
+        }
+        let work = tokio::task::spawn_blocking(move || {
+            let Self { files, q, mut after, .. } = self;
+            let draw = |UnrenderedFile { file, matches, score }| {
+                // Consecutive files of one repository share a heading.
+                let headed = after.as_ref() != Some(&file.repo);
+                if headed {
+                    after = Some(file.repo.clone());
+                }
+                FileView { score, ..view::file(&file, matches, &q, headed) }
+            };
+            files.into_iter().map(draw).collect()
+        });
+        work.await.map_err(|_| Failure::panicked())
+    }
+}
+
+/// Returns how many files make up the first part, given their numbers of lines.
+fn first_part(lines: impl Iterator<Item = usize> + Clone) -> usize {
+    let rows = lines.map(|lines| lines + HEADING_ROWS);
+    let mut drawn = 0;
+    let first = rows
+        .clone()
+        .take_while(|rows| {
+            let enough = drawn >= FIRST_ROWS;
+            drawn += rows;
+            !enough
+        })
+        .count();
+    if rows.clone().skip(first).sum::<usize>() <= FEW_ROWS { rows.count() } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_part_is_small() {
+        for (lines, first) in [
+            (vec![], 0),
+            (vec![100], 1),
+            (vec![1; 50], 3),
+            (vec![18; 14], 1),
+            // The rest of these is too short for a second part.
+            (vec![1; 4], 4),
+            (vec![6, 8, 0], 3),
+            (vec![6, 8, 1], 1),
+        ] {
+            assert_eq!(first_part(lines.iter().copied()), first, "{lines:?}");
+        }
+    }
+}

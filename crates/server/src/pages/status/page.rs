@@ -1,0 +1,160 @@
+//! The page of `/stats`: its template and the rows in it.
+
+use std::time::Duration;
+
+use askama::Template;
+use store::{Ingest, ShardStatus, SlowSearch};
+
+use super::params::SpanStats;
+use crate::statistics::{Bar, Cell, Summary, bars, now, rfc3339};
+use request::human::{ago, duration, grouped, size};
+
+/// Length of the longest bar, in units of the drawing.
+const WIDTH: f64 = 100.0;
+
+#[derive(Template)]
+#[template(path = "status.html")]
+pub(super) struct StatusPage<'a> {
+    pub(super) query: &'a str,
+    pub(super) facts: Vec<(&'static str, String)>,
+    pub(super) ingest: Option<IngestView>,
+    /// The description of the span of time.
+    pub(super) span: String,
+    /// The description of the span that it is compared with.
+    pub(super) compared: Option<String>,
+    /// Each offered span, its address, and whether it is the current one.
+    pub(super) spans: Vec<(&'static str, String, bool)>,
+    /// The address of this page with the comparison switched on or off.
+    pub(super) compare: String,
+    pub(super) searches: String,
+    pub(super) outcomes: Vec<(String, String)>,
+    pub(super) refused: Vec<(String, String)>,
+    /// A name, a duration for each span, and the ratio of the two.
+    pub(super) times: Vec<(String, Vec<String>, Option<String>)>,
+    pub(super) kinds: Vec<(String, Vec<String>)>,
+    pub(super) bars: Vec<BarView>,
+    pub(super) slow: Vec<SlowView>,
+    pub(super) shards: Vec<ShardView>,
+}
+
+pub(super) struct IngestView {
+    pub(super) what: String,
+    /// Progress in percent, if it is known.
+    pub(super) done: Option<String>,
+}
+
+/// A bucket of the histogram, with the number of searches in each span.
+pub(super) struct BarView {
+    pub(super) label: String,
+    /// The length of each bar, and its label.
+    pub(super) cells: Vec<(String, String)>,
+}
+
+pub(super) struct SlowView {
+    pub(super) took: String,
+    pub(super) at: String,
+    /// The time since then.
+    pub(super) ago: String,
+    pub(super) what: String,
+    pub(super) query: String,
+    pub(super) plan: String,
+}
+
+pub(super) struct ShardView {
+    pub(super) number: i16,
+    pub(super) size: String,
+    pub(super) chunks: String,
+    pub(super) index: String,
+    /// Bytes of text as a share of the fullest shard's, in percent.
+    pub(super) fill: u64,
+    pub(super) health: &'static str,
+}
+
+/// Returns quantiles and means.
+pub(super) fn times(shown: &SpanStats) -> Vec<(String, Vec<String>, Option<String>)> {
+    if shown.one.all().total() == 0 {
+        return Vec::new();
+    }
+    let theirs = shown.other.as_ref().map(|(_, other)| Summary::times(other.all(), shown.trim));
+    let cell = |time: Option<Duration>| time.map_or_else(|| "–".to_owned(), duration);
+    let rows = Summary::times(shown.one.all(), shown.trim).into_iter().enumerate();
+    rows.map(|(at, (name, time))| {
+        let their = theirs.as_ref().map(|theirs| theirs[at].1);
+        let ratio = time.zip(their.flatten());
+        let ratio = ratio
+            .map(|(time, their)| format!("{:.2} times", time.as_secs_f64() / their.as_secs_f64()));
+        let cells = std::iter::once(time).chain(their).map(cell).collect();
+        (name, cells, ratio)
+    })
+    .collect()
+}
+
+/// Returns, for each kind of search, its number and durations.
+pub(super) fn kinds(shown: &SpanStats) -> Vec<(String, Vec<String>)> {
+    let cell = |time: Option<Duration>| time.map_or_else(|| "–".to_owned(), duration);
+    let kinds = shown.one.kinds().into_iter();
+    kinds
+        .map(|(kind, part)| {
+            let cells = vec![
+                grouped(part.total() as usize),
+                cell(part.quantile(0.5)),
+                cell(part.quantile(0.99)),
+                cell(part.trimmed_mean(shown.trim)),
+            ];
+            (kind.replace('_', "-"), cells)
+        })
+        .collect()
+}
+
+/// Returns the bars of the histogram. With two spans, they are shares.
+pub(super) fn chart(shown: &SpanStats) -> Vec<BarView> {
+    let other = shown.other.as_ref().map(|(_, other)| other.all());
+    let histograms: Vec<_> = std::iter::once(shown.one.all()).chain(other).collect();
+    let cell = |cell: Cell| {
+        // A bar of only a few searches must still be visible.
+        let least = if cell.count == 0 { 0.0 } else { 0.5 };
+        (format!("{:.2}", (cell.length * WIDTH).max(least)), cell.number)
+    };
+    let bars = bars(&histograms).into_iter();
+    bars.map(|Bar { label, cells }| BarView { label, cells: cells.into_iter().map(cell).collect() })
+        .collect()
+}
+
+pub(super) fn slow_view(slow: &SlowSearch) -> SlowView {
+    SlowView {
+        took: duration(Duration::from_micros(slow.micros.max(0) as u64)),
+        at: rfc3339(slow.at / 1000 * 1000),
+        ago: ago(now() - slow.at / 1000),
+        what: format!("{}, {}", slow.kind, slow.outcome).replace('_', " "),
+        query: slow.query.clone(),
+        plan: slow.plan.clone(),
+    }
+}
+
+/// Returns the phase of an ingest.
+pub(super) fn phase(ingest: &Ingest) -> &'static str {
+    match (ingest.running, ingest.indexing) {
+        (false, _) => "none",
+        (true, false) => "reading files",
+        (true, true) => "building indexes",
+    }
+}
+
+pub(super) fn shard_views(shards: &[ShardStatus]) -> Vec<ShardView> {
+    let most = shards.iter().map(|shard| shard.bytes).max().unwrap_or(1).max(1);
+    shards
+        .iter()
+        .map(|shard| ShardView {
+            number: shard.id.0,
+            size: size(shard.bytes as u64),
+            chunks: grouped(shard.chunks as usize),
+            index: size(shard.index_bytes as u64),
+            fill: (shard.bytes * 100 / most) as u64,
+            health: match (shard.live, shard.valid) {
+                (true, true) => "good",
+                (true, false) => "its index is missing: run codesearch ingest again",
+                (false, _) => "being filled",
+            },
+        })
+        .collect()
+}

@@ -1,0 +1,265 @@
+//! Lines as pages show them: cut if they are long, and split where a match or a colour begins or ends.
+
+use std::ops::Range;
+
+use search::symbol::Symbol;
+use search::{FileMatch, Line};
+
+use super::highlight::{Coloured, Grammar};
+use super::link;
+use request::human::count;
+
+/// Matching lines shown of one file at first.
+pub(crate) const MAX_LINES: usize = 6;
+
+/// Most characters shown of one line.
+const MAX_CHARS: usize = 250;
+
+/// Lines of context shown before and after each match.
+pub(crate) const CONTEXT: usize = 1;
+
+/// A file on a page of results.
+#[derive(Debug)]
+pub(crate) struct FileView {
+    /// Whether the name of its repository stands above it, as it is the first of the repository.
+    pub(crate) headed: bool,
+    pub(crate) repo: String,
+    /// The address of its repository.
+    pub(crate) repo_href: String,
+    pub(crate) path: Vec<Piece>,
+    /// The address of the file, at its first match.
+    pub(crate) href: String,
+    /// The address of the file without a line.
+    pub(crate) base: String,
+    pub(crate) language: String,
+    /// The number of matching lines in the file.
+    pub(crate) count: String,
+    pub(crate) lines: Vec<LineView>,
+    /// The number of matching lines that are not shown.
+    pub(crate) more: usize,
+    /// The address of all matching lines, as a piece of a page.
+    pub(crate) more_href: String,
+    /// How its score came about, if that is to be said.
+    pub(crate) score: Option<String>,
+}
+
+/// A line in pieces.
+#[derive(Debug)]
+pub(crate) struct LineView {
+    pub(crate) number: u64,
+    /// Whether it contains a match.
+    pub(crate) hit: bool,
+    /// Whether lines are left out before it.
+    pub(crate) gap: bool,
+    pub(crate) pieces: Vec<Piece>,
+    /// The symbol around it, unless the line before it stands in the same.
+    pub(crate) around: Option<Around>,
+}
+
+/// A symbol around a line.
+#[derive(Debug)]
+pub(crate) struct Around {
+    /// It with its container: `Server.Serve`.
+    pub(crate) name: String,
+    /// `method, line 12`.
+    pub(crate) about: String,
+    /// The line in which it begins.
+    pub(crate) href: String,
+}
+
+/// A piece of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) hit: bool,
+    /// A class of the style sheet; empty if it has none.
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
+}
+
+/// Returns the view of a file found by `q`. It has `matches` matching lines in all; `file.lines` may hold fewer.
+pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> FileView {
+    let shown = file.matches();
+    let first = file.lines.iter().find(|line| !line.ranges.is_empty());
+    let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
+    FileView {
+        headed,
+        path: pieces(&file.path, &file.path_ranges, &folder, 0..file.path.len()),
+        href: link::file(&file.repo, &file.path, q, first.map(|line| line.number)),
+        base: link::file(&file.repo, &file.path, q, None),
+        language: file.language.clone().unwrap_or_default(),
+        count: if matches > 1 { count(matches, "line") } else { String::new() },
+        lines: lines(file),
+        more: matches.saturating_sub(shown),
+        more_href: link::lines(&file.repo, &file.path, q),
+        score: None,
+        repo_href: link::folder(&file.repo, ""),
+        repo: file.repo.clone(),
+    }
+}
+
+/// Returns the views of all lines that the file holds.
+pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
+    let grammar = Grammar::of(file.language.as_deref(), &file.path);
+    let mut views = Vec::with_capacity(file.lines.len());
+    let mut next = None;
+    let mut last: Option<&Symbol> = None;
+    let follows = |a: &Line, b: &Line| a.number + 1 == b.number;
+    for run in file.lines.chunk_by(follows) {
+        let mut colours = grammar.map_or_else(Vec::new, |grammar| {
+            grammar.colour(run.iter().map(|line| line.text.as_str()))
+        });
+        colours.resize(run.len(), Vec::new());
+        for (line, colours) in run.iter().zip(colours) {
+            let gap = next.is_some_and(|next| next != line.number);
+            next = Some(line.number + 1);
+            let mut view = one(line, &colours, gap);
+            if view.hit {
+                let symbol = line.enclosing.as_deref();
+                view.around = symbol.filter(|_| symbol != last).map(|symbol| around(file, symbol));
+                last = symbol;
+            }
+            views.push(view);
+        }
+    }
+    views
+}
+
+fn around(file: &FileMatch, symbol: &Symbol) -> Around {
+    Around {
+        name: qualified(symbol),
+        about: format!("{}, line {}", symbol.kind, symbol.line),
+        href: link::file(&file.repo, &file.path, "", Some(symbol.line)),
+    }
+}
+
+/// `Server.Serve`.
+pub(crate) fn qualified(symbol: &Symbol) -> String {
+    match &symbol.container {
+        Some((name, _)) => format!("{name}.{}", symbol.name),
+        None => symbol.name.clone(),
+    }
+}
+
+/// Splits a line into pieces; of a long one, the part around its first match.
+fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
+    let text = &line.text;
+    let first = line.ranges.first().map_or(0, |range| range.start);
+    let from = if text.len() <= MAX_CHARS {
+        0
+    } else {
+        text[..first].char_indices().rev().take(MAX_CHARS / 4).last().map_or(first, |(at, _)| at)
+    };
+    let upto = text[from..].char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| from + at);
+    let mut shown = pieces(text, &line.ranges, colours, from..upto);
+    let cut = |text: &str| Piece { hit: false, class: "cut", text: text.to_owned() };
+    if from > 0 {
+        shown.insert(0, cut("… "));
+    }
+    if upto < text.len() {
+        shown.push(cut(" …"));
+    }
+    LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown, around: None }
+}
+
+/// Splits a range of a text where a match or a colour begins or ends.
+pub(crate) fn pieces(
+    text: &str,
+    ranges: &[Range<usize>],
+    colours: &[Coloured],
+    shown: Range<usize>,
+) -> Vec<Piece> {
+    let mut cuts: Vec<usize> = vec![shown.start, shown.end];
+    let ends = |range: &Range<usize>| [range.start, range.end];
+    cuts.extend(ranges.iter().flat_map(ends));
+    cuts.extend(colours.iter().flat_map(|(range, _)| ends(range)));
+    cuts.retain(|at| shown.contains(at) || *at == shown.end);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let (mut ranges, mut colours) = (ranges.iter().peekable(), colours.iter().peekable());
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (from, upto) in cuts.iter().zip(cuts.iter().skip(1)) {
+        while ranges.next_if(|range| range.end <= *from).is_some() {}
+        while colours.next_if(|(range, _)| range.end <= *from).is_some() {}
+        let hit = ranges.peek().is_some_and(|range| range.start <= *from);
+        let class = colours.peek().filter(|(range, _)| range.start <= *from);
+        let class = class.map_or("", |(_, class)| class);
+        pieces.push(Piece { hit, class, text: text[*from..*upto].to_owned() });
+    }
+    if text.get(shown).is_some_and(|shown| shown.contains(turns)) {
+        return pieces.into_iter().flat_map(split_at_controls).collect();
+    }
+    pieces
+}
+
+/// Whether an invisible character changes the direction of the text after it. Such characters can make code look like
+/// other code (<https://trojansource.codes>).
+fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Splits a piece so that such characters are shown by their names.
+fn split_at_controls(piece: Piece) -> Vec<Piece> {
+    let Piece { hit, class, text } = piece;
+    let mut pieces = Vec::new();
+    for part in text.split_inclusive(turns) {
+        let turn = part.chars().next_back().filter(|c| turns(*c));
+        let plain = turn.map_or(part, |c| &part[..part.len() - c.len_utf8()]);
+        if !plain.is_empty() {
+            pieces.push(Piece { hit, class, text: plain.to_owned() });
+        }
+        if let Some(c) = turn {
+            pieces.push(Piece { hit, class: "turn", text: format!("U+{:04X}", u32::from(c)) });
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, ranges: &[(usize, usize)], colours: &[Coloured], expected: &str) {
+        let ranges = ranges.iter().map(|(start, end)| *start..*end).collect();
+        let line =
+            Line { number: 1, text: text.to_owned(), ended: true, ranges, ..Line::default() };
+        let shown: Vec<String> = one(&line, colours, false)
+            .pieces
+            .into_iter()
+            .map(|Piece { hit, class, text }| match (hit, class) {
+                (true, "") => format!("[{text}]"),
+                (true, class) => format!("[{class}:{text}]"),
+                (false, "" | "cut") => text,
+                (false, "turn") => format!("<{text}>"),
+                (false, class) => format!("{{{class}:{text}}}"),
+            })
+            .collect();
+        assert_eq!(shown.concat(), expected);
+    }
+
+    #[test]
+    fn a_line_in_pieces() {
+        check("a foo b", &[(2, 5)], &[], "a [foo] b");
+        check("foofoo", &[(0, 3), (3, 6)], &[], "[foo][foo]");
+        check("<b>", &[(0, 0)], &[], "<b>");
+        check("", &[(0, 0)], &[], "");
+    }
+
+    #[test]
+    fn characters_that_turn_the_text_are_told() {
+        check("a\u{202e}b\u{2069}", &[], &[], "a<U+202E>b<U+2069>");
+        check("\u{2066}foo", &[(3, 6)], &[(0..6, "c")], "<U+2066>[c:foo]");
+        check("שלום", &[(0, 8)], &[], "[שלום]");
+    }
+
+    #[test]
+    fn matches_and_colours_cut_each_other() {
+        check("let foo", &[(2, 5)], &[(0..3, "k"), (4..7, "f")], "{k:le}[k:t][ ][f:f]{f:oo}");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_its_first_match() {
+        let text = format!("{}é{}", "x".repeat(1000), "y".repeat(1000));
+        let expected = format!("… {}[é]{} …", "x".repeat(62), "y".repeat(187));
+        check(&text, &[(1000, 1002)], &[], &expected);
+    }
+}

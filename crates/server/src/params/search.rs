@@ -1,0 +1,144 @@
+//! The parameters of `/search` and its related endpoints.
+
+use super::given::CheckedParams;
+use super::names::{
+    CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
+    REPO, SORT, TIMEOUT, TYPED, WAIT,
+};
+use super::param::Param;
+use crate::cursor::Cursor;
+use crate::error::Failure;
+use request::order::Order;
+use request::{self, MAX_CONTEXT, Options};
+
+/// The parameters of a search.
+#[derive(Clone, Debug)]
+pub(crate) struct SearchParams {
+    /// The query.
+    pub(crate) q: String,
+    pub(crate) given: CheckedParams,
+}
+
+impl From<CheckedParams> for SearchParams {
+    fn from(given: CheckedParams) -> Self {
+        Self { q: given.text(&Q), given }
+    }
+}
+
+impl SearchParams {
+    /// Returns the options of the search, apart from the query.
+    ///
+    /// # Errors
+    /// The timeout or the lines of context cannot be parsed.
+    pub(crate) fn options(&self) -> Result<Options, Failure> {
+        let all = |param| self.given.get(param).map(str::to_owned).into_iter().collect();
+        let timeout = self.given.get(&TIMEOUT).map(|text| {
+            query::duration(text)
+                .map_err(|why| Failure::bad_request(format!("timeout={text}: {why}")))
+        });
+        let context = self.given.get(&CONTEXT).map(|text| {
+            request::context(text).ok_or_else(|| {
+                Failure::bad_request(format!(
+                    "context={text}: use a number of lines up to {MAX_CONTEXT}, or two with a comma"
+                ))
+            })
+        });
+        let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
+        Ok(Options {
+            case: self.given.get(&CASE).and_then(request::case).unwrap_or_default(),
+            limit: limit.and_then(request::count),
+            timeout: timeout.transpose()?,
+            repos: all(&REPO),
+            files: all(&FILE),
+            languages: all(&LANG),
+            context: context.transpose()?.unwrap_or_default(),
+            enclosing: self.is_on(&ENCLOSING),
+            ..Options::default()
+        })
+    }
+
+    /// Returns the parameters as they stand in an address, without `other`.
+    pub(crate) fn but(&self, other: &Param) -> Vec<(&'static str, String)> {
+        let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
+        let mut pairs =
+            vec![("q", self.q.clone()), ("limit", limit.unwrap_or_default().to_owned())];
+        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT, FACETS];
+        pairs.extend(others.iter().map(|param| (param.name, self.given.text(param))));
+        pairs.retain(|(name, _)| *name != other.name);
+        pairs
+    }
+
+    /// Returns the cursor to continue from, if there is one. `order` is `None` for the order in which results are
+    /// found.
+    ///
+    /// # Errors
+    /// The cursor is invalid, or belongs to another order.
+    pub(crate) fn cursor(&self, order: Option<Order>) -> Result<Option<Cursor>, Failure> {
+        let Some(text) = self.given.get(&CURSOR) else { return Ok(None) };
+        let wrong =
+            || Failure::bad_request("invalid cursor; copy the one from the previous answer");
+        let cursor = Cursor::parse(text).ok_or_else(wrong)?;
+        if cursor.order != order {
+            return Err(Failure::bad_request(
+                "this cursor belongs to another order; give the sort= that it came with, or leave out cursor=",
+            ));
+        }
+        Ok(Some(cursor))
+    }
+
+    /// Checks that no parameter is given that only a page has.
+    ///
+    /// # Errors
+    /// One is given.
+    pub(crate) fn check_no_page_params(&self) -> Result<(), Failure> {
+        match [WAIT, FACETS, TYPED].iter().find(|param| self.given.get(param).is_some()) {
+            None => Ok(()),
+            Some(Param { name, .. }) => Err(Failure::bad_request(format!(
+                "{name}= is for pages only: leave it out, or ask for one with format=html"
+            ))),
+        }
+    }
+
+    /// Whether the page is to wait for the whole answer.
+    pub(crate) fn waits(&self) -> bool {
+        self.given.get(&WAIT).is_some()
+    }
+
+    /// Whether the query is still being typed.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.is_on(&TYPED)
+    }
+
+    /// Whether the page is to list all values that narrow its search.
+    pub(crate) fn has_all_values(&self) -> bool {
+        self.given.get(&FACETS).is_some()
+    }
+
+    /// Returns `json` or `html`, if given.
+    pub(crate) fn format(&self) -> Option<&str> {
+        self.given.get(&FORMAT)
+    }
+
+    /// Returns the order asked for, or the default order of the page.
+    pub(crate) fn order(&self) -> Order {
+        self.given.get(&SORT).and_then(Order::named).unwrap_or(Order::Relevance)
+    }
+
+    /// Whether an order is asked for.
+    pub(crate) fn sorts(&self) -> bool {
+        self.given.get(&SORT).is_some()
+    }
+
+    pub(crate) fn explains(&self) -> bool {
+        self.is_on(&EXPLAIN)
+    }
+
+    /// Whether a program wants hints.
+    pub(crate) fn wants_hints(&self) -> bool {
+        self.is_on(&HINTS)
+    }
+
+    fn is_on(&self, param: &Param) -> bool {
+        self.given.get(param).is_some_and(|value| !matches!(value, "0" | "no" | "false"))
+    }
+}

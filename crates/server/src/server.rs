@@ -1,0 +1,168 @@
+//! The state that all handlers share, and the turns of searches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use search::{Searcher, View, Visible};
+use store::{Catalog, Store};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::Failure;
+use super::limits::{AnswerMemory, Limits};
+use super::metrics::Metrics;
+use crate::statistics::{Recorder, Refusal};
+
+/// Concurrent searches for each core, since searches also wait for Postgres and for their clients.
+/// More would delay all others, and health checks.
+const SEARCHES_PER_CORE: usize = 4;
+
+/// Longest wait of a search for its turn before its client is told to retry later.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// Processes of git at a time. One takes a core, perhaps for seconds, which searches would miss.
+const GIT_AT_ONCE: usize = 2;
+
+/// Most bytes of all answers together that are complete in memory but not sent yet: Zoekt's and
+/// livegrep's, which have up to 32 MiB each, and files.
+pub const MAX_UNREAD_BYTES: u64 = 256 << 20;
+
+/// The clients that a server answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Access {
+    /// Whether clients without a token learn only that the server lives.
+    pub needs_token: bool,
+    /// Whether other machines can reach it.
+    pub is_public: bool,
+}
+
+/// The operator's settings of a server.
+pub struct Settings {
+    /// Duration from which on a search is logged as slow.
+    pub slow: Option<Duration>,
+    /// Whether statistics are stored in the database.
+    pub statistics: bool,
+    /// Concurrent searches, for all clients together.
+    pub at_once: usize,
+    pub limits: Limits,
+    /// Most bytes of all answers together that are complete in memory but not sent yet.
+    pub unread_bytes: u64,
+    /// The clients that are answered.
+    pub access: Access,
+    /// Whether blame and history are read from clones.
+    pub history: bool,
+}
+
+/// Returns the default number of concurrent searches.
+pub fn searches_at_once() -> usize {
+    SEARCHES_PER_CORE * std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+/// The state that all handlers share.
+#[derive(Clone)]
+pub struct Server {
+    view: View,
+    admin: Admin,
+    turns: Arc<Semaphore>,
+    pub metrics: Arc<Metrics>,
+    pub limits: Arc<Limits>,
+    pub(super) unread: Arc<AnswerMemory>,
+    pub(super) access: Access,
+    /// The runtime on which searches run.
+    pub(super) threads: Handle,
+    /// Turns to run git; `None` if it is not to be run.
+    git: Option<Arc<Semaphore>>,
+}
+
+/// The index as a whole, for its operators: the status, metrics and slow searches. Whatever else a handler answers, it reads
+/// through [`Server::view`].
+#[derive(Clone)]
+pub(crate) struct Admin {
+    pub(super) searcher: Arc<Searcher>,
+    pub(super) store: Store,
+}
+
+impl Admin {
+    /// Returns the catalog of all repositories.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or has no index.
+    pub(super) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
+        View::new(Arc::clone(&self.searcher), Visible::All).catalog().await
+    }
+}
+
+impl Server {
+    /// Makes a server whose searches run on the calling runtime. It answers of the repositories of `visible`.
+    pub fn new(
+        searcher: Arc<Searcher>,
+        store: Store,
+        visible: Visible,
+        settings: Settings,
+    ) -> Self {
+        Self {
+            view: View::new(Arc::clone(&searcher), visible),
+            admin: Admin { searcher, store },
+            turns: Arc::new(Semaphore::new(settings.at_once)),
+            metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
+            limits: Arc::new(settings.limits),
+            unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
+            access: settings.access,
+            threads: Handle::current(),
+            git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
+        }
+    }
+
+    /// Returns the repositories that its clients may see, and all that may be read of them.
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Returns what only operators may see.
+    pub(super) fn admin(&self) -> &Admin {
+        &self.admin
+    }
+
+    /// Returns its statistics.
+    pub fn recorder(&self) -> &Recorder {
+        &self.metrics.recorder
+    }
+
+    /// Returns a turn to search if one is free, without waiting.
+    pub(super) fn free_turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.turns).try_acquire_owned().ok()
+    }
+
+    /// Returns whether blame and history are shown.
+    pub(super) fn shows_history(&self) -> bool {
+        self.git.is_some()
+    }
+
+    /// Waits for a turn to run git; `None` if it is not to be run.
+    ///
+    /// # Errors None is free within [`MAX_WAIT`].
+    pub(super) async fn turn_of_git(&self) -> Result<Option<OwnedSemaphorePermit>, Failure> {
+        let Some(turns) = &self.git else { return Ok(None) };
+        match tokio::time::timeout(MAX_WAIT, Arc::clone(turns).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Some(permit)),
+            _ => {
+                self.metrics.refuse(Refusal::Busy);
+                Err(Failure::busy())
+            }
+        }
+    }
+
+    /// Waits for a turn to search.
+    ///
+    /// # Errors None is free within [`MAX_WAIT`].
+    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        match tokio::time::timeout(MAX_WAIT, turn).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => {
+                self.metrics.refuse(Refusal::Busy);
+                Err(Failure::busy())
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Kinds and outcomes of searches, and reasons of refusals: words that are stored in the database
+//! and shown.
+
+/// Defines an enum with a word for each variant; a new word takes one line.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($(#[$word_doc])* $word,)* }
+
+        impl $name {
+            /// All variants.
+            pub const ALL: &[$name] = &[$($name::$word,)*];
+
+            /// Returns the word that is stored and shown.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$word => $text,)* }
+            }
+        }
+    };
+}
+
+words! {
+    /// Kinds of searches, by their plans.
+    Kind {
+        /// The trigram indexes name candidates.
+        Indexed = "indexed",
+        /// No index can help: texts are read until the limit is reached.
+        Scan = "scan",
+        /// A pattern spans lines: whole texts are read.
+        Multiline = "multi_line",
+        /// Only names are matched: paths, repositories, languages.
+        Names = "names",
+        /// Ranked search in documents and comments.
+        Docs = "docs",
+        /// Fuzzy search for paths.
+        Files = "files",
+    }
+}
+
+words! {
+    /// The outcome of a search.
+    Outcome {
+        Complete = "complete",
+        Limit = "limit",
+        Timeout = "timeout",
+        ShardError = "shard_error",
+        Failed = "failed",
+        /// The client disconnected.
+        Abandoned = "abandoned",
+    }
+}
+
+words! {
+    /// Why a request was refused.
+    Refusal {
+        /// Too many searches were running.
+        Busy = "busy",
+        /// The client has too many searches running.
+        AtOnce = "client_at_once",
+        PerMinute = "client_per_minute",
+        Bytes = "client_bytes",
+        ServerPerMinute = "server_per_minute",
+        ServerBytes = "server_bytes",
+        /// The token is unknown.
+        Token = "token",
+    }
+}
