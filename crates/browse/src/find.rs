@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fuzzy::{CANDIDATES, Lookup, PathIndex, PathQuery, QueryPart, QueryTooLong, Scorer, Variant};
+use fuzzy::{CANDIDATES, Lookup, PathQuery, QueryPart, QueryTooLong, Scorer, Variant};
 use search::{RepoTree, Tree};
 
 /// A request to the file finder.

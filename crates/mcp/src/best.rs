@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use answer::FileMatch;
 use anyhow::Result;
 use query::Select;
 use search::View;
-use search::{FileMatch, Stats, Stopped};
+use search::{Stats, Stopped};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, MAX_NEAR_BYTES, Text, count};
@@ -13,8 +14,8 @@ use super::hints;
 use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
-use request::order::Order;
-use request::top_k::{POOL, RankedFile, TopK};
+use rank::Order;
+use rank::{POOL, RankedFile, TopK};
 
 /// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;

@@ -306,7 +306,7 @@ fn found(
 ) -> Result<(Vec<(String, Value)>, usize), QueryTooLong> {
     let offset = asked.offset;
     let (near, all) = browse::find(
-        &tree,
+        tree,
         &FindRequest {
             query: &asked.typed,
             repo: asked.repo.as_deref(),

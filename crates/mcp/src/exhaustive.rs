@@ -1,10 +1,11 @@
 //! Answers with all results of a search, in the order of the index, one part at a time. The parts put together are the
 //! whole answer.
 
+use answer::FileMatch;
 use anyhow::Result;
 use query::Select;
 use search::View;
-use search::{AnswerProgress, FileMatch, Stats, Stopped};
+use search::{AnswerProgress, Stats, Stopped};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Text, count};

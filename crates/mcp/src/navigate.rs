@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use answer::symbol::Symbol;
+use answer::{FileMatch, Line};
 use anyhow::{Result, bail};
 use navigate::{self, Basis, NameRequest, Outline, OutlineSymbol, Place, Reference};
 use rmcp::schemars::JsonSchema;
 use search::View;
-use search::symbol::Symbol;
-use search::{FileMatch, Line, Stats, Stopped};
+use search::{Stats, Stopped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -4,11 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use answer::{FileMatch, Line};
 use anyhow::{Context, Result, bail};
 use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 pub use search::View;
-use search::{Error, FileMatch, Line, Request, Resume, Stats};
+use search::{Error, Request, Resume, Stats};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 

@@ -10,10 +10,11 @@ use super::place::Error;
 use super::precise::precise;
 use super::request::{NameRequest, NameScope, parts};
 use super::request::{near_and_far, scope};
+use answer::FileMatch;
+use answer::symbol::Symbol;
+use rank::path_penalty;
+use search::Stats;
 use search::View;
-use search::rank::path_penalty;
-use search::symbol::Symbol;
-use search::{FileMatch, Stats};
 
 /// The definitions of a name.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ fn of_file(file: FileMatch, scope: &NameScope, basis: Basis) -> Vec<Definition> 
         let text = line.text;
         line.symbols.into_iter().map(move |found| (text.clone(), found))
     });
-    let definition = |(text, found): (String, search::symbol::LineSymbol)| Definition {
+    let definition = |(text, found): (String, answer::symbol::LineSymbol)| Definition {
         repo: file.repo.clone(),
         path: file.path.clone(),
         language: file.language.clone(),

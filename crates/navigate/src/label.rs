@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use symbols::Label;
 
-use search::rank::{is_comment, is_import};
+use rank::{is_comment, is_import};
 
 /// Returns what a name in a line is, by the line alone.
 pub(super) fn by_line(text: &str, name: &Range<usize>) -> Label {

@@ -7,8 +7,8 @@ use store::{BlobId, RepoId, ShardId};
 
 use super::place::{Error, Place};
 use browse::{file_text, why_left_out};
+use rank::is_import;
 use search::View;
-use search::rank::is_import;
 
 /// Lines at the beginning of a file in which imports are looked for.
 const IMPORT_LINES: usize = 400;

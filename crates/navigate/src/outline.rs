@@ -6,9 +6,9 @@ use super::basis::Basis;
 use super::near::no_file;
 use super::place::{Error, Place};
 use super::precise;
+use answer::symbol::{Symbol, Symbols};
 use browse::FileText;
 use search::View;
-use search::symbol::{Symbol, Symbols};
 
 /// What a file defines.
 #[derive(Clone, Debug)]

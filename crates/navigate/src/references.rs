@@ -16,10 +16,11 @@ use super::place::Error;
 use super::precise::precise;
 use super::request::{NameRequest, NameScope, parts};
 use super::request::{near_and_far, scope};
+use answer::FileMatch;
+use answer::symbol::{Symbol, Symbols};
+use rank::path_penalty;
+use search::Stats;
 use search::View;
-use search::rank::path_penalty;
-use search::symbol::{Symbol, Symbols};
-use search::{FileMatch, Stats};
 
 /// How long texts are parsed for an answer; of others, each line tells by itself.
 const PARSING: Duration = Duration::from_secs(1);

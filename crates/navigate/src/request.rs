@@ -11,8 +11,9 @@ use super::family;
 use super::near::Origin;
 use super::near::origin;
 use super::place::{Error, Place};
+use answer::FileMatch;
 use search::View;
-use search::{FileMatch, Request, Stats, Stopped};
+use search::{Request, Stats, Stopped};
 
 /// Longest name, in bytes.
 const MAX_NAME: usize = 512;

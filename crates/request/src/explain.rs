@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use answer::FileMatch;
 use query::{CompiledTerm, Plan, rarest_parts};
-use search::rank::Explained;
-use search::{FileMatch, Request, Stats, Stopped};
+use rank::Explained;
+use search::{Request, Stats, Stopped};
 use serde_json::{Value, json};
 
 use crate::human::count;

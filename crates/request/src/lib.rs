@@ -18,12 +18,10 @@ pub mod human;
 mod narrow;
 pub mod notes;
 mod options;
-pub mod order;
 mod refused;
 pub mod scip;
 pub mod shell;
 mod spell;
-pub mod top_k;
 
 pub use build::{build, build_in_time, limit_or, parse};
 pub use client::Client;

@@ -1,5 +1,5 @@
 //! A search whose results will be ranked: beside the first ones that are found, those that define what is looked for or
-//! are called so, wherever they are ([`BoostQueries`](super::rank::boost::BoostQueries)); and if there are more than are ranked, others
+//! are called so, wherever they are ([`BoostQueries`](rank::boost::BoostQueries)); and if there are more than are ranked, others
 //! that are likely to be wanted.
 //!
 //! These files are part of the first page. A search that continues after it finds them again and leaves them out, so
@@ -15,10 +15,11 @@ use store::{RepoId, Switch};
 use tokio::sync::mpsc;
 
 use super::order;
-use super::rank::boost::{self, BoostQueries};
-use super::rank::{POOL, Ranking, Votes};
 use super::stats::{Stats, Stopped};
-use crate::types::{Error, FileMatch, Request, Resume};
+use crate::types::{Error, Request, Resume};
+use answer::FileMatch;
+use rank::boost::{self, BoostQueries};
+use rank::{POOL, Ranking, Votes};
 
 /// Most batches of files that wait to be passed on.
 const AHEAD: usize = 2;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memchr::memchr_iter;
 use store::BlobId;
 
-use crate::types::{FileMatch, Line};
+use answer::{FileMatch, Line};
 
 /// Adds the lines before and after the matching lines of each file. `texts` are whole blobs.
 pub(crate) fn add(

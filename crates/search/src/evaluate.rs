@@ -11,9 +11,10 @@ use super::candidates::Candidates;
 use super::shards::ShardTask;
 use super::state::Search;
 use super::symbols::matching;
-use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk, apart, merge, with_symbols};
-use crate::symbol::Symbol;
-use crate::types::{FileMatch, Line};
+use super::verify::{Hit, MatchInput, MatchJob, Terms, TextChunk};
+use answer::symbol::Symbol;
+use answer::{FileMatch, Line};
+use answer::{apart, merge, with_symbols};
 
 /// A file that may match, as far as is known without its text.
 pub(crate) struct OpenFile {

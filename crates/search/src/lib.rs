@@ -13,7 +13,7 @@
 //! | match texts on several threads | [`jobs`], [`verify`] |
 //! | decide on symbols | [`symbols`] |
 //! | add context lines; count skipped files | [`context`], [`left_out`] |
-//! | rank results; find the best beyond the first | [`rank`], [`best`] |
+//! | find the best beyond the first | [`best`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod answers;
@@ -36,7 +36,6 @@ mod names;
 mod order;
 mod plans;
 mod prefetch;
-pub mod rank;
 mod reads;
 mod searcher;
 mod sender;
@@ -48,7 +47,6 @@ mod state;
 mod stats;
 mod stored_survivors;
 mod survivors;
-pub mod symbol;
 mod symbols;
 pub mod threads;
 mod together;
@@ -63,7 +61,6 @@ pub use searcher::Searcher;
 pub use stats::{Phases, Stats, Stopped, SymbolsLeft};
 pub use tree::{FileTotals, FolderItem, RepoTree, Tree};
 pub use types::{
-    AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, FileMatch, LastFile, Line, Request,
-    Resume, ShardSet,
+    AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, LastFile, Request, Resume, ShardSet,
 };
 pub use view::{View, Visible};

@@ -28,7 +28,8 @@ use super::survivors::Survivors;
 use super::together::{Prefetched, PrefetchedRows, ReadyShard};
 use crate::cache::ShardCache;
 use crate::threads::of_slow;
-use crate::types::{AnswerProgress, Error, FileMatch, Resume};
+use crate::types::{AnswerProgress, Error, Resume};
+use answer::FileMatch;
 
 /// One search over all its shards.
 pub(crate) struct Merge<'a> {

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::cost::AHEAD_KB;
 use super::state::SearchState;
-use crate::types::FileMatch;
+use answer::FileMatch;
 
 /// An event of the search of one shard, in order.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use super::source::{ContentReader, Source};
 use super::state::{ChunkCount, Search};
 use super::symbols::{enclose, lines};
 use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
-use crate::types::FileMatch;
+use answer::FileMatch;
 
 mod read_first;
 

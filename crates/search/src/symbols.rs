@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use query::{CompiledTerm, Scratch};
 use store::{BlobId, SymbolNames, SymbolRow};
 
-use super::verify::{TextChunk, apart};
+use super::verify::TextChunk;
 use crate::cache::texts::DecompressBuffer;
-use crate::symbol::{LineSymbol, Symbol, Symbols};
-use crate::types::Line;
+use answer::Line;
+use answer::apart;
+use answer::symbol::{LineSymbol, Symbol, Symbols};
 
 /// Returns the symbols of a blob that a term asks for, in order.
 pub(crate) fn matching(

@@ -20,8 +20,9 @@ use crate::shards::Selection;
 use crate::state::{EndOnDrop, Search, SearchState};
 use crate::symbols::enclose;
 use crate::tree::Tree;
-use crate::types::{Error, FileMatch, Request, Resume};
+use crate::types::{Error, Request, Resume};
 use crate::{Stats, Stopped, best, context, left_out, order};
+use answer::FileMatch;
 
 /// Which repositories may be seen.
 #[derive(Clone, Debug, Default)]

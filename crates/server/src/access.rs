@@ -21,7 +21,7 @@ use super::pages::sign_in as page;
 use super::params::{Pairs, wants_page};
 use super::sender::Sender;
 use super::server::{Access, Server};
-use crate::statistics::Refusal;
+use statistics::Refusal;
 
 /// The name of the cookie that holds a person's token.
 const COOKIE_NAME: &str = "codesearch_token";

@@ -2,8 +2,8 @@
 
 use search::{Request, Resume, Stats};
 
+use rank::Order;
 use request::cursor;
-use request::order::Order;
 
 /// The end of an answer. Its text is opaque to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

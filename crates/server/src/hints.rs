@@ -29,7 +29,7 @@ pub(crate) async fn counted(
         && let Ok(options) = params.options()
     {
         let beside = QueryContext { options, client: Client::PROGRAM };
-        suggested.count = hints::count(&server.view(), &suggested.query, &beside, until).await;
+        suggested.count = hints::count(server.view(), &suggested.query, &beside, until).await;
     }
     failure
 }
@@ -53,5 +53,5 @@ pub(crate) async fn beside(
     let query = request::as_one_query(&params.q, &[], &options);
     let asked =
         NoResultsQuery { query: &query, client: Client::PROGRAM, within: WITHIN, left_out: false };
-    hints::for_no_results(&server.view(), &asked).await
+    hints::for_no_results(server.view(), &asked).await
 }

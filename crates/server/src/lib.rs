@@ -26,7 +26,6 @@ mod search;
 mod search_stream;
 mod sender;
 mod server;
-pub mod statistics;
 mod stream;
 mod timely_body;
 

@@ -4,8 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use answer::FileMatch;
 use futures_util::FutureExt;
-use search::{FileMatch, Request, Stats, Stopped};
+use search::{Request, Stats, Stopped};
 use tokio::sync::mpsc;
 
 use super::error::Failure;

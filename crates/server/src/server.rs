@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::Failure;
 use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;
-use crate::statistics::{Recorder, Refusal};
+use statistics::{Recorder, Refusal};
 
 /// Concurrent searches for each core, since searches also wait for Postgres and for their clients.
 /// More would delay all others, and health checks.

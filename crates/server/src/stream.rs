@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use answer::FileMatch;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -20,7 +21,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
-use search::{FileMatch, Request};
+use search::Request;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -276,7 +277,7 @@ async fn pieces(
         // The files shown first stay until the end: people cannot read a page that changes.
         if shown == 0 && found > 0 {
             shown = found;
-            let html = search.so_far(&server.view(), &params.q).await;
+            let html = search.so_far(server.view(), &params.q).await;
             client.tell("files", json!({ "html": html }).to_string()).await?;
         }
         let text = format!("searching: {} so far", human::count(found, "file"));

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use server::statistics::Trim;
+use statistics::Trim;
 
 pub(super) const STATS_HELP: &str = "\
 Spans of time are whole hours, the one that has begun included:

@@ -1,9 +1,9 @@
 //! `--sort path`: collects files and sorts them by path.
 
-use search::FileMatch;
+use answer::FileMatch;
 
 use super::ordered::Ordered;
-use request::order::by_path;
+use rank::by_path;
 
 /// Files kept beyond the limit before they are sorted and cut again.
 const SLACK: usize = 1000;

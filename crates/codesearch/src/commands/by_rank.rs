@@ -1,10 +1,11 @@
 //! `--sort relevance`: collects and ranks files.
 
-use search::{FileMatch, Request};
+use answer::FileMatch;
+use search::Request;
 
 use super::ordered::Ordered;
-use request::order::Order;
-use request::top_k::{POOL, TopK};
+use rank::Order;
+use rank::{POOL, TopK};
 
 /// Most lines of a file that are printed on a terminal where nothing else is asked for: as many as agents get.
 pub(super) const MOST_LINES: usize = 10;

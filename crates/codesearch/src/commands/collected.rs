@@ -2,14 +2,15 @@
 
 use std::io::{IsTerminal, stdout};
 
-use search::{FileMatch, Request};
+use answer::FileMatch;
+use search::Request;
 
 use super::by_path::ByPath;
 use super::by_rank::{ByRank, MOST_LINES};
 use super::ordered::Ordered;
 use crate::cli::{SearchArgs, Sort};
 use crate::print::spans_lines;
-use request::top_k::POOL;
+use rank::POOL;
 
 /// The files of a search, which are printed when it has ended.
 pub(super) enum Collected {

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use answer::symbol::Symbol;
 use anyhow::{Error, Result, anyhow};
 use navigate::{self, Basis, NameRequest, Place};
 use search::View;
-use search::symbol::Symbol;
 use search::{Stats, Stopped};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Files that were collected and sorted, ready to be printed.
 
-use search::FileMatch;
-use search::rank::Explained;
+use answer::FileMatch;
+use rank::Explained;
 
 /// Files in the order in which they are printed.
 #[derive(Default)]

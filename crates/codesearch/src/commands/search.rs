@@ -3,9 +3,10 @@
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::sync::Arc;
 
+use answer::FileMatch;
 use anyhow::{Context, Result};
 use query::{Case, Count, Query, Select};
-use search::{FileMatch, Request, Stats, Stopped};
+use search::{Request, Stats, Stopped};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -16,10 +17,10 @@ use super::{globs, hints, patterns, refused};
 use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
 use crate::database::Database;
 use crate::print::{self, Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines};
+use rank::POOL;
 use request::explain::Explain;
 use request::hints::missing_repository;
 use request::human::count;
-use request::top_k::POOL;
 use request::{self, Client, Options};
 
 /// Batches of files that the search may be ahead of the printer.

@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 use super::symbols;
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
-use server::statistics::Recorder;
 use server::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
+use statistics::Recorder;
 
 /// Interval at which the server looks for a newer epoch, and checks its private Postgres and its token file.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

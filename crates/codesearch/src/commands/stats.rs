@@ -6,7 +6,7 @@ use store::Store;
 
 use crate::cli::{DatabaseArgs, StatsArgs};
 use crate::database::{Database, external};
-use server::statistics::{Span, Summary, rfc3339, slow_json, text};
+use statistics::{Span, Summary, rfc3339, slow_json, text};
 
 /// The span of time that is shown by default.
 const USUAL: &str = "24h";

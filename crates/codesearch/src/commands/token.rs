@@ -3,7 +3,6 @@
 use anyhow::Result;
 
 use crate::cli::TokenArgs;
-use server as http;
 
 /// Prints the line for the token file, which holds no secret, to stdout, and the token to stderr. The token is not
 /// stored.

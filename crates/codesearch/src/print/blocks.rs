@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use search::Line;
+use answer::Line;
 
 /// Splits the lines of a file into blocks. Lines of context stand alone.
 pub(super) fn blocks(lines: &[Line], spans_lines: bool) -> impl Iterator<Item = &[Line]> {

@@ -5,8 +5,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use answer::{FileMatch, Line};
 use query::Select;
-use search::{FileMatch, Line, Stats};
+use search::Stats;
 use serde::Serialize;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use search::Line;
+use answer::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::blocks;

@@ -10,13 +10,13 @@ mod style;
 mod terminal;
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use navigate::{Outline, SymbolsState};
+use answer::FileMatch;
+use search::Stats;
 use search::View;
-use search::{FileMatch, Stats};
 
 use request::explain::{self, Explain};
 

@@ -3,9 +3,10 @@
 
 use std::io::{self, Write};
 
+use answer::FileMatch;
 use anyhow::{Result, bail};
 use query::Select;
-use search::{FileMatch, Request, Stats};
+use search::{Request, Stats};
 
 use super::blocks::{blocks, count_matches};
 use super::line::Lines;

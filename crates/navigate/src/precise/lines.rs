@@ -3,8 +3,8 @@
 use query::SymbolKind;
 use store::{Occurrence, ScipPlace, SymbolRow};
 
-use search::symbol::{LineSymbol, Symbol, Symbols};
-use search::{FileMatch, Line};
+use answer::symbol::{LineSymbol, Symbol, Symbols};
+use answer::{FileMatch, Line};
 use symbols::scip::Parts;
 
 /// A place in a document: the document, the symbol and where it stands.

@@ -16,8 +16,9 @@ use self::meaning::{Meaning, Reach, Spot, meanings, related};
 use super::near::Origin;
 use super::place::Error;
 use super::request::{NameRequest, NameScope, parts};
+use answer::FileMatch;
 use search::View;
-use search::{FileMatch, Scip, Stats, Stopped};
+use search::{Scip, Stats, Stopped};
 
 /// Most documents that are looked at.
 const MOST: usize = 500;

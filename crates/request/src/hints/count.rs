@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use answer::FileMatch;
 use query::{Count, Select};
 use search::View;
-use search::{FileMatch, Request, Stopped};
+use search::{Request, Stopped};
 use serde::Serialize;
 use tokio::sync::mpsc;
 

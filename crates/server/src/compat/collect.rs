@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use search::{FileMatch, Line, Request, Stats};
+use answer::{FileMatch, Line};
+use search::{Request, Stats};
 
 use crate::error::Failure;
 use crate::search_stream::SearchStream;

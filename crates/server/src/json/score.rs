@@ -1,6 +1,6 @@
 //! How a score came about, as JSON.
 
-use search::rank::Explained;
+use rank::Explained;
 use serde::{Serialize, Serializer};
 
 /// A score and its parts.

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use search::rank::Explained;
-use search::{FileMatch, Request, Stats};
+use answer::FileMatch;
+use rank::Explained;
+use search::{Request, Stats};
 
 use crate::cursor::Cursor;
 use crate::error::Failure;
@@ -12,9 +13,9 @@ use crate::params::SearchParams;
 use crate::request::compiled;
 use crate::search_stream::SearchStream;
 use crate::server::Server;
+use rank::Order;
+use rank::{POOL, TopK};
 use request::Client;
-use request::order::Order;
-use request::top_k::{POOL, TopK};
 
 /// Most results in one answer. For more, a client continues with `next`, or leaves out `sort=`.
 const MAX_SORTED: usize = 1000;

@@ -1,6 +1,6 @@
 //! Symbols as JSON.
 
-use search::symbol::{LineSymbol, Symbol};
+use answer::symbol::{LineSymbol, Symbol};
 use serde::Serialize;
 
 /// A symbol whose name is a match in a line.

@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use answer::{FileMatch, Line};
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 use json_escape_simd::escape_into;
 use query::Select;
-use search::rank::Explained;
-use search::{FileMatch, Line};
+use rank::Explained;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -20,7 +20,7 @@ use super::token::{Token, TokenChange};
 use crate::connections::{Peer, network};
 use crate::sender::Sender;
 use crate::server::MAX_WAIT;
-use crate::statistics::Refusal;
+use statistics::Refusal;
 
 /// Most clients that are remembered. Beyond that, the least recent are forgotten, and with them
 /// their use of the current minute.

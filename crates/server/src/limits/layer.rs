@@ -17,7 +17,7 @@ use crate::pages::failed;
 use crate::params::{Pairs, wants_page};
 use crate::sender::Sender;
 use crate::server::Server;
-use crate::statistics::Refusal;
+use statistics::Refusal;
 
 /// The body of an answer whose bytes are counted while it is sent.
 struct MeteredBody {

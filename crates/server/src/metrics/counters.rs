@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use search::{Stats, Stopped};
 
 use crate::error::Failure;
-use crate::statistics::{Kind, Outcome, Recorder, Refusal};
+use statistics::{Kind, Outcome, Recorder, Refusal};
 
 /// Counters since the server's start.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use axum::routing::get;
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::server::Server;
-use crate::statistics::{Histogram, Kind, Outcome, Refusal};
+use statistics::{Histogram, Kind, Outcome, Refusal};
 
 /// Buckets for each doubling: few, since Prometheus keeps a series for each bucket.
 const PER_DOUBLING: usize = 2;

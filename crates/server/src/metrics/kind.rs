@@ -5,8 +5,8 @@ use std::sync::Arc;
 use query::{Expr, Plan, Predicate};
 use search::{Request, Stats};
 
-use crate::statistics::Kind;
 use request::explain::explained;
+use statistics::Kind;
 
 /// Returns the kind of a search for lines, and a function that describes it.
 pub fn of_request(

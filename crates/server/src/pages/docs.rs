@@ -21,11 +21,11 @@ use crate::params::{
     CheckedParams, DeclaredParams, Kind as ParamKind, Param, StrictParams, is_browser, wants_page,
 };
 use crate::server::Server;
-use crate::statistics::{self, Outcome};
 use request::docs_answer as printed;
 use request::hints::missing_repository;
 use request::human::{count, duration};
 use request::{self, DocsQuery};
+use statistics::{self, Outcome};
 
 const LIMIT: Param = Param {
     kind: ParamKind::Number { least: 1, most: 1000, instead: "a number from 1 to 1000" },
@@ -138,7 +138,7 @@ async fn docs(
         (Ok(found), _) => {
             let mut found = found.map(shown);
             if let Some(nothing) = found.as_mut().filter(|found| found.rows.is_empty()) {
-                let missing = missing_repository(&server.view(), &wanted.asked.repos).await;
+                let missing = missing_repository(server.view(), &wanted.asked.repos).await;
                 nothing.stopped = nothing.stopped.take().or(missing);
             }
             render(StatusCode::OK, &wanted.page(None, found))

@@ -89,7 +89,7 @@ fn suggestions(word: &str, tree: &Tree) -> Vec<Suggestion> {
         "file" | "f" | "path" if !value.is_empty() => {
             let finding = FindRequest { query: value, limit: MOST, ..FindRequest::default() };
             // A value that is too long has no similar paths.
-            let (near, _) = browse::find(&tree, &finding).unwrap_or_default();
+            let (near, _) = browse::find(tree, &finding).unwrap_or_default();
             near.into_iter()
                 .map(|near| Suggestion {
                     text: format!("{sign}{} ", query::exactly("file", &near.path)),

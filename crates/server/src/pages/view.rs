@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use search::symbol::Symbol;
-use search::{FileMatch, Line};
+use answer::symbol::Symbol;
+use answer::{FileMatch, Line};
 
 use super::highlight::{Coloured, Grammar};
 use super::link;

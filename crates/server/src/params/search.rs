@@ -8,7 +8,7 @@ use super::names::{
 use super::param::Param;
 use crate::cursor::Cursor;
 use crate::error::Failure;
-use request::order::Order;
+use rank::Order;
 use request::{self, MAX_CONTEXT, Options};
 
 /// The parameters of a search.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use answer::{FileMatch, Line};
 use axum::Form;
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +10,7 @@ use axum::extract::rejection::FormRejection;
 use axum::http::StatusCode;
 use axum::routing::get;
 use query::{Field, Matcher};
-use search::{FileMatch, Line, Stats, Stopped};
+use search::{Stats, Stopped};
 use serde::Serialize;
 
 use super::params::read;

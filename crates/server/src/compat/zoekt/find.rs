@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use answer::FileMatch;
 use query::{Predicate, Query, Select};
-use search::rank::{Ranking, Score, Votes};
-use search::{FileMatch, Request, Stopped};
+use rank::{Ranking, Score, Votes};
+use search::{Request, Stopped};
 use store::Repo;
 
 use super::arguments::{MatchLimits, Options};

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
+use answer::{FileMatch, Line};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use search::{FileMatch, Line};
 use serde::{Serialize, Serializer};
 
 use crate::compat::collect::around;

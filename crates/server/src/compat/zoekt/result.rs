@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use search::{FileMatch, Stats, Stopped};
+use answer::FileMatch;
+use search::{Stats, Stopped};
 use serde::Serialize;
 
 use super::matches::{Base64, ChunkMatch, LineMatch};

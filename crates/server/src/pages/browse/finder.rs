@@ -22,8 +22,8 @@ use crate::pages::view::{self, Piece};
 use crate::params::names::{FORMAT, LANG, REPO};
 use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::server::Server;
-use crate::statistics::{Kind, Outcome};
 use request::human::{self, grouped};
+use statistics::{Kind, Outcome};
 
 /// Files listed if there is no `limit=`.
 const FOUND: usize = 50;

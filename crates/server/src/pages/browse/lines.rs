@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use answer::FileMatch;
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use search::FileMatch;
 
 use super::missing::not_in_index;
 use super::{Answered, BrowseParams, PATH};

@@ -18,8 +18,8 @@ use crate::error::{Body, Failure};
 use crate::params::names::{FORMAT, REPO};
 use crate::params::{CheckedParams, Kind, Param, wants_page};
 use crate::server::Server;
-use crate::statistics::now;
 use request::human::ago;
+use statistics::now;
 
 const IN_REPO: Param = REPO.saying("The name of a repository.").required();
 const PATH: Param = Param::text("path", "A path in it.").required();

@@ -1,8 +1,8 @@
 //! What is found of a name, as JSON.
 
+use answer::symbol::Symbol;
 use navigate::{Definitions, Outline, OutlineSymbol, References, SymbolsState};
 use search::Stats;
-use search::symbol::Symbol;
 use serde_json::{Value, json};
 
 use super::why;

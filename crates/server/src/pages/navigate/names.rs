@@ -1,5 +1,6 @@
 //! `/definitions` and `/references`: where a name is defined, and where it is used.
 
+use answer::symbol::Symbol;
 use askama::Template;
 use axum::Json;
 use axum::extract::State;
@@ -8,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use navigate::{Basis, Definitions, References};
 use search::Stats;
-use search::symbol::Symbol;
 
 use super::json::{definitions_json, references_json};
 use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
@@ -20,8 +20,8 @@ use crate::pages::view::{self, Piece, qualified};
 use crate::params::names::{FORMAT, LANG, REPO};
 use crate::params::{DeclaredParams, StrictParams, wants_page};
 use crate::server::Server;
-use crate::statistics::{Kind, Outcome};
 use request::human::count;
+use statistics::{Kind, Outcome};
 
 /// `/definitions`: where a name is defined.
 pub(crate) const DEFINITIONS: Endpoint = Endpoint {

@@ -8,8 +8,8 @@ use super::view::{Chosen, Facet, FacetValue};
 use crate::pages::link;
 use crate::params::names::{CURSOR, FACETS, SORT};
 use crate::params::{Param, SearchParams};
-use request::order::Order;
-use request::top_k::TopK;
+use rank::Order;
+use rank::TopK;
 
 /// Longest query with which others are linked, in bytes: each link repeats it.
 const MAX_QUERY: usize = 2000;

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use answer::FileMatch;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use query::{Count, Select};
 use search::View;
-use search::{FileMatch, Request, Resume, Stats};
+use search::{Request, Resume, Stats};
 use tokio::time::timeout_at;
 
 use super::links::{all_values, chosen, facets, folder_of, orders, with};
@@ -29,11 +30,11 @@ use crate::params::{SearchParams, names};
 use crate::request::compiled;
 use crate::search_stream::{SearchStream, stopped};
 use crate::server::Server;
+use rank::Order;
+use rank::{POOL, RankedFile, TopK};
 use request::Client;
 use request::explain::{explained, score};
 use request::human::{count, duration, grouped};
-use request::order::Order;
-use request::top_k::{POOL, RankedFile, TopK};
 
 /// Files on a page.
 const PAGE: usize = 50;
@@ -188,7 +189,7 @@ impl Search {
         params: &SearchParams,
     ) -> Result<String, Failure> {
         let (mut results, files) = self.end(server, params).await?;
-        results.files = files.draw(&server.view()).await?;
+        results.files = files.draw(server.view()).await?;
         Ok(Fragment { result: &results }.render().unwrap_or_default())
     }
 
@@ -303,7 +304,7 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
         return Ok(search_page::searching(&params.q, stream, with(params, &names::WAIT, "1")));
     }
     let (mut results, mut files) = search.end(server, params).await?;
-    results.files = files.take_first().draw(&server.view()).await?;
+    results.files = files.take_first().draw(server.view()).await?;
     results.goes_on = !files.is_empty();
     Ok(search_page::found(&params.q, results, rest(server.clone(), files)))
 }
@@ -324,7 +325,7 @@ async fn all_at_once(server: &Server, params: &SearchParams) -> Option<Response>
         return None;
     }
     let (mut results, files) = search.end(server, params).await.ok()?;
-    results.files = files.draw(&server.view()).await.ok()?;
+    results.files = files.draw(server.view()).await.ok()?;
     Some(search_page::found(&params.q, results, std::future::ready(String::new())))
 }
 

@@ -1,9 +1,9 @@
 //! Trims a found file to as much as a page of results can show.
 
-use search::{FileMatch, Line};
+use answer::{FileMatch, Line};
 
 use crate::pages::view::{CONTEXT, MAX_LINES};
-use request::top_k::{BestLines, DroppedMatches};
+use rank::{BestLines, DroppedMatches};
 
 /// Most bytes kept of a line, around its first match.
 const MAX_LINE: usize = 4096;

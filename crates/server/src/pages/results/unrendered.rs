@@ -1,7 +1,7 @@
 //! Files that are not rendered yet. The first ones are rendered and sent before the others, so that a browser paints
 //! them at once.
 
-use search::FileMatch;
+use answer::FileMatch;
 use search::View;
 use store::Switch;
 

@@ -18,8 +18,8 @@ use crate::pages::search_page::failed;
 use crate::params::names::FORMAT;
 use crate::params::{DeclaredParams, StrictParams, wants_page};
 use crate::server::Server;
-use crate::statistics::Span;
 use request::human::{count, grouped, size};
+use statistics::Span;
 
 /// The spans of time that the page offers.
 const SPANS: [(&str, &str); 4] =

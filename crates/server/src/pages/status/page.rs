@@ -6,8 +6,8 @@ use askama::Template;
 use store::{Ingest, ShardStatus, SlowSearch};
 
 use super::params::SpanStats;
-use crate::statistics::{Bar, Cell, Summary, bars, now, rfc3339};
 use request::human::{ago, duration, grouped, size};
+use statistics::{Bar, Cell, Summary, bars, now, rfc3339};
 
 /// Length of the longest bar, in units of the drawing.
 const WIDTH: f64 = 100.0;

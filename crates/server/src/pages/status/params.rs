@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::params::names::FORMAT;
 use crate::params::{CheckedParams, Param};
 use crate::server::Server;
-use crate::statistics::{FORMS, Span, Summary, Trim, slow_json};
+use statistics::{FORMS, Span, Summary, Trim, slow_json};
 
 /// The span of time that is shown by default.
 pub(super) const DEFAULT_SPAN: &str = "24h";

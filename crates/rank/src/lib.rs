@@ -17,13 +17,15 @@
 //! | how a score came about | [`score`] |
 //! | boost queries | [`boost`] |
 
-pub(crate) mod boost;
+pub mod boost;
 mod coverage;
 mod definition;
 mod line;
 mod name;
+mod order;
 mod path;
 mod score;
+mod top_k;
 mod votes;
 mod words;
 
@@ -35,11 +37,13 @@ use self::coverage::Coverage;
 use self::line::{LineScore, LineScorer};
 use self::path::PathNames;
 use self::words::{Group, groups};
-use crate::types::{FileMatch, Line};
+use answer::{FileMatch, Line};
 
 pub use definition::{is_comment, is_import};
+pub use order::{Order, by_path};
 pub use path::path_penalty;
 pub use score::{Explained, Parts, Score};
+pub use top_k::{BestLines, DroppedMatches, RankedFile, TopK};
 pub use votes::Votes;
 
 /// Files that are found before the best of them are shown. Fewer may not have what is wanted among them; to find and

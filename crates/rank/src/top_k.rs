@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
+use answer::FileMatch;
 use query::{Query, Select};
 use rayon::prelude::*;
-use search::FileMatch;
-use search::rank::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
 
 use crate::order::{Order, by_path};
-
-pub use search::rank::POOL;
 
 /// Most memory for the kept results, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;

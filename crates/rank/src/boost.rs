@@ -14,7 +14,7 @@ use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, Shown, Symbo
 use super::words::{Word, alternatives, groups, is_name, of_term};
 
 /// Most files that each is looked for.
-pub(crate) const MOST: usize = 200;
+pub const MOST: usize = 200;
 
 /// Shorter names are defined everywhere.
 const MIN_NAME: usize = 3;
@@ -31,11 +31,11 @@ const MIN_PHRASE: usize = 3;
 
 /// Queries for what leads the results of another.
 #[derive(Debug)]
-pub(crate) struct BoostQueries {
+pub struct BoostQueries {
     /// What defines the names of the query, or is called so.
-    pub(crate) near: Option<CompiledQuery>,
+    pub near: Option<CompiledQuery>,
     /// What else leads where there are more files than are ranked.
-    pub(crate) wide: Option<CompiledQuery>,
+    pub wide: Option<CompiledQuery>,
 }
 
 /// What is asked for one query.
@@ -50,7 +50,7 @@ impl BoostQueries {
     ///
     /// # Errors
     /// The query takes too much memory when compiled.
-    pub(crate) fn of(query: &Query) -> Result<Option<Self>, QueryError> {
+    pub fn of(query: &Query) -> Result<Option<Self>, QueryError> {
         let mut boosts = BoostTrees::default();
         let trees = alternatives(&query.tree);
         if trees.len() > MAX_ALTERNATIVES {
@@ -107,7 +107,7 @@ fn compile(query: &Query, trees: Vec<Tree>) -> Result<Option<CompiledQuery>, Que
 ///
 /// # Errors
 /// The query takes too much memory when compiled.
-pub(crate) fn near_definitions(query: &Query) -> Result<Option<CompiledQuery>, QueryError> {
+pub fn near_definitions(query: &Query) -> Result<Option<CompiledQuery>, QueryError> {
     let mut any = Vec::new();
     let trees = alternatives(&query.tree);
     if trees.len() > MAX_ALTERNATIVES {

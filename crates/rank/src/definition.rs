@@ -5,7 +5,7 @@ use std::ops::Range;
 use query::SymbolKind;
 
 use super::words::is_name;
-use crate::types::Line;
+use answer::Line;
 
 /// How far inside a line something may be defined, in bytes. A line may be very long.
 const MAX_BEFORE: usize = 200;

@@ -108,7 +108,7 @@ impl<'r> Symbols<'r> {
     }
 
     /// Returns the indexes of the packages that the text names, ascending.
-    pub(crate) fn packages(&self) -> Vec<usize> {
+    pub fn packages(&self) -> Vec<usize> {
         let is_package = |at: &usize| self.row.kinds.get(*at) == Some(&SymbolKind::Package.byte());
         (0..self.len()).filter(is_package).collect()
     }
@@ -143,7 +143,7 @@ impl<'r> Symbols<'r> {
     }
 
     /// Returns the index of the innermost symbol whose definition holds a byte of the text.
-    pub(crate) fn enclosing(&self, byte: u64) -> Option<usize> {
+    pub fn enclosing(&self, byte: u64) -> Option<usize> {
         let row = self.row;
         let starts_before = row.starts.partition_point(|start| (*start as u64) <= byte);
         (0..starts_before).rev().find(|at| byte < row.ends[*at] as u64)

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use search::FileMatch;
+use answer::FileMatch;
 
 /// The order in which results are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@ use query::{Case, CompiledQuery};
 use store::{BlobId, RepoId, ShardId};
 
 use super::*;
-use crate::verify::{apart, merge};
+use answer::{apart, merge};
 
 /// A file as a search for a query finds it; written as `path: line | line`.
 fn file(query: &CompiledQuery, written: &str) -> FileMatch {

@@ -8,7 +8,7 @@ use super::definition::{defines, is_comment, is_import, is_licence, is_one_liner
 use super::name::{Name, Share, folded};
 use super::path::PathNames;
 use super::words::{Group, Word, is_name};
-use crate::types::Line;
+use answer::Line;
 
 /// A line defines what was looked for.
 const DEFINITION: f32 = 80.0;

@@ -1,0 +1,72 @@
+//! What a search answers: files, their lines, and the symbols in these.
+
+mod lines;
+pub mod symbol;
+
+use std::ops::Range;
+
+use store::{BlobId, RepoId, ShardId};
+
+use crate::symbol::{LineSymbol, Symbol};
+
+pub use lines::{apart, merge, with_symbols};
+
+/// A file that matches the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMatch {
+    /// Its repository.
+    pub repo_id: RepoId,
+    /// Shard and number of its blob.
+    pub blob_key: (ShardId, BlobId),
+    /// Name of its repository.
+    pub repo: String,
+    /// Rank of its repository; 0 for none.
+    pub rank: u16,
+    /// Path in its repository.
+    pub path: String,
+    /// Matches in the path, as byte ranges.
+    pub path_ranges: Vec<Range<usize>>,
+    /// Language, if it was recognised.
+    pub language: Option<String>,
+    /// Size of its text in bytes.
+    pub bytes: usize,
+    /// Matching lines and the context lines asked for, in order.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Number in the file, from 1.
+    pub number: u64,
+    /// Offset of its start in the file's text, in bytes.
+    pub offset: u64,
+    /// Text without the line feed.
+    pub text: String,
+    /// Whether a line feed follows. Only the last line of a file can lack it.
+    pub ended: bool,
+    /// Matches, as byte ranges of `text`. Empty only for a context line: an empty match is a range too.
+    pub ranges: Vec<Range<usize>>,
+    /// Whether the first match begins in the line before.
+    pub continues: bool,
+    /// Whether the last match takes in the line feed.
+    pub takes_feed: bool,
+    /// Symbols whose names are matches of a term about symbols, in order.
+    pub symbols: Vec<LineSymbol>,
+    /// The innermost symbol around the line's first match, once it was added.
+    pub enclosing: Option<Box<Symbol>>,
+}
+
+impl FileMatch {
+    /// Returns the number of matching lines.
+    pub fn matches(&self) -> usize {
+        self.lines.iter().filter(|line| !line.ranges.is_empty()).count()
+    }
+
+    /// Returns about how many bytes the file takes in memory and in an answer.
+    pub fn size(&self) -> usize {
+        let line =
+            |line: &Line| 96 + line.text.len() + 16 * line.ranges.len() + 128 * line.symbols.len();
+        128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
+    }
+}
