@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use answer::FileMatch;
 use anyhow::Result;
 use query::Select;
-use search::View;
+use search::{Ranked, View};
 use search::{Stats, Stopped};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
 use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
 use rank::Order;
-use rank::{POOL, RankedFile, TopK};
+use rank::{RankedFile, TopK};
 
 /// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;
@@ -28,54 +28,47 @@ pub(super) async fn answer(
 ) -> Result<Answer> {
     let (limit, most) = (asked.limit, asked.lines_per_file);
     let context = (asked.context_lines, asked.context_lines);
-    let request = request(view, asked, from.as_ref(), |request| {
-        request.limit = Some(POOL);
-        request.rank();
-        // They are read for the files that are shown only.
+    let shown = from.map_or(0, |from| from.shown as usize);
+    let (request, mut ranked) = request(view, asked, from.as_ref(), move |request| {
+        // The room of the answer says for how many files context is read.
         request.context = (0, 0);
+        request.enclosing = true;
+        Ranked::of(request, Order::Relevance, shown, limit)
     })
     .await?;
-    let shown = from.map_or(0, |from| from.shown as usize);
-    let mut top = TopK::new(request.query(), Order::Relevance, shown.saturating_add(limit));
     let stats = run(view, &request, found, |file| {
-        top.add(vec![file], |file, lines| {
+        ranked.add(vec![file], |file, lines| {
             lines.keep(file, most);
             Vec::new()
         });
         true
     })
     .await?;
-    let near = match from {
-        None => Near::of(&view.near_definitions(&request, stats.switch).await?),
-        Some(_) => Near::default(),
-    };
-    if top.files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
+    let select = request.query().settings.select;
+    let top = ranked.top();
+    let (files, summary) = (top.files, summary(top, &stats, select));
+    let by = if select == Select::Repos { String::new() } else { by(top) };
+    let best = ranked.best(view, &request, &stats, from.is_none()).await?;
+    let near = Near::of(&best.near);
+    if files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{hints}", left_out(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
-    let select = request.query().settings.select;
     let mut page = Page {
         select,
         text: Text::of(asked.max_bytes),
-        files: top.files,
-        found: summary(&top, &stats, select),
-        by: if select == Select::Repos { String::new() } else { by(&top) },
+        files,
+        found: summary,
+        by,
         from: shown,
         upto: shown,
         lines_cut: false,
         full: false,
     };
-    let mut best: Vec<RankedFile> =
-        top.into_best(shown).map(|(ranked, _)| ranked).take(limit).collect();
-    if select.has_lines() {
-        let files = best.iter_mut().map(|ranked| &mut ranked.file);
-        view.add_enclosing(files, stats.switch).await?;
-    }
-    for mut ranked in best {
+    for (mut ranked, _) in best.files {
         if context != (0, 0) && select.has_lines() && page.has_room() {
-            let one = std::slice::from_mut(&mut ranked.file);
-            view.add_context(one, stats.switch, context).await?;
+            view.add_context([&mut ranked.file], stats.switch, context).await?;
         }
         if !page.add(&ranked) {
             break;

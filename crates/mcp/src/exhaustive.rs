@@ -20,7 +20,8 @@ pub(super) async fn answer(
     from: Option<Cursor>,
     found: &FileCounter,
 ) -> Result<Answer> {
-    let request = request(view, asked, from.as_ref(), |request| request.enclosing = true).await?;
+    let (request, ()) =
+        request(view, asked, from.as_ref(), |request| request.enclosing = true).await?;
     let mut page = Page {
         select: request.compiled_query().select,
         text: Text::of(asked.max_bytes),

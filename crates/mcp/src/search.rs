@@ -118,12 +118,12 @@ impl FromStr for Cursor {
 }
 
 /// Builds the request for a call; `change` adapts it.
-pub(super) async fn request(
+pub(super) async fn request<T: Send + 'static>(
     view: &View,
     asked: &Search,
     from: Option<&Cursor>,
-    change: impl FnOnce(&mut Request) + Send + 'static,
-) -> Result<Arc<Request>> {
+    change: impl FnOnce(&mut Request) -> T + Send + 'static,
+) -> Result<(Arc<Request>, T)> {
     let (query, limit, lines) = (asked.query.clone(), asked.limit, asked.context_lines);
     let resume = from.map(|from| from.resume);
     // A large pattern takes a while to compile.
@@ -136,8 +136,8 @@ pub(super) async fn request(
         };
         let query = request::parse(&query, &options, &Client::AGENT)?;
         let mut request = request::build_in_time(query, &options, &Client::AGENT, ())?;
-        change(&mut request);
-        Ok::<_, Refused>(Arc::new(request))
+        let changed = change(&mut request);
+        Ok::<_, Refused>((Arc::new(request), changed))
     });
     match work.await.expect("compiling does not panic") {
         Ok(request) => Ok(request),

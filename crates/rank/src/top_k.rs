@@ -13,6 +13,9 @@ use crate::order::{Order, by_path};
 /// Most memory for the kept results, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
+/// Least results that are kept before they are sorted and cut.
+const MIN_FULL: usize = 1000;
+
 /// So many files are scored by several threads.
 const FEW: usize = 8;
 
@@ -63,7 +66,7 @@ impl TopK {
             votes: Votes::default(),
             drops_lines: query.settings.select == Select::Files,
             keep,
-            full: keep.saturating_mul(2),
+            full: full(keep),
             best: Vec::new(),
             bytes: 0,
             files: 0,
@@ -158,8 +161,13 @@ impl TopK {
         if order != Order::Relevance {
             self.best.truncate(self.keep);
         }
-        self.full = self.keep.max(self.best.len()).saturating_mul(2);
+        self.full = full(self.keep.max(self.best.len()));
         self.bytes = self.best.iter().map(|ranked| ranked.file.size()).sum();
+    }
+
+    /// Returns about how many bytes the kept results take in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Returns whether the kept results take more memory than one answer may. A cursor says how many are kept.
@@ -187,6 +195,11 @@ impl TopK {
             (ranked, explained)
         })
     }
+}
+
+/// Returns at how many kept results they are sorted and cut: not so few that a search sorts most of the time.
+fn full(kept: usize) -> usize {
+    kept.saturating_mul(2).max(MIN_FULL)
 }
 
 /// Chooses the best lines of a file.

@@ -36,6 +36,7 @@ mod names;
 mod order;
 mod plans;
 mod prefetch;
+mod ranked;
 mod reads;
 mod searcher;
 mod sender;
@@ -56,6 +57,7 @@ mod verify;
 mod view;
 
 pub use entry::FileEntry;
+pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};
 pub use searcher::Searcher;
 pub use stats::{Phases, Stats, Stopped, SymbolsLeft};

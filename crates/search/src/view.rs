@@ -376,13 +376,13 @@ impl View {
     /// The database cannot be asked.
     pub async fn add_context(
         &self,
-        files: &mut [FileMatch],
+        files: impl IntoIterator<Item = &mut FileMatch>,
         switch: Switch,
         (before, after): (usize, usize),
     ) -> Result<(), store::Error> {
         let catalog = self.state(switch).await?;
         let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
-        for file in files.iter_mut().filter(|file| !file.lines.is_empty()) {
+        for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
             by_shard.entry(file.blob_key.0).or_default().push(file);
         }
         for (id, files) in by_shard {

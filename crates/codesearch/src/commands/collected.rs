@@ -1,9 +1,10 @@
 //! Collects files before they are printed, for the orders that need all of them: by path and by relevance.
 
 use std::io::{IsTerminal, stdout};
+use std::sync::Arc;
 
 use answer::FileMatch;
-use search::Request;
+use search::{Error, Request, Stats, View};
 
 use super::by_path::ByPath;
 use super::by_rank::{ByRank, MOST_LINES};
@@ -58,11 +59,17 @@ impl Collected {
         }
     }
 
-    /// Returns the files in order.
-    pub(super) fn into_files(self) -> Ordered {
+    /// Returns the files in order; if they are ranked, and with `near`, the near definitions besides.
+    pub(super) async fn into_files(
+        self,
+        view: &View,
+        request: &Arc<Request>,
+        stats: &Stats,
+        near: bool,
+    ) -> Result<Ordered, Error> {
         match self {
-            Self::ByPath(files) => files.into_files(),
-            Self::ByRank(files) => files.into_files(),
+            Self::ByPath(files) => Ok(files.into_files()),
+            Self::ByRank(files) => files.into_files(view, request, stats, near).await,
         }
     }
 }

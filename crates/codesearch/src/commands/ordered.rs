@@ -9,8 +9,8 @@ pub(super) struct Ordered {
     pub(super) files: Vec<FileMatch>,
     /// How the score of each came about; empty in an order without scores.
     pub(super) scores: Vec<Explained>,
-    /// The lines of context that they still need.
-    pub(super) around: (usize, usize),
+    /// Near definitions, which are no results.
+    pub(super) near: Vec<FileMatch>,
     /// Whether there were more.
     pub(super) cut: bool,
     /// The number of their matching lines that are not printed.

@@ -78,18 +78,14 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         let (mut scores, mut lines_left) = (String::new(), 0);
         let done = match (done, collected) {
             (Ok(()), Some(collected)) => {
-                let Ordered { mut files, scores: explained, around, cut, dropped } =
-                    collected.into_files();
+                let ordered = collected.into_files(view, &request, &stats, wants_near).await?;
+                let Ordered { files, scores: explained, near, cut, dropped } = ordered;
                 lines_left = dropped;
                 if args.how.explain {
                     scores = request::explain::scores(&files, &explained);
                 }
                 if wants_near {
-                    let near = view.near_definitions(&request, stats.switch).await?;
                     printer.near(&mut out, &near)?;
-                }
-                if around != (0, 0) && request.query().settings.select.has_lines() {
-                    view.add_context(&mut files, stats.switch, around).await?;
                 }
                 (stats.files, stats.matches) =
                     (files.len(), files.iter().map(FileMatch::matches).sum::<usize>() + dropped);

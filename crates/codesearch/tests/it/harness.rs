@@ -60,8 +60,14 @@ pub(crate) fn clean_command() -> Command {
     let mut command = Command::new(BINARY);
     for (key, _) in std::env::vars_os() {
         let key = key.to_string_lossy();
-        let settings =
-            ["DATABASE_URL", "CODESEARCH_HOME", "CODESEARCH_INDEX", "CODESEARCH_LOG", "NO_COLOR"];
+        let settings = [
+            "DATABASE_URL",
+            "CODESEARCH_HOME",
+            "CODESEARCH_INDEX",
+            "CODESEARCH_LOG",
+            "CODESEARCH_REPOS",
+            "NO_COLOR",
+        ];
         if settings.contains(&&*key) {
             command.env_remove(&*key);
         }

@@ -43,4 +43,5 @@ mod trigrams;
 mod typed;
 mod updates;
 mod upgrade;
+mod view;
 mod zoekt;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use answer::FileMatch;
 use rank::Explained;
-use search::{Request, Stats};
+use search::{Best, Ranked, Request, Stats};
 
 use crate::cursor::Cursor;
 use crate::error::Failure;
@@ -14,7 +14,6 @@ use crate::request::compiled;
 use crate::search_stream::SearchStream;
 use crate::server::Server;
 use rank::Order;
-use rank::{POOL, TopK};
 use request::Client;
 
 /// Most results in one answer. For more, a client continues with `next`, or leaves out `sort=`.
@@ -37,13 +36,9 @@ pub(super) struct Sorted {
 pub(super) struct Sort {
     request: Arc<Request>,
     order: Order,
-    /// Number of results that earlier answers sent; `limit` is the number that this one sends.
+    /// Number of results that earlier answers sent.
     shown: usize,
-    limit: usize,
-    /// Lines of context before and after, for the files that are sent.
-    around: (usize, usize),
-    /// Whether to say what symbols are around their lines.
-    enclosing: bool,
+    ranked: Ranked,
 }
 
 impl Sort {
@@ -61,16 +56,11 @@ impl Sort {
                  as they are found"
             )));
         };
-        request.limit = (order == Order::Relevance).then_some(POOL);
-        if order == Order::Relevance {
-            request.rank();
-        }
+        request.limit = None;
         request.resume = cursor.map(|cursor| cursor.resume);
-        // Context is read later, for the files that are sent only.
-        let around = std::mem::take(&mut request.context);
-        let enclosing = std::mem::take(&mut request.enclosing);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        Ok(Self { request: Arc::new(request), order, shown, limit, around, enclosing })
+        let ranked = Ranked::of(&mut request, order, shown, limit);
+        Ok(Self { request: Arc::new(request), order, shown, ranked })
     }
 
     /// Searches, and returns the first results in order.
@@ -78,33 +68,22 @@ impl Sort {
     /// # Errors
     /// The search failed, or its results take too much memory.
     pub(super) async fn run(self, server: &Server) -> Result<Sorted, Failure> {
-        let Self { request, order, shown, limit, around, enclosing } = self;
+        let Self { request, order, shown, mut ranked } = self;
         let mut running = SearchStream::start(server, &request);
-        let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
         while let Some(found) = running.next().await {
-            top.add(found, |_, _| Vec::new());
-            if top.is_too_large() {
+            ranked.add(found, |_, _| Vec::new());
+            if ranked.top().is_too_large() {
                 return Err(Failure::bad_request(
                     "sort=: the results are too large to sort; give a lower limit=, or leave out sort=",
                 ));
             }
         }
         let stats = running.end()?;
-        let found = top.files;
-        let best = top.into_best(shown).map(|(ranked, explained)| (ranked.file, explained));
-        let (mut files, scores): (Vec<_>, Vec<_>) = best.take(limit).unzip();
+        let Best { files, near, found } =
+            ranked.best(server.view(), &request, &stats, true).await?;
+        let files = files.into_iter().map(|(ranked, explained)| (ranked.file, explained));
+        let (files, scores): (Vec<_>, Vec<_>) = files.unzip();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
-        if around != (0, 0) && request.query().settings.select.has_lines() {
-            server.view().add_context(&mut files, stats.switch, around).await?;
-        }
-        if enclosing {
-            server.view().add_enclosing(&mut files, stats.switch).await?;
-        }
-        let near = if order == Order::Relevance && request.resume.is_none() {
-            server.view().near_definitions(&request, stats.switch).await?
-        } else {
-            Vec::new()
-        };
         Ok(Sorted { request, files, scores, near, stats, next })
     }
 }

@@ -1,7 +1,7 @@
 //! A client of the Model Context Protocol that talks to the program over its standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -23,8 +23,12 @@ pub(crate) struct Agent {
 impl Agent {
     /// Starts the program and shakes hands with it.
     pub(crate) fn of(fixture: &Fixture) -> Self {
-        let mut child = fixture
-            .command(&["mcp"])
+        Self::start(fixture.command(&["mcp"]))
+    }
+
+    /// The same with a command.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use answer::FileMatch;
 use query::{Predicate, Query, Select};
-use rank::{Ranking, Score, Votes};
+use rank::{Order, RankedFile, TopK};
 use search::{Request, Stopped};
 use store::Repo;
 
@@ -23,17 +23,12 @@ use request::limit_or;
 const LEAST_SCORE: f64 = 0.01;
 
 /// The files found so far.
-#[derive(Debug)]
 pub(super) struct Collected {
     pub(super) limits: MatchLimits,
     pub(super) files: usize,
     pub(super) matches: usize,
     pub(super) by_repo: HashMap<String, usize>,
-    /// The best files, with their scores.
-    pub(super) kept: Vec<(Score, FileMatch)>,
-    ranking: Ranking,
-    pub(super) votes: Votes,
-    pub(super) bytes: usize,
+    pub(super) best: TopK,
     pub(super) skipped: usize,
     /// Whether the search ended before it had seen everything.
     pub(super) cut: bool,
@@ -46,10 +41,7 @@ impl Collected {
             files: 0,
             matches: 0,
             by_repo: HashMap::new(),
-            kept: Vec::new(),
-            ranking: Ranking::of(query),
-            votes: Votes::default(),
-            bytes: 0,
+            best: TopK::new(query, Order::Relevance, limits.files.unwrap_or(usize::MAX)),
             skipped: 0,
             cut: false,
         }
@@ -57,7 +49,7 @@ impl Collected {
 
     /// Adds a file with so many matches; returns false if a limit was reached before.
     pub(super) fn take(&mut self, file: FileMatch, matches: usize) -> bool {
-        if self.matches > self.limits.total || self.bytes > MAX_ANSWER_BYTES {
+        if self.matches > self.limits.total || self.best.bytes() > MAX_ANSWER_BYTES {
             self.cut = true;
             return false;
         }
@@ -69,24 +61,8 @@ impl Collected {
         *of_repo += matches;
         self.matches += matches;
         self.files += 1;
-        self.bytes += file.size();
-        let (score, _) = self.ranking.score(&file, &mut self.votes);
-        self.kept.push((score, file));
-        if self.limits.files.is_some_and(|most| self.kept.len() >= most.saturating_mul(2).max(1000))
-        {
-            self.sort();
-        }
+        self.best.add(vec![file], |_, _| Vec::new());
         true
-    }
-
-    /// Sorts the kept files by score, and drops those that are not shown.
-    pub(super) fn sort(&mut self) {
-        self.kept.sort_by(|(a, x), (b, y)| {
-            let (a, b) = (self.votes.points(a), self.votes.points(b));
-            b.total_cmp(&a).then_with(|| (&x.repo, &x.path).cmp(&(&y.repo, &y.path)))
-        });
-        self.kept.truncate(self.limits.files.unwrap_or(usize::MAX));
-        self.bytes = self.kept.iter().map(|(_, file)| file.size()).sum();
     }
 }
 
@@ -187,12 +163,12 @@ pub(super) async fn matching(
         found.take(file, matches)
     })
     .await?;
-    found.sort();
     let mut room = Room { matches: limits.matches, bytes: MAX_ANSWER_BYTES };
-    let mut files = Vec::with_capacity(found.kept.len());
-    for (score, file) in found.kept {
+    let mut files = Vec::new();
+    for (RankedFile { file, .. }, explained) in found.best.into_best(0) {
         // Zoekt's scores are positive.
-        let score = f64::from(found.votes.points(&score)).max(LEAST_SCORE);
+        let points = explained.map_or(0.0, |explained| explained.parts.points());
+        let score = f64::from(points).max(LEAST_SCORE);
         let (mut line_matches, mut chunk_matches) = (Vec::new(), Vec::new());
         if options.chunk_matches {
             chunk_matches = matches::chunks(&file, context, spanning, &mut room);

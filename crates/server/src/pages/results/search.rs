@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use query::{Count, Select};
 use search::View;
-use search::{Request, Resume, Stats};
+use search::{Best, Ranked, Request, Resume, Stats};
 use tokio::time::timeout_at;
 
 use super::links::{all_values, chosen, facets, folder_of, orders, with};
@@ -31,7 +31,7 @@ use crate::request::compiled;
 use crate::search_stream::{SearchStream, stopped};
 use crate::server::Server;
 use rank::Order;
-use rank::{POOL, RankedFile, TopK};
+use rank::{POOL, RankedFile};
 use request::Client;
 use request::explain::{explained, score};
 use request::human::{count, duration, grouped};
@@ -77,7 +77,7 @@ struct Broken<'a> {
 pub(crate) struct Search {
     running: SearchStream,
     request: Arc<Request>,
-    top: TopK,
+    ranked: Ranked,
     /// Results of the current pool that earlier pages showed.
     shown: usize,
     /// Most ranked results shown, on all pages together.
@@ -90,11 +90,9 @@ pub(crate) struct Search {
 /// A search for a page that is ready to run: its parameters are valid.
 pub(crate) struct Prepared {
     request: Arc<Request>,
-    order: Order,
+    ranked: Ranked,
     shown: usize,
     most: usize,
-    /// The folder to which the query limits the search.
-    folder: String,
 }
 
 impl Prepared {
@@ -107,30 +105,25 @@ impl Prepared {
         let limit = if order == Order::Relevance { Count::Most(POOL) } else { Count::All };
         let cursor = params.cursor(Some(order))?;
         let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
-        // Context is read later, for the files that are shown only.
-        request.context = (0, 0);
         let is_ranked = order == Order::Relevance;
-        if is_ranked {
-            request.rank();
-        }
         // Results are ranked before the limit is applied.
         let most = request.limit.filter(|_| is_ranked).unwrap_or(usize::MAX);
         let most = if most < POOL { most } else { usize::MAX };
-        request.limit = if is_ranked { Some(POOL) } else { request.limit };
         request.resume = cursor.map(|cursor| cursor.resume);
+        request.context = (CONTEXT, CONTEXT);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        let request = Arc::new(request);
-        Ok(Self { request, order, shown, most, folder: folder_of(&params.q) })
+        let page = PAGE.min(most.saturating_sub(shown));
+        let mut ranked = Ranked::of(&mut request, order, shown, page);
+        ranked.top().below = folder_of(&params.q);
+        Ok(Self { request: Arc::new(request), ranked, shown, most })
     }
 
     /// Starts the search.
     pub(crate) fn start(self, server: &Server) -> Search {
-        let Self { request, order, shown, most, folder } = self;
-        let mut top = TopK::new(request.query(), order, shown.saturating_add(PAGE));
-        top.below = folder;
+        let Self { request, ranked, shown, most } = self;
         Search {
             running: SearchStream::start(server, &request),
-            top,
+            ranked,
             request,
             shown,
             most,
@@ -153,8 +146,8 @@ impl Search {
                 },
             };
             let Some(found) = found else { return true };
-            self.top.add(found, trim);
-            if self.top.is_too_large() {
+            self.ranked.add(found, trim);
+            if self.ranked.top().is_too_large() {
                 self.too_large = true;
                 return true;
             }
@@ -162,14 +155,14 @@ impl Search {
     }
 
     /// Returns the number of files found so far.
-    pub(crate) fn found(&self) -> usize {
-        self.top.files
+    pub(crate) fn found(&mut self) -> usize {
+        self.ranked.top().files
     }
 
     /// Renders the best files so far as HTML.
     pub(crate) async fn so_far(&mut self, view: &View, q: &str) -> String {
-        self.top.settle();
-        let best = self.top.best.iter();
+        self.ranked.top().settle();
+        let best = self.ranked.top().best.iter();
         let unrendered = |ranked: &RankedFile| UnrenderedFile {
             file: ranked.file.clone(),
             matches: ranked.matches,
@@ -199,55 +192,47 @@ impl Search {
         server: &Server,
         params: &SearchParams,
     ) -> Result<(Results, UnrenderedFiles), Failure> {
-        let Self { running, request, mut top, shown, most, too_large, .. } = self;
+        let Self { running, request, mut ranked, shown, most, too_large, .. } = self;
         if too_large {
             return Err(Failure::bad_request(
                 "the results up to this page are too large to sort; narrow the query, or sort by relevance",
             ));
         }
         let stats = running.end()?;
-        top.settle();
         let select = request.query().settings.select;
-        let best = top.best.iter().take(most).skip(shown).take(PAGE);
-        let scores: Vec<Option<String>> = best
-            .map(|ranked| top.explain(ranked).filter(|_| params.explains()))
-            .map(|explained| explained.as_ref().map(score))
-            .collect();
-        let best = top.best.drain(..).take(most).skip(shown).take(PAGE);
-        let (mut files, counts): (Vec<FileMatch>, Vec<_>) =
-            best.map(|ranked| (ranked.file, (ranked.matches, ranked.dropped))).unzip();
-        let seen = shown + files.len();
-        let next = Cursor::after(&request, &stats, Some(top.order), (seen, top.files))
+        let (order, facets) = (ranked.top().order, facets(params, ranked.top()));
+        let only = {
+            let mut found = ranked.top().repos.keys();
+            found.next().filter(|_| found.next().is_none()).cloned()
+        };
+        let Best { files: mut best, near, found } =
+            ranked.best(server.view(), &request, &stats, true).await?;
+        let seen = shown + best.len();
+        let next = Cursor::after(&request, &stats, Some(order), (seen, found))
             .filter(|_| seen < most)
             .map(|cursor| with(params, &names::CURSOR, &cursor.to_string()));
         let mut repos = Vec::new();
         if select == Select::Repos {
-            repos.extend(files.drain(..).map(|file| {
+            repos.extend(best.drain(..).map(|(RankedFile { file, .. }, _)| {
                 let address = link::folder(&file.repo, "");
                 (file.repo, address)
             }));
-        } else if select.has_lines() {
-            let around = (CONTEXT, CONTEXT);
-            server.view().add_context(&mut files, stats.switch, around).await?;
         }
-        let counted = files.into_iter().zip(counts).zip(scores);
-        let marked = counted.map(|((mut file, (matches, dropped)), score)| {
+        let files = best.into_iter().map(|(ranked, explained)| {
+            let RankedFile { mut file, matches, dropped, .. } = ranked;
             for (number, ranges) in dropped {
                 if let Some(line) = file.lines.iter_mut().find(|line| line.number == number) {
                     line.ranges = ranges;
                 }
             }
+            let score = explained.filter(|_| params.explains()).as_ref().map(score);
             UnrenderedFile { file, matches, score }
         });
-        let near = if top.order == Order::Relevance && request.resume.is_none() && shown == 0 {
-            server.view().near_definitions(&request, stats.switch).await?
-        } else {
-            Vec::new()
-        };
+        let files: Vec<UnrenderedFile> = files.collect();
         let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, false));
         let near = near.collect();
         let enclosing = select.has_lines().then_some(stats.switch);
-        let files = UnrenderedFiles::of(marked.collect(), &params.q, enclosing);
+        let files = UnrenderedFiles::of(files, &params.q, enclosing);
         let explanation = params
             .explains()
             .then(|| explained(&request, server.view().no_recheck(), Some(&stats)));
@@ -256,9 +241,7 @@ impl Search {
                 "Files that are not in the index, though they might match: {}",
                 request::notes::skipped(&stats)
             );
-            let mut found = top.repos.keys();
-            let only = found.next().filter(|_| found.next().is_none());
-            let place = only.map_or_else(
+            let place = only.as_ref().map_or_else(
                 || "/repos".to_owned(),
                 |repo| format!("{}#left-out", link::folder(repo, "")),
             );
@@ -272,15 +255,15 @@ impl Search {
         };
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
-            summary: summary(&request, &stats, top.order, top.files),
-            stopped: notes(why(&stats, top.order, request.resume), &stats),
+            summary: summary(&request, &stats, order, found),
+            stopped: notes(why(&stats, order, request.resume), &stats),
             skipped,
             chosen: chosen(&params.q),
             all_values: all_values(params),
             explanation,
-            facets: if select == Select::Repos { Vec::new() } else { facets(params, &top) },
+            facets: if select == Select::Repos { Vec::new() } else { facets },
             cut: stats.stopped.is_some(),
-            orders: orders(params, top.order),
+            orders: orders(params, order),
             nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
             near,
             files: Vec::new(),

@@ -1,0 +1,413 @@
+//! Views: whoever sees half of the repositories is told what an index of that half tells, by every endpoint, tool and command.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::agents::Agent;
+use crate::harness::scip::{DEFINES, Unit, document, index};
+use crate::harness::{Fixture, Ran, Server};
+
+/// The repositories that are seen begin so.
+const SEEN: &str = "^seen";
+
+const RUN: &str = "scip-test npm shop 1.0 src/`run.ts`/run().";
+const DEFINING: &str = "export function run(n: number) {\n  return n;\n}\n";
+const USING: &str = "import { run } from './run';\n\nrun(1);\n";
+
+/// Queries of each kind.
+const QUERIES: [&str; 20] = [
+    "needle",
+    "needle file:\\.rs$",
+    "needle -file:\\.rs$",
+    "needle lang:rust",
+    "repo:seen needle",
+    "repo:hidden needle",
+    "-repo:seen needle",
+    "repo:hidden or needle",
+    "file:a.rs",
+    "sym:shared",
+    "sym:only",
+    "type:file needle",
+    "type:repo needle",
+    "json.shared",
+    "only_hidden",
+    "only_seen",
+    "needle only_hidden",
+    "needle.*copied",
+    "fn \\w+",
+    "nothing_at_all",
+];
+
+/// The index of all repositories, and that of those that are seen.
+struct Both {
+    all: Fixture,
+    half: Fixture,
+}
+
+impl Both {
+    fn new() -> Self {
+        let both = Self { all: Fixture::new(), half: Fixture::new() };
+        for fixture in [&both.all, &both.half] {
+            for name in ["seen-one", "seen-two"] {
+                write_repo(fixture, name, "only_seen");
+            }
+        }
+        for name in ["hidden-one", "hidden-two"] {
+            write_repo(&both.all, name, "only_hidden");
+        }
+        for fixture in [&both.all, &both.half] {
+            fixture.ingest();
+            fixture.run(&["symbols"]).code(0);
+            import(fixture, "seen-one");
+        }
+        import(&both.all, "hidden-one");
+        both
+    }
+
+    /// Returns a command on the index of all, which sees half of it.
+    fn seeing(&self, args: &[&str]) -> Command {
+        let mut command = self.all.command(args);
+        command.env("CODESEARCH_REPOS", SEEN);
+        command
+    }
+
+    /// Runs a command on both.
+    #[track_caller]
+    fn run(&self, args: &[&str]) -> [Ran; 2] {
+        [Ran::of(self.seeing(args).output().unwrap()), self.half.run(args)]
+    }
+
+    /// Checks that a command prints the same lines, in any order, and ends alike.
+    #[track_caller]
+    fn check(&self, args: &[&str]) {
+        let [seen, half] = self.run(args);
+        assert_eq!(seen.status.code(), half.status.code(), "{args:?}: {}{}", seen.err, half.err);
+        for (seen, half) in [(seen.out, half.out), (seen.err, half.err)] {
+            let (seen, half) = (plain(&seen, &self.all), plain(&half, &self.half));
+            assert_eq!(lines(&seen), lines(&half), "{args:?}");
+        }
+    }
+}
+
+fn write_repo(fixture: &Fixture, name: &str, only: &str) {
+    let at = |path: &str| format!("{name}/{path}");
+    fixture
+        .write(&at("a.rs"), format!("fn shared() {{ needle(); }}\nfn {only}() {{}}\n// {name}\n"));
+    fixture.write(&at("json/b.rs"), "pub fn shared() {}\n// needle, copied everywhere\n");
+    fixture.write(&at("README.md"), format!("# The kettle of {name}\n\nIt boils water.\n"));
+    fixture.write(&at("binary"), b"\0needle");
+    fixture.write(&at("src/run.ts"), DEFINING);
+    fixture.write(&at("src/main.ts"), USING);
+    fixture.write(&at("min.js"), format!("function minified(){{{}}}", "a=1;".repeat(5000)));
+    fixture.commit(name, "All of it");
+}
+
+/// Imports a SCIP index of a repository.
+#[track_caller]
+fn import(fixture: &Fixture, repo: &str) {
+    let documents = [
+        document("src/run.ts", DEFINING, Unit::Utf16, &[("run", 0, RUN, DEFINES)]),
+        document("src/main.ts", USING, Unit::Utf16, &[("run", 0, RUN, 2), ("run", 1, RUN, 0)]),
+    ];
+    fixture.write("index.scip", index("scip-test", &documents));
+    fixture.run(&["scip", repo, "index.scip"]).code(0);
+}
+
+/// Removes what two indexes of the same repositories do not share: their folders, times, hashes of commits and cursors.
+fn plain(text: &str, fixture: &Fixture) -> String {
+    let folder = fixture.path().canonicalize().unwrap();
+    let text = text.replace(&*folder.to_string_lossy(), "FOLDER");
+    let mut text = text.replace(&*fixture.path().to_string_lossy(), "FOLDER");
+    for varying in [
+        r"\d+(\.\d+)? (ms|us|s)\b",
+        r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?",
+        r"\b[0-9a-f]{7,40}\b",
+        r"cursor=[\w-]+",
+        r#"cursor \\?"[\w-]+\\?""#,
+        r"(just now|\d+ (min|h|days) ago)",
+        r"\d+ of \d+ shards?",
+        r"epoch \d+",
+    ] {
+        text = Regex::new(varying).unwrap().replace_all(&text, "VARIES").into_owned();
+    }
+    text
+}
+
+/// The lines of a text, sorted, since neither says in which order it finds files.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Removes what an answer costs and when it was given, and sorts its lists.
+fn settled(value: Value) -> Value {
+    const VARIES: [&str; 22] = [
+        "duration_ms",
+        "ranking_ms",
+        "phases_ms",
+        "shards",
+        "shards_pruned",
+        "shards_searched",
+        "shards_from_memory",
+        "shards_from_postgres",
+        "candidates",
+        "files_considered",
+        "rechecks",
+        "next",
+        "cursor",
+        "rank",
+        "ranked",
+        "epoch",
+        "Duration",
+        "Wait",
+        "Checksum",
+        "version",
+        "indexed_at",
+        "imported_at",
+    ];
+    match value {
+        Value::Object(object) => {
+            let mut kept = serde_json::Map::new();
+            for (key, value) in object {
+                // Of a file the bytes are its size, of statistics what was read.
+                let costs = VARIES.contains(&&*key)
+                    || key.starts_with("Shard") && key != "ShardFilesConsidered"
+                    || key == "stats" && value.is_null();
+                if costs {
+                    continue;
+                }
+                let mut value = settled(value);
+                if key == "stats" || key == "info" || key == "Stats" {
+                    if let Value::Object(stats) = &mut value {
+                        for cost in [
+                            "bytes",
+                            "analyze_time",
+                            "git_time",
+                            "index_time",
+                            "sort_time",
+                            "re2_time",
+                        ] {
+                            stats.remove(cost);
+                        }
+                        stats.retain(|key, _| {
+                            !key.contains("Bytes")
+                                && !key.contains("Considered")
+                                && !key.contains("Loaded")
+                        });
+                    }
+                }
+                kept.insert(key, value);
+            }
+            Value::Object(kept)
+        }
+        Value::Array(all) => {
+            let mut all: Vec<Value> = all.into_iter().map(settled).collect();
+            all.sort_by_cached_key(Value::to_string);
+            Value::Array(all)
+        }
+        other => other,
+    }
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// The addresses that are compared, of each endpoint that OpenAPI names.
+fn addresses() -> Vec<String> {
+    let mut all = Vec::new();
+    for query in QUERIES {
+        let q = encoded(query);
+        for rest in
+            ["limit=1000", "limit=1000&sort=path", "limit=1000&sort=relevance&enclosing=true"]
+        {
+            all.push(format!("/search?q={q}&{rest}"));
+        }
+        all.push(format!("/explain?q={q}"));
+        all.push(format!("/search/stream?q={q}&limit=1000"));
+        all.push(format!("/api/v1/search/?q={q}"));
+    }
+    for word in ["kettle", "boils water", "kettle -seen", "hidden", "water repo:hidden"] {
+        all.push(format!("/docs?q={}&limit=100", encoded(word)));
+    }
+    for word in ["a.rs", "runts", "hidden-one/a.rs", "readme", "min"] {
+        all.push(format!("/files?q={}&limit=100", encoded(word)));
+    }
+    for word in ["repo:", "repo:hid", "lang:", "file:", "file:a.rs", "shar"] {
+        all.push(format!("/suggest?word={}", encoded(word)));
+    }
+    for name in ["shared", "only_hidden", "only_seen", "run"] {
+        all.push(format!("/definitions?name={name}&limit=100"));
+        all.push(format!("/references?name={name}&limit=100"));
+    }
+    for from in ["seen-one/src/main.ts:3:1", "hidden-one/src/main.ts:3:1"] {
+        all.push(format!("/definitions?from={}", encoded(from)));
+        all.push(format!("/references?from={}", encoded(from)));
+    }
+    for repo in ["seen-one", "seen-two", "hidden-one", "nowhere"] {
+        all.push(format!("/repos?repo={repo}"));
+        all.push(format!("/repos?repo={repo}&path=src"));
+        for path in ["a.rs", "src/run.ts", "binary", "min.js", "gone.rs"] {
+            for address in ["file", "raw", "outline", "blame", "history"] {
+                all.push(format!("/{address}?repo={repo}&path={path}"));
+            }
+        }
+    }
+    all.extend(["/repos".to_owned(), "/repos?q=hidden".to_owned(), "/repos?q=seen".to_owned()]);
+    all
+}
+
+#[test]
+fn a_view_of_half_is_as_an_index_of_half() {
+    let both = Both::new();
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let (seen, half) =
+        (Server::start(both.seeing(&serve)), Server::start(both.half.command(&serve)));
+    let addresses = addresses();
+    let (_, openapi) = half.json("/openapi.json");
+    // What operators see is of the whole index; agents are asked below.
+    let apart = ["/stats", "/metrics", "/healthz", "/readyz", "/mcp"];
+    for path in
+        openapi["paths"].as_object().unwrap().keys().filter(|path| !apart.contains(&&***path))
+    {
+        let is_tried = |address: &String| {
+            let (tried, _) = address.split_once('?').unwrap_or((address, ""));
+            tried == path
+        };
+        assert!(addresses.iter().any(is_tried), "{path} is not compared");
+    }
+    for address in &addresses {
+        for accept in ["application/json", "text/html"] {
+            let ask = |server: &Server, fixture: &Fixture| {
+                let (status, kind, body) = server.get(address, accept);
+                (status, kind, plain(&body, fixture))
+            };
+            let (mut one, mut other) = (ask(&seen, &both.all), ask(&half, &both.half));
+            for (_, kind, body) in [&mut one, &mut other] {
+                *body = if kind == "application/json" {
+                    settled(serde_json::from_str(body).unwrap()).to_string()
+                } else if kind == "application/x-ndjson" {
+                    let parts =
+                        body.lines().map(|line| settled(serde_json::from_str(line).unwrap()));
+                    settled(Value::Array(parts.collect())).to_string()
+                } else {
+                    lines(body).join("\n")
+                };
+            }
+            assert_eq!(one, other, "{address} as {accept}");
+            assert!(!one.2.contains("only_hidden") || address.contains("only_hidden"), "{address}");
+        }
+    }
+    for query in ["needle", "only_hidden", "shared"] {
+        let search = |server: &Server| {
+            settled(crate::zoekt::search(server, query, &json!({ "ChunkMatches": true })))
+        };
+        assert_eq!(search(&seen), search(&half), "Zoekt: {query}");
+    }
+    // Limited answers are parts of the complete ones.
+    let (_, all) = half.json("/search?q=needle&limit=1000&fields=repo,path");
+    let all: BTreeSet<String> = files(&all).into_iter().collect();
+    for limit in 1..4 {
+        let (_, some) = seen.json(&format!("/search?q=needle&limit={limit}&fields=repo,path"));
+        let some = files(&some);
+        assert_eq!(some.len(), limit, "{some:?}");
+        assert!(some.iter().all(|file| all.contains(file)), "{some:?}");
+    }
+    // A text of a repository that is not seen has no address, also if a seen one has it.
+    let hash =
+        half.json("/file?repo=seen-one&path=json/b.rs").1["hash"].as_str().unwrap().to_owned();
+    let at =
+        |repo: &str| seen.get(&format!("/raw?repo={repo}&path=json/b.rs&hash={hash}"), "*/*").0;
+    assert_eq!((at("seen-one"), at("hidden-one")), (200, 404));
+}
+
+fn files(answer: &Value) -> Vec<String> {
+    let all = answer["files"].as_array().unwrap();
+    all.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn agents_are_told_of_half() {
+    let both = Both::new();
+    let mut seen = Agent::start(both.seeing(&["mcp"]));
+    let mut half = Agent::of(&both.half);
+    let mut calls: Vec<(&str, Value)> = Vec::new();
+    for query in QUERIES {
+        for order in ["best", "exhaustive"] {
+            calls.push(("search", json!({ "query": query, "order": order, "limit": 100 })));
+        }
+    }
+    for query in ["kettle", "boils water"] {
+        calls.push(("docs", json!({ "query": query })));
+    }
+    for name in ["shared", "only_hidden", "run"] {
+        calls.push(("definitions", json!({ "name": name })));
+        calls.push(("references", json!({ "name": name })));
+    }
+    for from in ["seen-one/src/main.ts:3:1", "hidden-one/src/main.ts:3:1"] {
+        calls.push(("definitions", json!({ "from": from })));
+        calls.push(("references", json!({ "from": from })));
+    }
+    for repo in ["seen-one", "hidden-one"] {
+        for path in ["a.rs", "binary", "min.js"] {
+            calls.push(("outline", json!({ "repo": repo, "path": path })));
+            calls.push(("read_file", json!({ "repo": repo, "path": path })));
+        }
+        calls.push(("read_file", json!({ "repo": repo, "symbol": "shared" })));
+    }
+    for query in ["a.rs", "hidden-one/a"] {
+        calls.push(("find_file", json!({ "query": query })));
+    }
+    calls.push(("list_repos", json!({})));
+    calls.push(("list_repos", json!({ "query": "hidden" })));
+    let tools = half.ask("tools/list", &json!({}));
+    for tool in tools["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        assert!(calls.iter().any(|(tried, _)| *tried == name), "{name} is not compared");
+    }
+    for (tool, arguments) in calls {
+        let mut told = |agent: &mut Agent, fixture: &Fixture| {
+            let answer = agent.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
+            let result = &answer["result"];
+            let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+            let structured = plain(&result["structuredContent"].to_string(), fixture);
+            let structured = settled(serde_json::from_str(&structured).unwrap());
+            let text = lines(&plain(text, fixture)).join("\n");
+            (result["isError"].clone(), text, structured)
+        };
+        let (one, other) = (told(&mut seen, &both.all), told(&mut half, &both.half));
+        assert_eq!(one, other, "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn commands_tell_of_half() {
+    let both = Both::new();
+    for query in QUERIES {
+        for options in [&["--limit", "0"][..], &["-l"], &["-c"], &["--json"], &["--sort", "path"]] {
+            both.check(&[&["search"], options, &["--", query]].concat());
+        }
+    }
+    for query in ["kettle", "boils water", "hidden"] {
+        both.check(&["docs", query]);
+    }
+    for query in ["a.rs", "hidden-one/a.rs", "readme"] {
+        both.check(&["files", query]);
+        both.check(&["files", "--json", query]);
+    }
+    for name in ["shared", "only_hidden", "run"] {
+        both.check(&["def", name]);
+        both.check(&["refs", name]);
+    }
+    for repo in ["seen-one", "hidden-one"] {
+        both.check(&["outline", &format!("{repo}/a.rs")]);
+        both.check(&["repos", "--skipped", repo]);
+        both.check(&["def", "--from", &format!("{repo}/src/main.ts:3:1")]);
+    }
+    both.check(&["repos"]);
+}

@@ -1,0 +1,96 @@
+//! The one collector of results in an order, for the command line, JSON, pages, agents and Zoekt's clients.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use answer::FileMatch;
+use rank::{BestLines, DroppedMatches, Explained, Order, POOL, RankedFile, TopK};
+
+use crate::stats::Stats;
+use crate::types::{Error, Request};
+use crate::view::View;
+
+/// Collects the files that a search finds, and gives those of one page in order.
+///
+/// Ranking needs more files than a page has: the first [`POOL`] that are found. Context, and the symbols around lines, are
+/// read for the page alone.
+pub struct Ranked {
+    top: TopK,
+    /// Number of files that earlier pages had, and most files of this one.
+    shown: usize,
+    limit: usize,
+    context: (usize, usize),
+    enclosing: bool,
+}
+
+/// The files of a page.
+pub struct Best {
+    /// The files in order, each with how its score came about, in an order that has scores.
+    pub files: Vec<(RankedFile, Option<Explained>)>,
+    /// Near definitions of the query, if they were asked for: they are no results.
+    pub near: Vec<FileMatch>,
+    /// Number of files that were found.
+    pub found: usize,
+}
+
+impl Ranked {
+    /// Creates the collector of a request, and changes the request as its order needs: ranked, it finds as many files as
+    /// are ranked, whatever its limit says.
+    pub fn of(request: &mut Request, order: Order, shown: usize, limit: usize) -> Self {
+        if order == Order::Relevance {
+            request.limit = Some(POOL);
+            request.rank();
+        }
+        let (context, enclosing) = (take(&mut request.context), take(&mut request.enclosing));
+        let top = TopK::new(request.query(), order, shown.saturating_add(limit));
+        Self { top, shown, limit, context, enclosing }
+    }
+
+    /// Returns the best files so far, and counts of all.
+    pub fn top(&mut self) -> &mut TopK {
+        &mut self.top
+    }
+
+    /// Adds files, of each as much as `trim` leaves, which can ask for the best lines.
+    pub fn add(
+        &mut self,
+        files: Vec<FileMatch>,
+        trim: impl FnMut(&mut FileMatch, &BestLines<'_>) -> DroppedMatches,
+    ) {
+        self.top.add(files, trim);
+    }
+
+    /// Returns the files of the page, with their context and the symbols around their lines if the request had asked for
+    /// these, and with `near` the near definitions of a first page.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn best(
+        self,
+        view: &View,
+        request: &Arc<Request>,
+        stats: &Stats,
+        near: bool,
+    ) -> Result<Best, Error> {
+        let Self { top, shown, limit, context, enclosing } = self;
+        let is_first = top.order == Order::Relevance && shown == 0 && request.resume.is_none();
+        let found = top.files;
+        let mut files: Vec<_> = top.into_best(shown).take(limit).collect();
+        if request.query().settings.select.has_lines() {
+            if context != (0, 0) {
+                let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                view.add_context(each, stats.switch, context).await?;
+            }
+            if enclosing {
+                let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                view.add_enclosing(each, stats.switch).await?;
+            }
+        }
+        let near = if near && is_first {
+            view.near_definitions(request, stats.switch).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Best { files, near, found })
+    }
+}
