@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| codesearch::fuzz::cursor(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| server::fuzz::cursor(bytes));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| codesearch::fuzz::livegrep(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| server::fuzz::livegrep(bytes));
