@@ -8,10 +8,10 @@ use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::ShardId;
 use crate::error::{Error, Result};
-use crate::filters::GROUP_SHARDS;
 use crate::pool::ConnectionPool;
 use crate::prepare::{ServerProperties, encoding};
 use crate::store::Store;
+use crate::tables;
 use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
 
 /// What to do about an index that is not there.
@@ -89,37 +89,12 @@ impl Store {
         if have > 0 {
             return Ok(have as i16);
         }
-        for first in (0..shards).step_by(GROUP_SHARDS as usize) {
-            // Slices of filters stay in their rows; of the others, see below.
-            for (table, parent, toast) in [
-                (ShardId(first).filters(), "filters", 8160),
-                (ShardId(first).chunk_filters(), "chunk_filters", 8160),
-                (ShardId(first).scip(), "scip", 128),
-            ] {
-                let sql = format!(
-                    "create table {table} partition of {parent} for values from ({first}) to ({})
-                         with (toast_tuple_target = {toast})",
-                    first + GROUP_SHARDS
-                );
-                tx.execute(AssertSqlSafe(sql)).await?;
-            }
-        }
-        for n in 0..shards {
-            // The low targets have Postgres compress the texts of chunks, which stay in their rows
-            // (storage main), and move lexemes to TOAST, so that lookups read only short rows.
-            let sql = format!(
-                "insert into shards (shard) values ({n});
-                 create table chunks_{n:03} partition of chunks for values in ({n})
-                     with (toast_tuple_target = 128);
-                 create table documents_{n:03} partition of documents for values in ({n})
-                     with (toast_tuple_target = 128);
-                 create table docs_{n:03} partition of docs for values in ({n})
-                     with (toast_tuple_target = 128);
-                 create table symbols_{n:03} partition of symbols for values in ({n})
-                     with (toast_tuple_target = 128);
-                 create table files_{n:03} partition of files for values in ({n})"
-            );
-            tx.execute(AssertSqlSafe(sql)).await?;
+        sqlx::query("insert into shards (shard) select generate_series(0, $1 - 1)")
+            .bind(i32::from(shards))
+            .execute(&mut *tx)
+            .await?;
+        for table in tables::ALL {
+            tx.execute(AssertSqlSafe(table.make(shards))).await?;
         }
         tx.commit().await?;
         Ok(shards)

@@ -2,8 +2,7 @@
 //!
 //! No other crate names a table. No statement names the parent of a partitioned table; each names
 //! the partitions that it reads or writes. So planning does not go through all partitions, and a
-//! shard can lie on another server. Only the rules of [`Check`] name parents, since they count over
-//! all shards. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between
+//! shard can lie on another server. `tables` lists them. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between
 //! the tables.
 
 mod candidates;
@@ -29,6 +28,7 @@ mod statistics;
 mod status;
 mod store;
 mod symbols;
+mod tables;
 mod target;
 #[cfg(test)]
 mod testing;
@@ -65,42 +65,42 @@ pub struct ShardId(pub i16);
 impl ShardId {
     /// Returns the name of its partition of `chunks`.
     pub(crate) fn chunks(self) -> String {
-        format!("chunks_{:03}", self.0)
+        tables::CHUNKS.of(self)
     }
 
     /// Returns the name of its partition of `documents`.
     pub(crate) fn documents(self) -> String {
-        format!("documents_{:03}", self.0)
+        tables::DOCUMENTS.of(self)
     }
 
     /// Returns the name of the partition of `filters` that it shares with its group.
     pub(crate) fn filters(self) -> String {
-        format!("filters_{:02}", self.0 / filters::GROUP_SHARDS)
+        tables::FILTERS.of(self)
     }
 
     /// Returns the name of the partition of `chunk_filters` that it shares with its group.
     pub(crate) fn chunk_filters(self) -> String {
-        format!("chunk_filters_{:02}", self.0 / filters::GROUP_SHARDS)
+        tables::CHUNK_FILTERS.of(self)
     }
 
     /// Returns the name of its partition of `docs`.
     pub(crate) fn docs(self) -> String {
-        format!("docs_{:03}", self.0)
+        tables::DOCS.of(self)
     }
 
     /// Returns the name of its partition of `symbols`.
     pub(crate) fn symbols(self) -> String {
-        format!("symbols_{:03}", self.0)
+        tables::SYMBOLS.of(self)
     }
 
     /// Returns the name of the partition of `scip` that it shares with its group.
     pub(crate) fn scip(self) -> String {
-        format!("scip_{:02}", self.0 / filters::GROUP_SHARDS)
+        tables::SCIP.of(self)
     }
 
     /// Returns the name of its partition of `files`.
     pub(crate) fn files(self) -> String {
-        format!("files_{:03}", self.0)
+        tables::FILES.of(self)
     }
 }
 

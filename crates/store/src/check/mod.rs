@@ -107,9 +107,9 @@ impl Check {
     /// Returns the name of a file with some contents, for messages.
     async fn file_of(&mut self, shard: ShardId, blob: BlobId) -> Result<String> {
         let sql = format!(
-            "select r.name || '/' || f.path from files_{:03} f join repos r on r.id = f.repo
+            "select r.name || '/' || f.path from {} f join repos r on r.id = f.repo
              where f.shard = $1 and f.blob = $2 order by valid_to desc, 1 limit 1",
-            shard.0
+            shard.files()
         );
         let name: Option<String> = sqlx::query_scalar(AssertSqlSafe(sql))
             .bind(shard.0)

@@ -4,8 +4,9 @@ use sqlx::AssertSqlSafe;
 
 use super::{Check, Problem};
 use crate::error::Result;
+use crate::tables::over_all;
 
-/// A rule: the problem if it does not hold, a statement that counts its violations, and whether a
+/// A rule: the problem if it does not hold, a statement that counts its violations (`{files}` are the files of all shards), and whether a
 /// killed ingest may break it until the next one cleans up.
 struct Rule {
     what: &'static str,
@@ -25,42 +26,42 @@ const RULES: &[Rule] = &[
     settled(
         "texts without a file",
         "select count(*) from blobs b where not exists
-             (select from files f where f.shard = b.shard and f.blob = b.id)",
+             (select from {files} f where f.shard = b.shard and f.blob = b.id)",
     ),
     rule(
         "files without a text",
-        "select count(*) from files f where not exists
+        "select count(*) from {files} f where not exists
              (select from blobs b where f.shard = b.shard and f.blob = b.id)",
     ),
     rule(
         "files whose size is not that of their text",
-        "select count(*) from files f join blobs b on f.shard = b.shard and f.blob = b.id where f.bytes <> b.bytes",
+        "select count(*) from {files} f join blobs b on f.shard = b.shard and f.blob = b.id where f.bytes <> b.bytes",
     ),
     rule(
         "files without a repository",
-        "select count(*) from files f where valid_to = 2147483647 and not exists
+        "select count(*) from {files} f where valid_to = 2147483647 and not exists
              (select from repos r where r.id = f.repo)",
     ),
     settled(
         "documents and comments without a text",
-        "select count(*) from docs p where not exists
+        "select count(*) from {docs} p where not exists
              (select from blobs b where p.shard = b.shard and p.blob = b.id)",
     ),
     rule(
         "shards with documents and comments but no complete index of them",
-        "select count(*) from shards s where exists (select from docs p where p.shard = s.shard) and not exists
+        "select count(*) from shards s where exists (select from {docs} p where p.shard = s.shard) and not exists
              (select from pg_index i where i.indisvalid and i.indexrelid =
                   to_regclass(format('codesearch.docs_%s_lexemes', to_char(s.shard, 'FM000'))))",
     ),
     rule(
         "shards with files but no complete trigram index",
-        "select count(*) from shards s where exists (select from files f where f.shard = s.shard) and not exists
+        "select count(*) from shards s where exists (select from {files} f where f.shard = s.shard) and not exists
              (select from pg_index i where i.indisvalid and i.indexrelid =
                   to_regclass(format('codesearch.documents_%s_trgm', to_char(s.shard, 'FM000'))))",
     ),
     settled(
         "symbols without a text",
-        "select count(*) from (select shard, unnest(blobs) as blob from symbols
+        "select count(*) from (select shard, unnest(blobs) as blob from {symbols} t
               union select shard, blob from symbols_skipped) y
          where not exists (select from blobs b where y.shard = b.shard and y.blob = b.id)",
     ),
@@ -68,17 +69,17 @@ const RULES: &[Rule] = &[
         "groups of symbols that overlap",
         "select count(*) from (
              select blobs[cardinality(blobs)] >= lead(first) over (partition by shard order by first) as meets
-             from symbols) g
+             from {symbols} t) g
          where meets",
     ),
     settled(
         "documents of SCIP indexes without a text",
-        "select count(*) from scip c where not exists
+        "select count(*) from {scip} c where not exists
              (select from blobs b where c.shard = b.shard and c.blob = b.id)",
     ),
     rule(
         "documents of SCIP indexes that are gone",
-        "select count(*) from scip c where not exists
+        "select count(*) from {scip} c where not exists
              (select from scip_imports i where i.id = c.import and c.shard = any(i.shards))",
     ),
     rule(
@@ -88,13 +89,13 @@ const RULES: &[Rule] = &[
     settled(
         "SCIP indexes whose counts are wrong",
         "select count(*) from scip_imports i where fitting <>
-             (select count(*) from scip c join files f on f.shard = c.shard and f.blob = c.blob and f.path = c.path
+             (select count(*) from {scip} c join {files} f on f.shard = c.shard and f.blob = c.blob and f.path = c.path
                   and f.repo = i.repo and f.valid_to = 2147483647
               where c.import = i.id)",
     ),
     rule(
         "duplicate paths",
-        "select count(*) from (select from files where valid_to = 2147483647
+        "select count(*) from (select from {files} t where valid_to = 2147483647
              group by repo, path having count(*) > 1) twice",
     ),
     settled(
@@ -104,7 +105,7 @@ const RULES: &[Rule] = &[
     ),
     settled(
         "rows of a state that was never published",
-        "select (select count(*) from files, state
+        "select (select count(*) from {files} t, state
                  where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
               + (select count(*) from skipped, state
                  where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
@@ -113,7 +114,7 @@ const RULES: &[Rule] = &[
     rule(
         "repositories whose counts are wrong",
         "select count(*) from repos r
-         left join (select repo, count(*) n from files where valid_to = 2147483647 group by repo) f on f.repo = r.id
+         left join (select repo, count(*) n from {files} t where valid_to = 2147483647 group by repo) f on f.repo = r.id
          where files <> coalesce(n, 0)",
     ),
 ];
@@ -126,10 +127,13 @@ impl Check {
     pub async fn rules(&mut self) -> Result<Vec<Problem>> {
         let unfinished: bool =
             sqlx::query_scalar("select unfinished from state").fetch_one(&mut self.conn).await?;
+        let shards: i64 =
+            sqlx::query_scalar("select count(*) from shards").fetch_one(&mut self.conn).await?;
         let mut problems = Vec::new();
         for rule in RULES.iter().filter(|rule| !(unfinished && rule.settled)) {
-            let count: i64 =
-                sqlx::query_scalar(AssertSqlSafe(rule.sql)).fetch_one(&mut self.conn).await?;
+            let count: i64 = sqlx::query_scalar(AssertSqlSafe(over_all(rule.sql, shards as i16)))
+                .fetch_one(&mut self.conn)
+                .await?;
             if count > 0 {
                 let what = format!("{}: {count}", rule.what);
                 problems.push(Problem { shard: None, what, is_derived: false });

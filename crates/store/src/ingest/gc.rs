@@ -10,7 +10,7 @@ use super::{index, publish};
 use crate::error::Result;
 use crate::locks::PIN_LOCKS;
 use crate::scip::keep as scip;
-use crate::{Epoch, ShardId, docs, filters, symbols};
+use crate::{Epoch, ShardId, docs, symbols, tables};
 
 impl Session {
     /// Cleans up after an ingest: merges pending lists of indexes, builds the indexes of paths that
@@ -152,17 +152,9 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         let has_files: bool = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut *conn).await?;
         if !has_files {
             index::drop(conn, shard).await?;
-            let sql = format!(
-                "truncate {}, {}, {}, {}; delete from {} where shard = {}",
-                shard.chunks(),
-                shard.documents(),
-                shard.docs(),
-                shard.symbols(),
-                shard.scip(),
-                shard.0
-            );
-            conn.execute(AssertSqlSafe(sql)).await?;
-            filters::delete(conn, shard).await?;
+            for table in tables::ALL {
+                conn.execute(AssertSqlSafe(table.empty(shard))).await?;
+            }
             freed.push(shard.0);
         }
     }
