@@ -287,14 +287,15 @@ impl Home {
     }
 }
 
-/// Returns the bytes of the files below a folder; those that cannot be read do not count.
-pub(crate) fn size_of(folder: &Path) -> u64 {
+/// Returns the bytes that the files below a folder take on disk, as `du` counts them; those that cannot be read do not count.
+pub fn size_of(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries
         .flatten()
         .map(|entry| match entry.metadata() {
             Ok(found) if found.is_dir() => size_of(&entry.path()),
-            Ok(found) => found.len(),
+            // The unit of `st_blocks`, whatever the blocks of the file system are.
+            Ok(found) => found.blocks() * 512,
             Err(_) => 0,
         })
         .sum()

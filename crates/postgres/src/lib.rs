@@ -32,6 +32,7 @@ mod user;
 
 pub use builds::{Build, Source};
 pub use error::{Error, Result};
+pub use home::size_of;
 pub use memory::Memory;
 
 use std::fs::File;

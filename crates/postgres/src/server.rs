@@ -165,7 +165,10 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
          max_wal_senders = 0\n\
          # Of the room on its disk, so that it does not fill that.\n\
          max_wal_size = '{log}MB'\n\
-         min_wal_size = '{least_log}MB'\n\
+         # Of the log nothing is kept that a recovery does not need: a checkpoint deletes the rest.\n\
+         min_wal_size = '{LEAST_LOG_MIB}MB'\n\
+         wal_recycle = off\n\
+         wal_init_zero = off\n\
          checkpoint_completion_target = 0.9\n\
          # Hundreds of partitions and their indexes in one transaction.\n\
          max_locks_per_transaction = 512\n\
@@ -178,7 +181,6 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
         shared = (memory / 24).clamp(16, 8192),
         cache = (memory * 6 / 10).max(64),
         maintenance = (memory / 16).clamp(16, 1024),
-        least_log = (log / 2).clamp(LEAST_LOG_MIB, 80),
     );
     owner.write(&home.data().join("managed.conf"), &text)
 }

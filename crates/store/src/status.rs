@@ -127,6 +127,17 @@ impl Store {
             .collect())
     }
 
+    /// Has the server write all changes to its tables, so that it deletes its log. An ingest ends with it on a private
+    /// server, where the log would keep a disk full.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or the role may not.
+    pub async fn checkpoint(&self) -> Result<()> {
+        let mut conn = self.helper().await?;
+        conn.execute("checkpoint").await?;
+        Ok(conn.close().await?)
+    }
+
     /// Returns the bytes on disk of the tables, of the trigram indexes, and of docs with their
     /// indexes; without symbols and SCIP indexes.
     ///

@@ -21,13 +21,23 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     check_paths(&args.paths)?;
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
+    let data = disks.first().cloned();
     database.run(async |store| {
         let report = ingest(store, &args.paths, &args.how, disks).await?;
         if !args.no_symbols {
             symbols::take(store).await?;
         }
+        settle(store, &data).await?;
         Ok(if report.untouched.is_empty() { crate::FOUND } else { crate::FAILED })
     })
+}
+
+/// Has a private server delete its log, and prints what is left on disk. `data` is the server's folder.
+pub(crate) async fn settle(store: &Store, data: &Option<PathBuf>) -> Result<()> {
+    let Some(data) = data else { return Ok(()) };
+    store.checkpoint().await?;
+    say!("in all: {} on disk, with all of Postgres", size(postgres::size_of(data)));
+    Ok(())
 }
 
 /// Reports wrong paths before a database is started.
