@@ -1,5 +1,7 @@
 //! The state of the index: the contents of its shards, its size, and the progress of an ingest.
 
+use sqlx::{Connection, Executor};
+
 use crate::ShardId;
 use crate::error::Result;
 use crate::locks::WRITE_LOCK;

@@ -1,6 +1,6 @@
 //! `codesearch ingest`: brings the index up to date, and prints a summary.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,13 +27,13 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
         if !args.no_symbols {
             symbols::take(store).await?;
         }
-        settle(store, &data).await?;
+        settle(store, data.as_deref()).await?;
         Ok(if report.untouched.is_empty() { crate::FOUND } else { crate::FAILED })
     })
 }
 
 /// Has a private server delete its log, and prints what is left on disk. `data` is the server's folder.
-pub(crate) async fn settle(store: &Store, data: &Option<PathBuf>) -> Result<()> {
+pub(crate) async fn settle(store: &Store, data: Option<&Path>) -> Result<()> {
     let Some(data) = data else { return Ok(()) };
     store.checkpoint().await?;
     say!("in all: {} on disk, with all of Postgres", size(postgres::size_of(data)));

@@ -23,7 +23,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     let disks = database.disks();
     let done = database.runtime.block_on(async {
         tokio::select! {
-            done = ingest::ingest(&database.store, &args.paths, &args.how, disks) => done.map(|_| true),
+            done = ingest_all(&database, &args, disks) => done.map(|()| true),
             _ = tokio::signal::ctrl_c() => Ok(false),
         }
     });
@@ -39,6 +39,12 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
             Err(error)
         }
     }
+}
+
+async fn ingest_all(database: &Database, args: &UpArgs, disks: Vec<PathBuf>) -> Result<()> {
+    let data = disks.first().cloned();
+    ingest::ingest(&database.store, &args.paths, &args.how, disks).await?;
+    ingest::settle(&database.store, data.as_deref()).await
 }
 
 /// Returns the folder of the sample, which comes with the source code.
