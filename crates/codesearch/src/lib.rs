@@ -44,9 +44,10 @@ pub fn main() -> ExitCode {
         };
     }
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
-        // Long-running commands start their threads ahead of the first search, and let jemalloc return free memory in
-        // the background. Where background threads are not available, memory is returned later.
+        // Long-running commands start their threads ahead of the first search.
         search::threads::start();
+        // jemalloc returns free memory in the background; where background threads are not available, later.
+        #[cfg(feature = "jemalloc")]
         let _ = tikv_jemalloc_ctl::background_thread::write(true);
     }
     progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
