@@ -45,6 +45,7 @@ struct StatsJson {
 }
 
 impl<'a> Answer<'a> {
+    /// Makes the answer for the documents found. `ignored` lists the terms that do not apply to documents.
     pub fn of(query: &'a str, ignored: &'a [String], found: &'a Docs) -> Self {
         let ms = |duration: std::time::Duration| (duration.as_secs_f64() * 10_000.0).round() / 10.0;
         Self {

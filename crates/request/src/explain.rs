@@ -20,6 +20,7 @@ pub struct Explain {
 }
 
 impl Explain {
+    /// Explains a request. `loose` says that literals are looked up by their rarest trigrams only.
     pub fn new(request: Arc<Request>, loose: bool) -> Self {
         Self { request, loose }
     }
@@ -27,6 +28,9 @@ impl Explain {
 
 impl Explain {
     /// Prints the parsed query and its plan.
+    ///
+    /// # Errors
+    /// Writing to `out` fails.
     pub fn planned(&self, out: &mut dyn Write) -> io::Result<()> {
         let compiled = self.request.compiled_query();
         writeln!(out, "query       {}", compiled.tree)?;
@@ -51,6 +55,9 @@ impl Explain {
 }
 
 /// Prints the work done.
+///
+/// # Errors
+/// Writing to `out` fails.
 pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
     writeln!(

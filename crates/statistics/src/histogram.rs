@@ -157,7 +157,9 @@ pub fn used_rows(histograms: &[&Histogram], per_doubling: usize) -> Vec<Vec<Row>
 /// The percentages of the lowest and of the highest durations that a trimmed mean leaves out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trim {
+    /// Percentage of the lowest durations, from 0 to 100.
     pub low: f64,
+    /// Percentage of the highest durations, from 0 to 100.
     pub high: f64,
 }
 

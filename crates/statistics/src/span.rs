@@ -15,7 +15,9 @@ pub const FORMS: &str =
 /// The hours that begin at or after `from` and before `to`, both in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
+    /// The first hour, in seconds since 1970.
     pub from: i64,
+    /// The end of the last hour, in seconds since 1970.
     pub to: i64,
 }
 
@@ -61,6 +63,7 @@ impl Span {
     }
 
     /// Returns the span of the same length right before this one.
+    #[must_use]
     pub fn before(self) -> Self {
         Self { from: self.from - (self.to - self.from), to: self.from }
     }

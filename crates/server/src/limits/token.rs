@@ -64,6 +64,7 @@ pub struct TokenChange {
 }
 
 impl TokenFile {
+    /// Names a file of tokens; `each` gives the limits that a line omits. Does not read the file.
     pub fn new(path: &Path, each: Quota) -> Self {
         Self { path: path.to_owned(), each, seen: None, used: None }
     }
