@@ -101,7 +101,8 @@ fn what_cannot_be_read_is_one_sentence() {
         ),
         (
             &["rg", "-v", "x"],
-            "--invert-match: the index finds lines by what is in them; for files without a match, write --files-without-match, or -foo in a query",
+            "--invert-match: the index finds only lines that match; for files without a match, write \
+             --files-without-match, or -foo in a query",
         ),
         (
             &["docs", "--hidden", "x"],
