@@ -49,7 +49,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Also accept requests for this host name, for example behind a proxy (repeatable). Without tokens, the server
-    /// accepts only localhost, IP addresses and these names, so that no other site can read from it
+    /// accepts only localhost, its IP addresses and these names, so that no other site can read from it
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
     /// Cache up to this many MiB of compressed texts in memory; 0 for none [default: a quarter of the machine's memory]

@@ -49,7 +49,7 @@ pub(crate) fn rows<'w>(
             for (at, column) in columns.iter().enumerate() {
                 if columns[..at].iter().any(|other| other.name == column.name) {
                     bail!(
-                        "two columns are called {:?}: give one of them another name with AS",
+                        "two columns are named {:?}; rename one with AS",
                         column.name
                     );
                 }

@@ -51,7 +51,7 @@ fn the_nearest_comes_first_and_errors_are_forgiven() {
         assert_eq!(printed(&fixture, &[typed])[0], first, "{typed}");
     }
     let none = fixture.run(&["files", "zzzqqq"]).code(1);
-    let said = "codesearch: nothing found: no path is like zzzqqq\n";
+    let said = "codesearch: nothing found: no path is similar to zzzqqq\n";
     assert_eq!((none.out.as_str(), none.err.as_str()), ("", said));
 }
 

@@ -60,22 +60,22 @@ fn a_command_line_that_is_none_says_what_to_write() {
     for (args, expected) in [
         (
             &["search", "x->next", "-error"][..],
-            "codesearch: -error may be options or a word of the query; for options, write -e rror, and for the word: \
-             codesearch search -- 'x->next' -error",
+            "codesearch: -error may be options or a word of the query; for options, write -e rror; for the word, \
+             write codesearch search -- 'x->next' -error",
         ),
         (
             &["search", "--x", "y"],
-            "codesearch: --x is no option of codesearch search (--help lists them); if it belongs to the query, write \
+            "codesearch: unknown option --x of codesearch search (see --help); if it belongs to the query, write \
              codesearch search -- --x y",
         ),
         (
             &["search", "-rn", "ServeHTTP"],
-            "codesearch: -rn: -r takes a text to put in the place of each match; a search is recursive and numbers its \
-             lines without -rn",
+            "codesearch: -rn: -r takes a text that replaces each match; leave out -rn, since a search is recursive \
+             and prints line numbers anyway",
         ),
         (
             &["def", "Serve", "HTTP"],
-            "codesearch: codesearch def takes one argument, and HTTP is another; quote it if it belongs to the first",
+            "codesearch: codesearch def takes one argument; to make HTTP part of it, put both in quotes",
         ),
         (&["search", "--limit", "-1", "x"], "codesearch: --limit: -1 cannot be its value"),
         (&["db"], "codesearch: codesearch db needs a command: status, start, stop, url, psql-hint"),
@@ -95,7 +95,7 @@ fn a_command_line_that_is_none_says_what_to_write() {
     let ran = fixture.run(&["search", "--hints", "always", "func", "harbor/src"]).code(1);
     assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
-    assert!(ran.err.ends_with("there may be something without -w -g\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("try without -w -g\n"), "{}", ran.err);
     // A name that is nowhere is told on a pipe, too.
     let ran = fixture.run(&["search", "repo:harbor@main", "Serve"]).code(1);
     assert_eq!(
@@ -189,7 +189,7 @@ fn commands_name_what_is_near() {
         (
             &["func", "main"],
             2,
-            "there is no command func; to search for it, write codesearch search func main",
+            "unknown command func; to search for it, write codesearch search func main",
         ),
     ] {
         assert_eq!(fixture.run(args).code(code).err, format!("codesearch: {expected}\n"));

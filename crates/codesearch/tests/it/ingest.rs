@@ -139,7 +139,7 @@ fn the_same_content_is_stored_once() {
         fs::remove_dir_all(fixture.path().join(repo)).unwrap();
     }
     let out = fixture.ingest().out;
-    assert!(out.contains("removed: a, whose folder is gone"), "{out}");
+    assert!(out.contains("removed: a (its folder no longer exists)"), "{out}");
     assert_eq!(fixture.search(&["-c", "shared"]), ["c/one.txt:1000", "c/two.txt:1000"]);
     assert_eq!(fixture.sql::<i64>("select count(*) from blobs"), 3);
     fixture.check_invariants();
@@ -191,7 +191,7 @@ fn two_hundred_shards_unless_told_otherwise() {
     let ran = fixture.run(&["init", "--shards", "7"]).code(2);
     assert_eq!(
         ran.err,
-        "codesearch: the index has 200 shards already, and their number is fixed\n"
+        "codesearch: the index already has 200 shards; the number cannot change\n"
     );
 }
 

@@ -247,7 +247,7 @@ fn what_it_takes_of_memory_fits_a_limit() {
     let shared = settings.lines().find_map(|line| line.strip_prefix("shared_buffers = '")).unwrap();
     let mib: u64 = shared.trim_end_matches("MB'").parse().unwrap();
     assert!((16..=375).contains(&mib), "{settings}");
-    assert!(settings.contains("the bound of"), "{settings}");
+    assert!(settings.contains("the limit of"), "{settings}");
     home.run(&["db", "stop", "--force"]).code(0);
     // The log of the run before is kept.
     assert!(home.path().join("run/server.log.1").exists());

@@ -85,7 +85,7 @@ fn what_an_index_tells_comes_first_and_what_has_the_name_beside_it() {
     assert_eq!(defined(&before), all);
     assert_eq!(before["symbols"], json!([]));
     let out = import_shop(&fixture).out;
-    assert!(out.starts_with("imported the index of scip-test 1.0: 4 places in 3 files, "), "{out}");
+    assert!(out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "), "{out}");
     // The server knows it at once.
     let precise =
         ["precise shop/src/cart.ts:1", "search shop/src/other.ts:1", "search else/run.ts:1"];
@@ -279,7 +279,7 @@ fn an_index_replaces_that_of_the_same_folder_and_tool() {
     };
     let out = import(&fixture, "shop", &index("scip-test", &shop_documents()[..1])).code(0).out;
     assert!(
-        out.starts_with("replaced by the index of scip-test 1.0: 1 place in 1 file, "),
+        out.starts_with("replaced by the SCIP index of scip-test 1.0: 1 place in 1 file, "),
         "{out}"
     );
     let page = "scip-test npm web 1.0 `a.ts`/page.";
@@ -291,7 +291,7 @@ fn an_index_replaces_that_of_the_same_folder_and_tool() {
     let of_web = [metadata("scip-test", &root), told.clone()].concat();
     let out = import(&fixture, "shop", &of_web).code(0).out;
     assert!(
-        out.starts_with("imported the index of scip-test 1.0 for web: 1 place in 1 file"),
+        out.starts_with("imported the SCIP index of scip-test 1.0 for web: 1 place in 1 file"),
         "{out}"
     );
     fixture.write("web.scip", index("other", &[told]));

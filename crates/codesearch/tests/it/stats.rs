@@ -123,7 +123,7 @@ fn spans_that_are_none_end_in_a_sentence() {
         (&["--from", "2026-02-02", "--to", "2026-02-01"], "must begin before it ends"),
         (&["--compare", "x"], "x is not a time span"),
         (&["--trim", "60,60"], "not a pair of percentages that leave something over"),
-        (&["--slow", "--statements"], "exclude each other"),
+        (&["--slow", "--statements"], "cannot be combined"),
     ] {
         let ran = fixture.run(&[&["stats"], args].concat()).code(2);
         assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
@@ -208,7 +208,7 @@ fn what_postgres_counts_of_statements() {
         fixture.sql("select current_setting('pg_stat_statements.max', true)");
     let ran = fixture.run(&["stats", "--statements"]);
     if loads.is_none() {
-        assert!(ran.code(2).err.contains("pg_stat_statements is missing"));
+        assert!(ran.code(2).err.contains("pg_stat_statements is not installed"));
         return;
     }
     // The statements of all shards are counted as one. What the ingest took would fill the table: it is counted no longer.

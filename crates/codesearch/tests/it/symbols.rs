@@ -65,7 +65,7 @@ fn symbols_are_taken_after_an_ingest_once_for_each_text() {
     fixture.check_invariants();
     // Nothing is left to do.
     let out = fixture.run(&["symbols"]).code(0).out;
-    assert!(out.contains("were taken before"), "{out}");
+    assert!(out.contains("are already extracted"), "{out}");
     let ran = fixture.run(&["repos"]).code(0);
     assert!(!ran.err.contains("symbols"), "{}", ran.err);
 }
@@ -309,7 +309,7 @@ fn hostile_texts_cost_their_symbols_only() {
     );
     // They are not tried again.
     let out = fixture.run(&["symbols"]).code(0).out;
-    assert!(out.contains("were taken before"), "{out}");
+    assert!(out.contains("are already extracted"), "{out}");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn damaged_symbols_are_found_and_taken_anew() {
     fixture.exec("delete from symbols");
     told("texts without their symbols: 2");
     let out = fixture.run(&["check", "--repair"]).code(0).out;
-    assert!(out.contains("take symbols anew with: codesearch symbols"), "{out}");
+    assert!(out.contains("extract symbols again: codesearch symbols"), "{out}");
     let out = fixture.run(&["symbols"]).code(0).out;
     assert!(out.starts_with("symbols: 6 in 2 files"), "{out}");
     assert_eq!(outline(&fixture), before);

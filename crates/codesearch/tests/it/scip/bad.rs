@@ -127,7 +127,7 @@ fn an_index_is_read_from_standard_input() {
     let ran =
         Ran::of(fixture.command(&["scip", "shop", "-"]).stdin(file).output().unwrap()).code(0);
     assert!(
-        ran.out.starts_with("imported the index of scip-test 1.0: 4 places in 3 files, "),
+        ran.out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "),
         "{}",
         ran.out
     );
