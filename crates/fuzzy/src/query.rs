@@ -31,12 +31,12 @@ pub struct QueryPart {
 pub enum QueryTooLong {
     /// It has this many letters, more than [`MAX_LETTERS`].
     #[error(
-        "that is {0} letters; type {MAX_LETTERS} or fewer: the name of the file, or a part of its path"
+        "the query has {0} letters; use {MAX_LETTERS} or fewer: the name of the file, or a part of its path"
     )]
     Letters(usize),
     /// It has this many parts, more than [`MAX_PARTS`].
     #[error(
-        "those are {0} words; type {MAX_PARTS} or fewer: the name of the file, or parts of its path"
+        "the query has {0} words; use {MAX_PARTS} or fewer: the name of the file, or parts of its path"
     )]
     Parts(usize),
 }

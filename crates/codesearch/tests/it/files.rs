@@ -95,8 +95,8 @@ fn what_cannot_be_asked_is_told() {
     let long = "x".repeat(10 << 10);
     let words = "a ".repeat(9);
     for (args, told) in [
-        (vec![&*long], "that is 10240 letters; type 256 or fewer"),
-        (vec![&*words], "those are 9 words; type 8 or fewer"),
+        (vec![&*long], "the query has 10240 letters; use 256 or fewer"),
+        (vec![&*words], "the query has 9 words; use 8 or fewer"),
         (vec!["a", "--lang", "klingon"], "--lang: unknown language \"klingon\""),
         (vec!["a", "--limit=-1"], "--limit"),
     ] {

@@ -184,7 +184,7 @@ fn commands_name_what_is_near() {
         (
             &["outline", "nope"],
             2,
-            "nope is not in the index; codesearch files finds it by what is typed of its path",
+            "nope is not in the index; codesearch files finds files by parts of their paths",
         ),
         (
             &["func", "main"],

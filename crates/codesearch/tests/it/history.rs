@@ -150,7 +150,7 @@ fn what_has_no_history_is_told_and_no_folder_is_named() {
         }
     };
     told("repo=one&path=loose.py", 404, "it was never committed");
-    told("repo=two&path=plain.py", 404, "was not ingested from a clone of git");
+    told("repo=two&path=plain.py", 404, "was not ingested from a git clone");
     told("repo=one&path=none.py", 404, "ne/none.py is not in the index");
     told("repo=none&path=a", 404, "one/a is not in the index");
     told("repo=one", 400, "give repo= and path=");
@@ -161,7 +161,7 @@ fn what_has_no_history_is_told_and_no_folder_is_named() {
     let (status, answer) = server.json(&format!("/blame?{FILE}"));
     assert!(matches!(status, 404 | 500), "{answer}");
     fs::rename(fixture.path().join("one"), fixture.path().join("gone")).unwrap();
-    told(FILE, 404, "is gone, or the server may not read it");
+    told(FILE, 404, "no longer exists, or the server may not read it");
     let hash = "0123456789abcdef0123456789abcdef01234567";
     assert_eq!(server.json(&format!("/file?{FILE}&hash={hash}")).0, 404);
 }
@@ -278,7 +278,7 @@ fn history_is_only_that_of_a_trusted_clone() {
     }
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
     assert!(
-        skipped.contains("git data outside of the ingested folder") && skipped.contains(".git")
+        skipped.contains("git data outside the ingested folder") && skipped.contains(".git")
     );
     // The private clone itself knows of the worktree; and a shallow clone has all that it has.
     for (repo, commits) in [("worktree", 2), ("shallow", 1)] {

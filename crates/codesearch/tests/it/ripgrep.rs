@@ -527,10 +527,10 @@ fn options_hold_for_the_terms_of_a_query_too() {
         (&["-f", "nowhere"], "cannot read patterns from nowhere"),
         (&["-t", "klingon", "x"], "--type: unknown type klingon"),
         (&["-g", "[", "x"], "--glob [: "),
-        (&["--type-add", "x", "x", "-t", "x"], "--type-add x: write a name"),
+        (&["--type-add", "x", "x", "-t", "x"], "--type-add x: give NAME:GLOB"),
         (
             &["--sort", "modified", "x"],
-            "invalid value 'modified' for '--sort <ORDER>': the index does not keep",
+            "invalid value 'modified' for '--sort <ORDER>': the index does not store",
         ),
         (&["--field-match-separator", r"\xff", "x"], "separators: "),
     ] {

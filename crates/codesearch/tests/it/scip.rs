@@ -169,7 +169,7 @@ fn the_command_line_and_agents_say_what_is_precise() {
     let first: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
     assert_eq!((&first["basis"], &first["path"]), (&json!("precise"), &json!("src/cart.ts")));
     let ran = fixture.run(&["def", "--from", "shop/src/main.ts:3"]).code(2);
-    assert!(ran.err.contains("a place with its line and column"), "{}", ran.err);
+    assert!(ran.err.contains("a place with line and column"), "{}", ran.err);
     fixture.run(&["def"]).code(2);
 
     let server = fixture.serve();

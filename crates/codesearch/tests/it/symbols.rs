@@ -79,7 +79,7 @@ fn symbols_can_be_left_for_later_and_how_far_they_are_is_said() {
     assert_eq!(fixture.sql::<i64>(SYMBOLS), 0);
     let ran = fixture.run(&["repos"]).code(0);
     assert!(
-        ran.err.contains("symbols were taken of 0 % of the text; codesearch symbols"),
+        ran.err.contains("symbols are extracted from 0 % of the text; codesearch symbols"),
         "{}",
         ran.err
     );
