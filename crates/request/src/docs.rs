@@ -46,7 +46,7 @@ impl DocsQuery {
     pub fn notice(&self) -> Option<String> {
         let fields = self.ignored.join(" ");
         (!fields.is_empty())
-            .then(|| format!("documents are not searched by {fields}: it is ignored"))
+            .then(|| format!("ignored in a search of documents: {fields}"))
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
         let notice = DocsQuery::of("x type:file").notice();
         assert_eq!(
             notice.as_deref(),
-            Some("documents are not searched by type:file: it is ignored")
+            Some("ignored in a search of documents: type:file")
         );
     }
 }

@@ -113,8 +113,8 @@ pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
         DocsStopped::Common => (
             "common",
             format!(
-                "the words are common: of {} only {} were ranked, those whose titles and headings fit best; add a \
-                 word to narrow it",
+                "the words are common: of {} documents, only the {} with the best titles and headings were ranked; \
+                 add a word to narrow the query",
                 found.matched, found.ranked
             ),
         ),

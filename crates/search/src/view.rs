@@ -279,7 +279,7 @@ impl View {
                 Error::Gone
             } else {
                 let why =
-                    "the connection that held the searched state of the index broke; search again";
+                    "the connection that held this snapshot of the index failed; search again";
                 store::Error::Unreachable(why.to_owned()).into()
             });
         }

@@ -162,7 +162,7 @@ impl Recorder {
         let mut in_flight = InFlight { recorder: self, pending, slow };
         if left_out > 0 {
             tracing::warn!(
-                "{left_out} slow searches are not in the log of them: there were too many"
+                "{left_out} slow searches were not logged: there were too many"
             );
         }
         if in_flight.pending.values().all(Tally::is_empty) && in_flight.slow.is_empty() {

@@ -10,7 +10,7 @@ pub const HOUR: i64 = 3600;
 
 /// The ways to write a span, for error messages.
 pub const FORMS: &str =
-    "24h (the last 24 hours), 48h-24h, or two times as 2026-01-30..2026-01-31T12:00";
+    "24h (the last 24 hours), 48h-24h, or 2026-01-30..2026-01-31T12:00";
 
 /// The hours that begin at or after `from` and before `to`, both in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn time(text: &str) -> Result<Timestamp> {
         Err(_) => match ago(text) {
             Ok(time) => Ok(time),
             Err(_) => bail!(
-                "{text} is not a time; use 2026-01-31, 2026-01-31T12:00, or 24h for so long ago"
+                "{text} is not a time; use 2026-01-31, 2026-01-31T12:00, or 24h for 24 hours ago"
             ),
         },
     }

@@ -81,8 +81,8 @@ fn a_command_line_that_is_none_says_what_to_write() {
         (&["db"], "codesearch: codesearch db needs a command: status, start, stop, url, psql-hint"),
         (
             &["search", "class:Server"],
-            "codesearch: class: is not supported: sym: finds definitions, and kind: says what is defined; to search for \
-             the text itself, put it in quotes (at character 1)\n    class:Server\n    ^\ntry: codesearch search \
+            "codesearch: class: is not supported: use sym: for names of definitions and kind: for their kinds; to \
+             search for the text itself, put it in quotes (at character 1)\n    class:Server\n    ^\ntry: codesearch search \
              'sym:Server kind:class'",
         ),
     ] {
@@ -100,7 +100,7 @@ fn a_command_line_that_is_none_says_what_to_write() {
     let ran = fixture.run(&["search", "repo:harbor@main", "Serve"]).code(1);
     assert_eq!(
         ran.err,
-        "codesearch: nothing found: no repository matches harbor@main; branches are not indexed: write harbor without one\n"
+        "codesearch: nothing found: no repository matches harbor@main; branches are not indexed: use harbor\n"
     );
     assert_eq!(fixture.run(&["search", "-q", "repo:nope", "Serve"]).code(1).err, "");
     // Words that begin with a minus are words of the query.
@@ -133,7 +133,7 @@ fn a_terminal_is_told_what_finds_something() {
     says(&["serve", "--lang", "rust"], "without lang:rust (2 files): codesearch search 'serve'");
     says(
         &["package def"],
-        "with one of the terms instead of all (2 files): codesearch search '(package or def)'",
+        "with any of the terms instead of all (2 files): codesearch search '(package or def)'",
     );
     says(
         &["serve repo:habor"],
@@ -144,7 +144,7 @@ fn a_terminal_is_told_what_finds_something() {
         &["a[i] it's"],
         r"as text instead of a regular expression (1 file): codesearch search 'lit:a[i] it'\''s'",
     );
-    says(&["-i", "-F", "Nowhere"], "not in the index, though they might match: 1 binary");
+    says(&["-i", "-F", "Nowhere"], "not in the index, but might match: 1 binary");
     says(
         &["configuring retry"],
         "documents and comments with these words (1 file): codesearch docs 'configuring retry'",
@@ -157,7 +157,7 @@ fn a_terminal_is_told_what_finds_something() {
         &["file:sever.go"],
         r"a file with a similar name, harbor: src/server.go: codesearch search 'repo:^harbor$ file:^src/server\.go$'",
     );
-    says(&["sym:Println"], "as text, whatever it names (1 file): codesearch search 'lit:Println'");
+    says(&["sym:Println"], "as text anywhere (1 file): codesearch search 'lit:Println'");
     says(&["kind:class lang:go"], "without kind:class (1 file): codesearch search 'lang:go'");
 }
 
@@ -206,7 +206,7 @@ fn a_pipe_is_told_nothing() {
     assert_eq!(ran.out, "harbor/src/server.go\n");
     assert_eq!(
         ran.err,
-        "codesearch: ServeHTTP() is a regular expression here; as text: codesearch search 'lit:ServeHTTP()'\n"
+        "codesearch: ServeHTTP() is a regular expression; as text: codesearch search 'lit:ServeHTTP()'\n"
     );
     let ran = fixture.run(&["search", "--hints", "always", "-l", "ServeHTTP"]).code(0);
     assert_eq!(ran.err, "");

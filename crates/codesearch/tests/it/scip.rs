@@ -179,7 +179,7 @@ fn the_command_line_and_agents_say_what_is_precise() {
     let text = told("references", json!({ "name": "run", "from": "shop: src/cart.ts:1:17" }));
     assert!(text.contains("[precise, call]") && text.contains("[search, call]"), "{text}");
     let text = told("list_repos", json!({}));
-    assert!(text.contains("; precise by scip-test 1.0: 3 files, as they are, imported "), "{text}");
+    assert!(text.contains("; precise by scip-test 1.0: 3 files, all unchanged, imported "), "{text}");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn an_index_holds_while_its_files_are_as_they_were() {
     assert_eq!((fits(), precise()), ("2 of 3".to_owned(), true));
     let listed = fixture.run(&["repos", "shop"]).code(0).out;
     assert!(
-        listed.contains("\n  precise by scip-test 1.0: 2 of 3 files as they are, imported "),
+        listed.contains("\n  precise by scip-test 1.0: 2 of 3 files unchanged, imported "),
         "{listed}"
     );
     fixture.check_invariants();

@@ -299,9 +299,9 @@ fn symbols_that_are_not_there_yet_are_told() {
     assert_eq!(answer["stats"]["complete"], false, "{answer}");
     assert_eq!(answer["stats"]["stopped_because"], "symbols", "{answer}");
     let ran = fixture.run(&["search", "sym:^Serve$"]).code(0);
-    assert!(ran.err.contains("the symbols of 2 files are not there yet"), "{}", ran.err);
+    assert!(ran.err.contains("the symbols of 2 files are not extracted yet"), "{}", ran.err);
     let ran = fixture.run(&["search", "sym:nothing lang:python"]).code(1);
-    assert!(ran.err.contains("no symbols are taken of files in python"), "{}", ran.err);
+    assert!(ran.err.contains("symbols of python are not supported"), "{}", ran.err);
     assert_eq!(server.json("/search?q=content:Serve").1["stats"].get("symbols"), None);
     let (_, answer) = server.json("/outline?repo=two&path=notes.txt");
     assert_eq!(answer["state"], "without");

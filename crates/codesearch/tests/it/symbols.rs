@@ -288,7 +288,7 @@ fn hostile_texts_cost_their_symbols_only() {
         }
     }
     let ran = fixture.run(&["search", "--json", "sym:nowhere", "file:min"]).code(1);
-    assert!(ran.err.contains("symbols of 1 file were given up (1 minified)"), "{}", ran.err);
+    assert!(ran.err.contains("symbols of 1 file are incomplete (1 minified)"), "{}", ran.err);
     assert!(ran.out.contains("\"complete\":false"), "{}", ran.out);
     let zoekt = |query: &str| {
         let body = json!({ "Q": query }).to_string();
@@ -305,7 +305,7 @@ fn hostile_texts_cost_their_symbols_only() {
     assert_eq!((livegrep("+file:min"), livegrep("+repo:one")), (json!("TIMEOUT"), json!("NONE")));
     let definitions = server.json("/definitions?name=nowhere&repo=bad").1;
     assert!(
-        definitions["complete"] == false && definitions["note"].to_string().contains("given up")
+        definitions["complete"] == false && definitions["note"].to_string().contains("are incomplete")
     );
     // They are not tried again.
     let out = fixture.run(&["symbols"]).code(0).out;

@@ -54,7 +54,7 @@ pub enum DocsError {
     Long,
     /// All its words are stop words.
     #[error(
-        "all these words are in nearly every text (the, of, how); add one that says what the text is about"
+        "all these words are in nearly every text (the, of, how); add a more specific word"
     )]
     Common,
     /// It only excludes words.

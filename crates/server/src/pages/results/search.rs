@@ -253,7 +253,7 @@ impl Search {
             .then(|| explained(&request, server.view().no_recheck(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             let said = format!(
-                "Files that are not in the index, though they might match: {}",
+                "Files that are not in the index, but might match: {}",
                 request::notes::skipped(&stats)
             );
             let mut found = top.repos.keys();
