@@ -39,9 +39,7 @@ pub enum Error {
     #[error("git is not installed on the server's machine")]
     NoGit,
     /// The folder is not there, or not for the server.
-    #[error(
-        "the repository's folder no longer exists, or the server may not read it"
-    )]
+    #[error("the repository's folder no longer exists, or the server may not read it")]
     NoFolder,
     /// There is no clone in the folder.
     #[error("the repository was not ingested from a git clone")]

@@ -16,7 +16,10 @@ pub(super) fn tell_found(below: &FoundRepos, progress: &dyn Progress) {
         ));
     }
     if below.without_repos.more > 0 {
-        tell(format!("not indexed: {} more folders contain no repository", below.without_repos.more));
+        tell(format!(
+            "not indexed: {} more folders contain no repository",
+            below.without_repos.more
+        ));
     }
     for link in &below.links.first {
         tell(format!(

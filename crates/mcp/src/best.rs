@@ -248,7 +248,8 @@ impl Page {
             );
         }
         if self.lines_cut {
-            head += " Of some files not all matching lines are shown: read_file, a higher lines_per_file, or the query with file: has them.";
+            head += " Some files have more matching lines: use read_file, a higher lines_per_file, or the query with \
+                     file:.";
         }
         if !all && !self.by.is_empty() {
             head += &format!("\n{}", self.by);

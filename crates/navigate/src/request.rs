@@ -46,7 +46,9 @@ pub struct NameRequest {
 pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
     let name = name.trim();
     if name.is_empty() {
-        return Err(Error::Invalid("the name is missing; give one, such as Foo or Foo.bar".to_owned()));
+        return Err(Error::Invalid(
+            "the name is missing; give one, such as Foo or Foo.bar".to_owned(),
+        ));
     }
     if name.len() > MAX_NAME || name.contains(['\n', '\0']) {
         return Err(Error::Invalid(format!("a name must be one line of at most {MAX_NAME} bytes")));
@@ -90,8 +92,7 @@ pub(super) async fn scope(view: &View, request: &NameRequest) -> Result<NameScop
     if !request.name.trim().is_empty() {
         parts(&request.name)?;
     } else if request.from.as_ref().is_none_or(|place| place.column.is_none()) {
-        let why =
-            "the name is missing; give one, such as Foo or Foo.bar, or a place with line and column";
+        let why = "the name is missing; give one, such as Foo or Foo.bar, or a place with line and column";
         return Err(Error::Invalid(why.to_owned()));
     }
     let origin = match &request.from {

@@ -87,9 +87,7 @@ impl Build {
         }
         if !build.share_folders().iter().any(|dir| dir.join("extension/pg_trgm.control").is_file())
         {
-            return Err(format!(
-                "{shown} lacks the extension pg_trgm (contrib package)"
-            ));
+            return Err(format!("{shown} lacks the extension pg_trgm (contrib package)"));
         }
         Ok(build)
     }

@@ -13,7 +13,8 @@ struct Foreign {
     instead: fn(&str) -> String,
 }
 
-const HISTORY: &str = "is not supported: the index has the files of the last ingest, not their history; remove it";
+const HISTORY: &str =
+    "is not supported: the index has the files of the last ingest, not their history; remove it";
 
 const FOREIGN: &[Foreign] = &[
     Foreign {

@@ -142,9 +142,7 @@ impl<'a> Parser<'a> {
                 if self.terms > MAX_TERMS {
                     return Err(self.error(
                         at,
-                        format!(
-                            "the query has more than {MAX_TERMS} terms; use fewer"
-                        ),
+                        format!("the query has more than {MAX_TERMS} terms; use fewer"),
                     ));
                 }
                 Ok(Part::Word(at, word))

@@ -45,8 +45,7 @@ impl DocsQuery {
     /// Returns a sentence about the ignored fields.
     pub fn notice(&self) -> Option<String> {
         let fields = self.ignored.join(" ");
-        (!fields.is_empty())
-            .then(|| format!("ignored in a search of documents: {fields}"))
+        (!fields.is_empty()).then(|| format!("ignored in a search of documents: {fields}"))
     }
 }
 
@@ -103,9 +102,6 @@ mod tests {
             check(text, text, &[], &[], &[]);
         }
         let notice = DocsQuery::of("x type:file").notice();
-        assert_eq!(
-            notice.as_deref(),
-            Some("ignored in a search of documents: type:file")
-        );
+        assert_eq!(notice.as_deref(), Some("ignored in a search of documents: type:file"));
     }
 }

@@ -83,11 +83,7 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     )?;
     let (files, lines) = (count(stats.files, "result"), count(stats.matches, "matching line"));
     writeln!(out, "found       {files}, {lines}")?;
-    writeln!(
-        out,
-        "left out    {} (files not in the index that might match)",
-        skipped(stats)
-    )?;
+    writeln!(out, "left out    {} (files not in the index that might match)", skipped(stats))?;
     if let Some(left) = symbols_left(stats) {
         writeln!(out, "symbols     {left}")?;
     }

@@ -23,9 +23,7 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
 pub fn symbols_left(stats: &Stats) -> Option<String> {
     let left = &stats.symbols;
     if let Some(language) = left.without.first() {
-        return Some(format!(
-            "symbols of {language} are not supported; search for text instead"
-        ));
+        return Some(format!("symbols of {language} are not supported; search for text instead"));
     }
     let pending = (left.pending > 0).then(|| {
         let files = count(left.pending, "file");

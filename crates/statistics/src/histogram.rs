@@ -174,9 +174,7 @@ impl std::str::FromStr for Trim {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!(
-                "\"{text}\" is not a pair of percentages below 100 in total; use 5,5 or 0,1"
-            )
+            format!("\"{text}\" is not a pair of percentages below 100 in total; use 5,5 or 0,1")
         };
         let (low, high) = text.split_once(',').ok_or_else(wrong)?;
         let percent = |text: &str| text.trim().parse::<f64>().ok().filter(|part| *part >= 0.0);

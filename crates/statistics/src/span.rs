@@ -9,8 +9,7 @@ use jiff::{Timestamp, Zoned};
 pub const HOUR: i64 = 3600;
 
 /// The ways to write a span, for error messages.
-pub const FORMS: &str =
-    "24h (the last 24 hours), 48h-24h, or 2026-01-30..2026-01-31T12:00";
+pub const FORMS: &str = "24h (the last 24 hours), 48h-24h, or 2026-01-30..2026-01-31T12:00";
 
 /// The hours that begin at or after `from` and before `to`, both in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,9 +70,7 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
             format!("{name} needs a command: {}", commands.join(", "))
         }
         (ErrorKind::UnknownArgument, Some(word), _) if !word.starts_with('-') => {
-            format!(
-                "{name} takes one argument; to make {word} part of it, put both in quotes"
-            )
+            format!("{name} takes one argument; to make {word} part of it, put both in quotes")
         }
         (ErrorKind::UnknownArgument, Some(flag), _) => {
             unknown_option(&command, &name, &flag, typed)

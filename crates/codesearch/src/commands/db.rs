@@ -98,9 +98,7 @@ fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String
     let text = text(&postgres);
     close_postgres(postgres);
     if !postgres::is_running(options) {
-        note!(
-            "codesearch: the private Postgres is not running; run: codesearch db start"
-        );
+        note!("codesearch: the private Postgres is not running; run: codesearch db start");
     }
     said(&text)
 }

@@ -44,9 +44,9 @@ pub(crate) fn definitions(args: &FilterArgs) -> Result<Vec<FileTypeDef>> {
         types.clear(name);
     }
     for definition in &args.type_add {
-        types.add_def(definition).map_err(|_| {
-            anyhow!("--type-add {definition}: give NAME:GLOB, as in 'web:*.vue'")
-        })?;
+        types
+            .add_def(definition)
+            .map_err(|_| anyhow!("--type-add {definition}: give NAME:GLOB, as in 'web:*.vue'"))?;
     }
     Ok(types.definitions())
 }

@@ -253,7 +253,9 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
             let thing = if select == Select::Repos { "repository" } else { "file" };
             let shown = count(stats.files, thing);
             if is_ranked && stats.files >= POOL {
-                note!("codesearch: the best {shown} of the files found first; --sort path prints all");
+                note!(
+                    "codesearch: the best {shown} of the files found first; --sort path prints all"
+                );
             } else {
                 note!("codesearch: stopped at {shown}; there are more (--limit 0 for all)");
             }

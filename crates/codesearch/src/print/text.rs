@@ -230,7 +230,9 @@ fn unescaped(text: &str) -> Result<String> {
                 let digits: String = rest.by_ref().take(2).collect();
                 match u8::from_str_radix(&digits, 16) {
                     Ok(byte) if byte.is_ascii() => out.push(char::from(byte)),
-                    _ => bail!("separators: \\x needs two hexadecimal digits up to 7f, not {digits}"),
+                    _ => {
+                        bail!("separators: \\x needs two hexadecimal digits up to 7f, not {digits}")
+                    }
                 }
             }
             Some(other) => out.extend(['\\', other]),

@@ -47,7 +47,10 @@ fn numbers_that_are_none() {
             &["serve", "--client-at-once", "2.5"],
             "--client-at-once: 2.5 is not a whole number; give a number",
         ),
-        (&["ingest", "--max-size", "1MB", "r"], "--max-size: 1MB is not a whole number; give a number"),
+        (
+            &["ingest", "--max-size", "1MB", "r"],
+            "--max-size: 1MB is not a whole number; give a number",
+        ),
     ] {
         assert_eq!(complaint(fixture.run(args)), expected);
     }

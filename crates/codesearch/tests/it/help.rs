@@ -95,10 +95,7 @@ fn what_cannot_be_read_is_one_sentence() {
             &["search", "--lmit", "3", "x"],
             "unknown option --lmit of codesearch search; did you mean --limit?",
         ),
-        (
-            &["stats", "-y"],
-            "unknown option -y of codesearch stats; see codesearch stats --help",
-        ),
+        (&["stats", "-y"], "unknown option -y of codesearch stats; see codesearch stats --help"),
         (
             &["rg", "-v", "x"],
             "--invert-match: the index finds only lines that match; for files without a match, write \
@@ -113,10 +110,7 @@ fn what_cannot_be_read_is_one_sentence() {
             &["repos", "--skiped", "x"],
             "unknown option --skiped of codesearch repos; did you mean --skipped?",
         ),
-        (
-            &["list"],
-            "unknown command list; use codesearch repos, or codesearch search --files",
-        ),
+        (&["list"], "unknown command list; use codesearch repos, or codesearch search --files"),
         (&["serch", "x"], "unknown command serch; did you mean codesearch search?"),
         (
             &["func main"],
@@ -132,7 +126,10 @@ fn what_cannot_be_read_is_one_sentence() {
             &["search", "--color", "pink", "x"],
             "invalid value 'pink' for '--color <WHEN>' [possible values: auto, always, never]",
         ),
-        (&["search", "--limit", "x", "y"], "--limit: x is not a whole number; give a number, 0 for all"),
+        (
+            &["search", "--limit", "x", "y"],
+            "--limit: x is not a whole number; give a number, 0 for all",
+        ),
         (&["search", "--limit"], "a value is required for '--limit <N>' but none was supplied"),
     ] {
         let ran = fixture.run(args).code(2);

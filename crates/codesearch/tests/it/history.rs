@@ -277,9 +277,7 @@ fn history_is_only_that_of_a_trusted_clone() {
         assert_eq!(server.get(&of_file.replace("/file", "/raw"), "*/*").0, 404, "{repo}");
     }
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
-    assert!(
-        skipped.contains("git data outside the ingested folder") && skipped.contains(".git")
-    );
+    assert!(skipped.contains("git data outside the ingested folder") && skipped.contains(".git"));
     // The private clone itself knows of the worktree; and a shallow clone has all that it has.
     for (repo, commits) in [("worktree", 2), ("shallow", 1)] {
         let history = ask(&server, &format!("/history?repo={repo}&path=a.py"), 200);

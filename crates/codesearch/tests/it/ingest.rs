@@ -189,10 +189,7 @@ fn two_hundred_shards_unless_told_otherwise() {
         200
     );
     let ran = fixture.run(&["init", "--shards", "7"]).code(2);
-    assert_eq!(
-        ran.err,
-        "codesearch: the index already has 200 shards; the number cannot change\n"
-    );
+    assert_eq!(ran.err, "codesearch: the index already has 200 shards; the number cannot change\n");
 }
 
 #[test]
@@ -415,9 +412,8 @@ fn an_emptied_folder_removes_nothing() {
     fs::remove_dir(fixture.path().join("in/other")).unwrap();
     let ran = ingest("in").code(2);
     assert!(
-        ran.err.contains(
-            "in is empty, but 3 repositories below it are indexed; is a disk missing?"
-        ),
+        ran.err
+            .contains("in is empty, but 3 repositories below it are indexed; is a disk missing?"),
         "{}",
         ran.err
     );

@@ -418,10 +418,7 @@ fn builds_that_cannot_be_used() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let refused = complaint(&home, &["--postgres-bin", "other/bin", "search", "hello"]);
-    assert!(
-        refused.contains("another major version cannot open it"),
-        "{refused}"
-    );
+    assert!(refused.contains("another major version cannot open it"), "{refused}");
     home.run(&["search", "hello"]).code(0);
 
     fs::write(home.path().join("build.json"), "{").unwrap();

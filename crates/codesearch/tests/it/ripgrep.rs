@@ -523,7 +523,10 @@ fn options_hold_for_the_terms_of_a_query_too() {
         (&["--crlf", "-e", r"\r"][..], "--crlf: it matches only a carriage return"),
         (&["-r", "x", "word here"], "--replace needs exactly one pattern"),
         (&["-r", "x", r"word\nx"], "--replace is not supported"),
-        (&["--files-without-match", "repo:r"], "--files-without-match: give a pattern that must not match"),
+        (
+            &["--files-without-match", "repo:r"],
+            "--files-without-match: give a pattern that must not match",
+        ),
         (&["-f", "nowhere"], "cannot read patterns from nowhere"),
         (&["-t", "klingon", "x"], "--type: unknown type klingon"),
         (&["-g", "[", "x"], "--glob [: "),

@@ -85,7 +85,10 @@ fn what_an_index_tells_comes_first_and_what_has_the_name_beside_it() {
     assert_eq!(defined(&before), all);
     assert_eq!(before["symbols"], json!([]));
     let out = import_shop(&fixture).out;
-    assert!(out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "), "{out}");
+    assert!(
+        out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "),
+        "{out}"
+    );
     // The server knows it at once.
     let precise =
         ["precise shop/src/cart.ts:1", "search shop/src/other.ts:1", "search else/run.ts:1"];
@@ -179,7 +182,10 @@ fn the_command_line_and_agents_say_what_is_precise() {
     let text = told("references", json!({ "name": "run", "from": "shop: src/cart.ts:1:17" }));
     assert!(text.contains("[precise, call]") && text.contains("[search, call]"), "{text}");
     let text = told("list_repos", json!({}));
-    assert!(text.contains("; precise by scip-test 1.0: 3 files, all unchanged, imported "), "{text}");
+    assert!(
+        text.contains("; precise by scip-test 1.0: 3 files, all unchanged, imported "),
+        "{text}"
+    );
 }
 
 #[test]

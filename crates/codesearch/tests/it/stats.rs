@@ -146,7 +146,8 @@ fn slow_searches_are_logged_with_their_plans_and_bounded() {
     assert!(metrics.contains("codesearch_slow_searches_total 3\n"), "{metrics}");
     server.stop();
     let text = fixture.run(&["stats", "--slow"]).code(0).out;
-    for part in ["plan        ", "/needle/i", "candidates  ", "ended       everything was searched"] {
+    for part in ["plan        ", "/needle/i", "candidates  ", "ended       everything was searched"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     fixture.exec(

@@ -305,7 +305,8 @@ fn hostile_texts_cost_their_symbols_only() {
     assert_eq!((livegrep("+file:min"), livegrep("+repo:one")), (json!("TIMEOUT"), json!("NONE")));
     let definitions = server.json("/definitions?name=nowhere&repo=bad").1;
     assert!(
-        definitions["complete"] == false && definitions["note"].to_string().contains("are incomplete")
+        definitions["complete"] == false
+            && definitions["note"].to_string().contains("are incomplete")
     );
     // They are not tried again.
     let out = fixture.run(&["symbols"]).code(0).out;

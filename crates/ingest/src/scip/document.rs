@@ -32,9 +32,7 @@ impl std::fmt::Display for Refusal {
             Refusal::Twice => "listed twice, and imported once",
             Refusal::TooLarge => "too large",
             Refusal::Outside => "with positions outside the file, which has changed",
-            Refusal::OtherNames => {
-                "with names at other positions: the file has changed"
-            }
+            Refusal::OtherNames => "with names at other positions: the file has changed",
             Refusal::OtherText => "with a text that differs from the file",
         })
     }

@@ -382,11 +382,7 @@ fn reasons(report: &Report) -> String {
         }
     });
     let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        "no document has a name to compare".to_owned()
-    } else {
-        told.join("; ")
-    }
+    if told.is_empty() { "no document has a name to compare".to_owned() } else { told.join("; ") }
 }
 
 #[cfg(test)]
