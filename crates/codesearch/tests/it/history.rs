@@ -72,7 +72,7 @@ fn lines_come_from_commits() {
     let blame = ask(&server, &format!("/blame?{FILE}"), 200);
     assert_eq!(blame["indexed"], false);
     let shown = page(&server, &format!("/blame?{FILE}"), 200);
-    assert!(shown.contains("which is not the text that is indexed"), "{shown}");
+    assert!(shown.contains("which is not the indexed text"), "{shown}");
     // A commit that the clone does not have any more is not asked for.
     fixture.exec("update repos set commit = repeat('e', 40) where name = 'one'");
     assert_eq!(ask(&server, &format!("/blame?{FILE}"), 200)["commit"], json!(third));
@@ -175,7 +175,10 @@ fn an_operator_may_show_no_history() {
     assert_eq!(server.json(&path).0, 200);
     let server = fixture.serve_with(&["--no-history"]);
     let answer = ask(&server, &format!("/blame?{FILE}"), 404);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("shows no blame"), "{answer}");
+    assert!(
+        answer["error"]["message"].as_str().unwrap().contains("does not show blame"),
+        "{answer}"
+    );
     assert_eq!(server.json(&path).0, 404);
     assert!(!page(&server, &format!("/file?{FILE}"), 200).contains("href=\"/blame"));
 }
@@ -323,8 +326,8 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     let server = fixture.serve();
     let answer = ask(&server, &link, 404);
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("not stored any more"), "{message}");
-    assert!(message.ends_with("what it has now: /file?repo=one&path=a.py"), "{message}");
+    assert!(message.contains("no longer stored"), "{message}");
+    assert!(message.ends_with("the current version: /file?repo=one&path=a.py"), "{message}");
     let shown = page(&server, &link, 404);
     assert!(shown.contains("the file has changed since"), "{shown}");
     assert!(shown.contains("<a href=\"/file?repo=one&#38;path=a.py\">"), "{shown}");
@@ -337,8 +340,8 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     fixture.ingest();
     assert!(!page(&server, &link, 200).contains("does not have now"));
     for (wrong, status, expected) in [
-        (&hash[1..], 400, "use all digits of a hash"),
-        ("../../../etc/passwd", 400, "use all digits of a hash"),
+        (&hash[1..], 400, "give a whole hash"),
+        ("../../../etc/passwd", 400, "give a whole hash"),
         (&hash.to_uppercase(), 200, ""),
     ] {
         let (got, answer) = server.json(&format!("/file?repo=one&path=a.py&hash={wrong}"));

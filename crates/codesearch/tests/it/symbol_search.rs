@@ -469,10 +469,15 @@ fn ordinary_clients_call_tools_over_http() {
     let unknown = ("Mcp-Session-Id", "nobody");
     assert!(ask("POST", &[json, unknown], &call).starts_with("HTTP/1.1 200"));
     for (headers, body, code, part) in [
-        (&[json][..], "{", "-32700", "the body is no JSON"),
-        (&[json], "", "-32700", "the body is no JSON"),
-        (&[json], &format!("[{call}]"), "-32600", "send each message of a batch by itself"),
-        (&[json], "{\"a\": 1}", "-32600", "no message of the protocol"),
+        (&[json][..], "{", "-32700", "the body is not JSON"),
+        (&[json], "", "-32700", "the body is not JSON"),
+        (
+            &[json],
+            &format!("[{call}]"),
+            "-32600",
+            "batches are not supported: send each message separately",
+        ),
+        (&[json], "{\"a\": 1}", "-32600", "not a message of the protocol"),
         (&[json, ("MCP-Protocol-Version", "1999-01-01")], &call, "-32600", "1999-01-01"),
     ] {
         let answer = ask("POST", headers, body);

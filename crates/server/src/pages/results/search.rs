@@ -66,7 +66,8 @@ struct Found<'a> {
 /// The message in place of files that cannot be rendered.
 #[derive(Template)]
 #[template(
-    source = "<section class=\"error\" role=\"alert\"><p>The other results cannot be shown: {{ message }}</p></section>",
+    source = "<section class=\"error\" role=\"alert\"><p>The remaining results cannot be shown: {{ message \
+              }}</p></section>",
     ext = "html"
 )]
 struct Broken<'a> {
