@@ -120,7 +120,7 @@ impl Near {
                 break;
             }
             if near.items.is_empty() {
-                near.text += "\nDefined here, though the query does not match:";
+                near.text += "\nDefined here, but without a match of the query:";
             }
             near.text += &text;
             let mut item = file_json(file);

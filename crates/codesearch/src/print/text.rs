@@ -182,7 +182,7 @@ impl Printer for Text {
         if files.is_empty() || !matches!(self.mode, Mode::Lines) || !self.heading {
             return Ok(());
         }
-        writeln!(out, "defined here, though the query does not match:")?;
+        writeln!(out, "defined here, but without a match of the query:")?;
         for file in files {
             let path = self.paths.of(file);
             for line in &file.lines {

@@ -106,7 +106,7 @@ fn databases_that_cannot_be_used() {
     let refused = complaint(run("postgresql://nobody@127.0.0.1:1/none"));
     assert!(refused.starts_with("cannot reach the database: "), "{refused}");
     let none = complaint(run("not a url"));
-    assert!(none.starts_with("DATABASE_URL is not a URL of Postgres"), "{none}");
+    assert!(none.starts_with("DATABASE_URL is not a Postgres URL"), "{none}");
 
     // A database that exists, but is not set up as required.
     let fixture = Fixture::new();

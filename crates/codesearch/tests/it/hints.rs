@@ -90,7 +90,7 @@ fn a_command_line_that_is_none_says_what_to_write() {
     }
     assert!(said(&["serve", "--listen", "8080"]).ends_with("0.0.0.0:8080 for all"));
     assert!(
-        said(&["sql", "select * from repos"]).contains("codesearch sql --help names the views")
+        said(&["sql", "select * from repos"]).contains("codesearch sql --help lists the views")
     );
     let ran = fixture.run(&["search", "--hints", "always", "func", "harbor/src"]).code(1);
     assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);

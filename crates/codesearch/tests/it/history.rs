@@ -111,10 +111,8 @@ fn a_history_goes_on_before_a_name_was_changed() {
     }
     let old = changes[2]["blob"].as_str().unwrap();
     let shown = page(&server, &format!("/file?{FILE}&hash={old}"), 200);
-    assert!(shown.contains("which the file does not have now"), "{shown}");
-    assert!(
-        shown.contains("<a href=\"/file?repo=one&#38;path=src/b%20c.py\">the file as it is now")
-    );
+    assert!(shown.contains("This is the version with the hash"), "{shown}");
+    assert!(shown.contains("<a href=\"/file?repo=one&#38;path=src/b%20c.py\">current version"));
     // Of a long one, the newest come first, and all of them come once.
     let mut summaries = Vec::new();
     let mut path = "/history?repo=many&path=x.txt".to_owned();
@@ -311,13 +309,13 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     let link = format!("/file?repo=one&path=a.py&hash={hash}");
     let now = page(&server, "/file?repo=one&path=a.py", 200);
     assert!(now.contains(&format!("href=\"{}\"", link.replace('&', "&#38;"))), "{now}");
-    assert!(!page(&server, &link, 200).contains("does not have now"));
+    assert!(!page(&server, &link, 200).contains("This is the version with the hash"));
     // As long as it is stored, here because the server holds the state before.
     fixture.write("one/a.py", SECOND);
     fixture.ingest();
     assert_eq!(ask(&server, &link, 200)["text"], FIRST);
     let shown = page(&server, &link, 200);
-    assert!(shown.contains("which the file does not have now"), "{shown}");
+    assert!(shown.contains("This is the version with the hash"), "{shown}");
     assert!(shown.contains(">one</span>"), "the outline is that of the text: {shown}");
     server.stop();
     // Nobody holds it any more.
@@ -338,7 +336,7 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     assert_eq!(ask(&server, &link, 200)["same"], json!([{ "repo": "one", "path": "copy.py" }]));
     fixture.write("one/a.py", FIRST);
     fixture.ingest();
-    assert!(!page(&server, &link, 200).contains("does not have now"));
+    assert!(!page(&server, &link, 200).contains("This is the version with the hash"));
     for (wrong, status, expected) in [
         (&hash[1..], 400, "give a whole hash"),
         ("../../../etc/passwd", 400, "give a whole hash"),

@@ -397,11 +397,7 @@ fn damage_is_found_and_repaired() {
     import_shop(&fixture);
     fixture.exec("update scip set occurrences = '\\x0100' where path = 'src/main.ts'");
     let ran = fixture.run(&["check"]).code(1);
-    assert!(
-        ran.out.contains("what a SCIP index tells of src/main.ts is that of another text"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("the SCIP data of src/main.ts belong to another text"), "{}", ran.out);
     // Meanwhile nothing is told of it.
     let printed = fixture.run(&["def", "run", "--from", "shop/src/main.ts:3:1"]).code(0).out;
     assert!(!printed.contains("precise"), "{printed}");
@@ -411,5 +407,5 @@ fn damage_is_found_and_repaired() {
     fixture.check_invariants();
     fixture.exec("delete from scip_imports");
     let ran = fixture.run(&["check"]).code(1);
-    assert!(ran.out.contains("documents of SCIP indexes that are gone: 2"), "{}", ran.out);
+    assert!(ran.out.contains("documents of SCIP indexes that no longer exist: 2"), "{}", ran.out);
 }

@@ -300,9 +300,9 @@ fn a_statement_reads_and_changes_nothing() {
     let fixture = written();
     for (statement, told) in [
         ("delete from codesearch.files", "permission denied for schema codesearch"),
-        ("create table x ()", "only queries are run: SELECT, WITH"),
+        ("create table x ()", "only queries are allowed: SELECT, WITH"),
         ("select pg_sleep(9999)", "permission denied for function pg_sleep"),
-        ("do $$ begin end $$", "only queries are run: SELECT, WITH"),
+        ("do $$ begin end $$", "only queries are allowed: SELECT, WITH"),
         ("select 1; select 2", "cannot insert multiple commands"),
         ("commit; delete from codesearch.files", "cannot insert multiple commands"),
         ("select nothing from files", "column \"nothing\" does not exist (line 1, column 8)"),

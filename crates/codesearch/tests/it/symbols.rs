@@ -351,7 +351,7 @@ fn damaged_symbols_are_found_and_taken_anew() {
         assert!(ran.out.contains(what), "{}", ran.out);
     };
     fixture.exec("update symbols set names = upper(names)");
-    told("its symbols are those of another text");
+    told("its symbols belong to another text");
     fixture.exec("delete from symbols");
     told("texts without their symbols: 2");
     let out = fixture.run(&["check", "--repair"]).code(0).out;
