@@ -46,7 +46,7 @@ if (results) {
     // What somebody reads is not pulled from under the eyes.
     if (window.scrollY < 40 && !results.contains(document.activeElement)) return show(html);
     rest = document.createElement("button");
-    rest.textContent = "All results are here: show them in order";
+    rest.textContent = "All results found: show them in order";
     rest.addEventListener("click", () => { show(html); window.scrollTo(0, 0); });
     results.prepend(rest);
     say("the search has ended");
@@ -54,13 +54,13 @@ if (results) {
   const failed = (event) => {
     source.close();
     const told = event.data ? JSON.parse(event.data).error.message
-      : "the server does not answer, or takes no more searches now; reload the page in a moment to search again";
+      : "the server does not respond, or accepts no more searches now; reload the page in a moment";
     const section = document.createElement("section");
     section.className = "error";
     section.setAttribute("role", "alert");
     section.append(Object.assign(document.createElement("p"), { textContent: told }));
     results.prepend(section);
-    say("the search has ended early");
+    say("the search ended early");
   };
   // The server says why; or the connection broke.
   source.addEventListener("failed", failed);

@@ -76,6 +76,7 @@ pub struct Symbols<'r> {
 }
 
 impl<'r> Symbols<'r> {
+    /// Reads a row, and finds its names.
     pub fn of(row: &'r SymbolRow) -> Self {
         Self { row, names: row.names().collect() }
     }
@@ -137,9 +138,14 @@ impl<'r> Symbols<'r> {
             && ["::", ".", "\\"].iter().any(|separator| between.ends_with(separator))
     }
 
-    /// Returns how many there are.
+    /// Returns the number of symbols.
     pub fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Returns whether there are no symbols.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// Returns the index of the innermost symbol whose definition holds a byte of the text.

@@ -47,7 +47,7 @@ pub async fn file_text(
     let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
     if text.len() != bytes {
         let have = text.len();
-        let what = format!("of the {bytes} bytes of {repo}/{path}, {have} are there");
+        let what = format!("{repo}/{path} has {have} of its {bytes} bytes");
         return Err(store::Error::Damaged(what));
     }
     let (hash, encoding) = view.hash(shard.id, blob).await?;

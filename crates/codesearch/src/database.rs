@@ -230,5 +230,5 @@ fn default_home() -> Result<PathBuf> {
     let data = std::env::var_os("XDG_DATA_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
     let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));
     data.map(|data| data.join("codesearch"))
-        .context("HOME is not set; give the folder of the private Postgres with --home")
+        .context("HOME is not set; name the folder of the private Postgres with --home")
 }

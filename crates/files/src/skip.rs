@@ -28,7 +28,7 @@ pub enum SkipReason {
     Name,
     /// Its path is longer than [`MAX_PATH_BYTES`]. The row has the beginning of the path.
     Path,
-    /// It was made to have the hash of another file.
+    /// Its hash is that of another file, with other contents.
     Collision,
     /// It is data of git outside of the ingested folder, which may be somebody else's.
     Outside,
@@ -80,11 +80,11 @@ impl fmt::Display for SkipReason {
             Self::Symlink => "symbolic links",
             Self::Special => "not regular files",
             Self::Unreadable => "unreadable",
-            Self::Vanished => "gone while reading",
+            Self::Vanished => "deleted while reading",
             Self::Name => "names that are not UTF-8",
             Self::Path => "paths over 2,500 bytes",
-            Self::Collision => "made to have the hash of another file",
-            Self::Outside => "git data outside of the ingested folder",
+            Self::Collision => "hash collisions with other files",
+            Self::Outside => "git data outside the ingested folder",
         })
     }
 }

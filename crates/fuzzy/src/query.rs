@@ -7,16 +7,17 @@ use super::letters::fold;
 /// Most letters of a query.
 pub const MAX_LETTERS: usize = 256;
 
-/// Most parts of a query, separated by blanks.
+/// Most parts of a query, separated by spaces.
 pub const MAX_PARTS: usize = 8;
 
-/// A query: parts separated by blanks, which may match in any order.
+/// A query: parts separated by spaces, which may match in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathQuery {
+    /// The parts, in the order of the query.
     pub parts: Vec<QueryPart>,
 }
 
-/// A part of a query, without blanks.
+/// A part of a query, without spaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryPart {
     /// Letters, folded.
@@ -30,12 +31,12 @@ pub struct QueryPart {
 pub enum QueryTooLong {
     /// It has this many letters, more than [`MAX_LETTERS`].
     #[error(
-        "that is {0} letters; type {MAX_LETTERS} or fewer: the name of the file, or a part of its path"
+        "the query has {0} letters; use {MAX_LETTERS} or fewer: the name of the file, or a part of its path"
     )]
     Letters(usize),
     /// It has this many parts, more than [`MAX_PARTS`].
     #[error(
-        "those are {0} words; type {MAX_PARTS} or fewer: the name of the file, or parts of its path"
+        "the query has {0} words; use {MAX_PARTS} or fewer: the name of the file, or parts of its path"
     )]
     Parts(usize),
 }
@@ -71,6 +72,7 @@ impl PathQuery {
 }
 
 impl QueryPart {
+    /// Makes a part of folded letters.
     pub fn new(letters: Vec<char>) -> Self {
         Self { text: letters.iter().collect(), letters }
     }

@@ -1,4 +1,4 @@
-//! Which commit each line of a file comes from.
+//! The commit that last changed each line of a file.
 
 use std::collections::HashMap;
 

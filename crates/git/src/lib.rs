@@ -36,32 +36,31 @@ const MAX_TEXT: usize = 4 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program cannot be started.
-    #[error("git is not installed where the server runs")]
+    #[error("git is not installed on the server's machine")]
     NoGit,
     /// The folder is not there, or not for the server.
-    #[error(
-        "the folder that the repository was ingested from is gone, or the server may not read it"
-    )]
+    #[error("the repository's folder no longer exists, or the server may not read it")]
     NoFolder,
     /// There is no clone in the folder.
-    #[error("the repository was not ingested from a clone of git")]
+    #[error("the repository was not ingested from a git clone")]
     NoClone,
     /// Its data lie where nobody vouches for them.
     #[error(
-        "no history: the repository's .git leads to data that the last ingest did not allow; ingest it again, and with --follow-git if they are yours"
+        "no history: the repository's .git leads to data that the last ingest did not allow; ingest it again, with \
+         --follow-git if you own the data"
     )]
     Outside,
     /// It was changed while git read it.
-    #[error("the clone was changed while git read it; try again")]
+    #[error("the clone changed while git read it; try again")]
     Changed,
     /// The commit does not have the file.
-    #[error("git has no history of this file: it was never committed, or not under this path")]
+    #[error("git has no history of this path: it was never committed")]
     Untracked,
     /// It took too long.
     #[error("git did not answer within {}s", LIMIT.as_secs())]
     TooSlow,
     /// The answer is longer than is read.
-    #[error("what git says is too long to be shown")]
+    #[error("git's output is too large to display")]
     TooLarge,
     /// Git failed, or answered something else than was expected.
     #[error("git cannot read the clone")]

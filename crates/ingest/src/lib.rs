@@ -144,11 +144,11 @@ pub enum Error {
     #[error("no files in {}", list(.0))]
     NoFiles(Vec<PathBuf>),
     /// Nothing that could be indexed can be read.
-    #[error("{} cannot be read, or its name is not UTF-8; the index was not changed", .0.display())]
+    #[error("cannot read {}, or its name is not UTF-8; the index was not changed", .0.display())]
     Closed(PathBuf),
     /// A given path is a folder of a clone, and so a part of its repository.
     #[error(
-        "{path} lies in the clone {clone}; ingest that: codesearch ingest {clone} (or --depth 0, for this folder alone)",
+        "{path} is in the clone {clone}; run: codesearch ingest {clone} (or use --depth 0 for this folder alone)",
         path = .path.display(),
         clone = .clone.display()
     )]
@@ -160,7 +160,8 @@ pub enum Error {
     },
     /// A given path has nothing in it, and had repositories.
     #[error(
-        "{path} is empty, though {} below it are indexed; is a disk missing? codesearch remove NAME removes one",
+        "{path} is empty, but {} below it are indexed; is a disk missing? To remove a repository, run: codesearch \
+         remove NAME",
         repositories(*.repos),
         path = .path.display()
     )]
@@ -182,12 +183,12 @@ pub enum Error {
     #[error("no repository is named '{0}'; codesearch repos lists them")]
     NoSuchRepo(String),
     /// The process that parses cannot be started.
-    #[error("no symbols were taken: the process that parses texts cannot be started: {0}")]
+    #[error("no symbols were extracted: cannot start the process that parses texts: {0}")]
     Parser(std::io::Error),
     /// The disk of the index has too little room.
     #[error(
-        "the disk that holds {} is nearly full: {free} MB are left, and this needs about {need} MB; free some space and run \
-         it again, nothing is lost", .disk.display()
+        "the disk that holds {} is nearly full: {free} MB are left, and this needs about {need} MB; free some space \
+         and run it again; nothing is lost", .disk.display()
     )]
     NoRoom {
         /// A folder on the disk.
@@ -260,7 +261,7 @@ async fn bring_up_to_date(
     });
     for folder in &report.untouched {
         progress(Event::Notice(format!(
-            "not updated: {} cannot be read, or its name is not UTF-8",
+            "not updated: cannot read {}, or its name is not UTF-8",
             folder.display()
         )));
     }
@@ -272,7 +273,7 @@ async fn bring_up_to_date(
     let (emptied, found): (Vec<_>, Vec<_>) = found.into_iter().partition(emptied);
     for repo in emptied {
         progress(Event::Notice(format!(
-            "not updated: {} is empty; is a disk missing? codesearch remove NAME removes a repository",
+            "not updated: {} is empty; is a disk missing? To remove a repository, run: codesearch remove NAME",
             repo.folder.display()
         )));
         report.untouched.push(repo.folder);
@@ -320,7 +321,8 @@ async fn bring_up_to_date(
         if !found && options.paths.iter().any(asked) && (is_gone || is_part()) {
             if is_gone && names::may_be_unmounted(&row.source) {
                 progress(Event::Notice(format!(
-                    "not removed: {} was in {}, whose folder is empty now; is a disk missing? codesearch remove {} removes it",
+                    "not removed: {}; its folder {} is empty; is a disk missing? To remove it, run: codesearch remove \
+                     {}",
                     row.name, row.source, row.name
                 )));
                 continue;

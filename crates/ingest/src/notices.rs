@@ -11,40 +11,45 @@ pub(super) fn tell_found(below: &FoundRepos, progress: &dyn Progress) {
     let tell = |notice: String| progress(Event::Notice(notice));
     for folder in &below.without_repos.first {
         tell(format!(
-            "not indexed: {} holds no repository; name it as a path of its own, or use --depth",
+            "not indexed: {} contains no repository; name it as a separate path, or use --depth",
             folder.display()
         ));
     }
     if below.without_repos.more > 0 {
-        tell(format!("not indexed: {} more folders hold no repository", below.without_repos.more));
+        tell(format!(
+            "not indexed: {} more folders contain no repository",
+            below.without_repos.more
+        ));
     }
     for link in &below.links.first {
         tell(format!(
-            "not indexed: {} is a symbolic link; name what it leads to as a path of its own",
+            "not indexed: {} is a symbolic link; name its target as a separate path",
             link.display()
         ));
     }
     for folder in &below.loose.first {
         tell(format!(
-            "not indexed: the files in {} itself belong to no repository; codesearch ingest --depth 0 takes a folder as one",
+            "not indexed: files directly in {} belong to no repository; codesearch ingest --depth 0 treats a folder \
+             as one",
             folder.display()
         ));
     }
     let more = below.links.more + below.loose.more;
     if more > 0 {
         tell(format!(
-            "not indexed: {more} more symbolic links, or folders with files of no repository"
+            "not indexed: {more} more symbolic links, or folders with files outside repositories"
         ));
     }
     for folder in &below.unranked {
         tell(format!(
-            "no rank: the value of git config in {} is not a number; use git config codesearch.rank N, from 0 to 65535",
+            "no rank: codesearch.rank in the git configuration of {} is not a number; run git config codesearch.rank \
+             N, with N from 0 to 65535",
             folder.display()
         ));
     }
     for repo in below.repos.iter().filter(|repo| repo.is_origin_odd) {
         tell(format!(
-            "no name from git: the URL of origin in {} has no host and path that could be one",
+            "no name from git: the URL of origin in {} has no usable host and path",
             repo.folder.display()
         ));
     }
@@ -56,14 +61,15 @@ pub(super) fn tell_odd(repo: &NamedRepo, progress: &dyn Progress) {
     for Unread { path, reason } in &repo.unread {
         progress(Event::Notice(match reason {
             SkipReason::Outside => format!(
-                "no history of {folder}: its {path} leads out of the ingested folder; if you own what it leads to, use --follow-git"
+                "no history of {folder}: its {path} leads outside the ingested folder; if you own the target, use \
+                 --follow-git"
             ),
             _ => format!("not read: {folder}/{path} ({reason})"),
         }));
     }
     if let Some(taken) = &repo.taken {
         progress(Event::Notice(format!(
-            "{folder} is named {}, since another repository is {taken}",
+            "{folder} is named {}, because another repository is named {taken}",
             repo.name
         )));
     }

@@ -82,7 +82,7 @@ pub(crate) fn read(folder: &Folder, path: &str, max_bytes: u64) -> Result<ReadFi
 /// Decodes and cuts a file with these bytes.
 ///
 /// # Errors
-/// It is binary, or made to have the hash of another file.
+/// It is binary, or has the hash of another file.
 pub(super) fn text_of(
     path: &str,
     bytes: Vec<u8>,

@@ -144,7 +144,7 @@ fn see(
         if let Some(error) = entry.error() {
             // Its rules from there on do not hold.
             tracing::warn!(
-                "an ignore file was read in part, as a rule is invalid or not UTF-8: {error}"
+                "an ignore file has a rule that is invalid or not UTF-8; its other rules apply: {error}"
             );
         }
         return None;

@@ -46,12 +46,12 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> 
         let Some(takes) = known.get(&name) else {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
             let name = shortened(&name, MAX_NUMBER);
-            bail!("{tool} takes no {name}; it takes {}", names.join(", "));
+            bail!("{tool} has no argument {name}; use {}", names.join(", "));
         };
         let most = takes["maxLength"].as_u64().map_or(MAX_NUMBER, |most| most as usize);
         // Whatever reads it later may take more than the length in time.
         if value.as_str().is_some_and(|text| text.len() > most) {
-            bail!("{name}: that is longer than {most} bytes; give less at once");
+            bail!("{name} is longer than {most} bytes; give a shorter text");
         }
         if !value.is_null() {
             let Some(value) = of_type(takes, &value) else {
@@ -162,20 +162,20 @@ mod tests {
             (json!({ "query": {} }), "query: give a text"),
             (
                 json!({ "query": "x".repeat(4097) }),
-                "query: that is longer than 4096 bytes; give less at once",
+                "query is longer than 4096 bytes; give a shorter text",
             ),
             (
                 json!({ "query": "x", "limit": "1".repeat(65) }),
-                "limit: that is longer than 64 bytes; give less at once",
+                "limit is longer than 64 bytes; give a shorter text",
             ),
             (
                 json!({ "query": "x", "order": "x".repeat(4097) }),
-                "order: that is longer than 4096 bytes; give less at once",
+                "order is longer than 4096 bytes; give a shorter text",
             ),
             (json!({ "query": "x", "order": "worst" }), "order: give best or exhaustive"),
             (
                 json!({ "query": "x", "lines": 1 }),
-                "search takes no lines; it takes limit, order, query",
+                "search has no argument lines; use limit, order, query",
             ),
         ] {
             assert_eq!(of(given), Err(why.to_owned()));

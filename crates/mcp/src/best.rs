@@ -113,7 +113,7 @@ impl Near {
                 break;
             }
             if near.items.is_empty() {
-                near.text += "\nDefined here, though the query does not match:";
+                near.text += "\nDefined here, but without a match of the query:";
             }
             near.text += &text;
             let mut item = file_json(file);
@@ -241,7 +241,8 @@ impl Page {
             );
         }
         if self.lines_cut {
-            head += " Of some files not all matching lines are shown: read_file, a higher lines_per_file, or the query with file: has them.";
+            head += " Some files have more matching lines: use read_file, a higher lines_per_file, or the query with \
+                     file:.";
         }
         if !all && !self.by.is_empty() {
             head += &format!("\n{}", self.by);

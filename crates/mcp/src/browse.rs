@@ -26,27 +26,27 @@ const NEAR: usize = 3;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct ReadFile {
-    /// The name of the repository, as other tools give it.
+    /// The name of the repository, as other tools print it.
     repo: String,
-    /// The path in the repository of a file, or of a folder; empty for the repository's own folder.
+    /// The path of a file or folder in the repository; empty for the root folder.
     #[serde(default)]
     path: String,
-    /// A symbol of the file, as outline names it or with what contains it (Foo.bar): only its definition is read.
+    /// A symbol of the file, as outline prints it, or with its container (Foo.bar), to read only its definition.
     #[serde(default)]
     symbol: Option<String>,
-    /// The first line, from 1.
+    /// The first line to read, counted from 1.
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     from_line: usize,
-    /// The last line; that of the file unless given.
+    /// The last line to read; by default the last of the file.
     #[serde(default)]
     #[schemars(range(min = 1))]
     to_line: Option<usize>,
-    /// How many bytes of the first line to leave out: for a line that is longer than an answer.
+    /// Number of bytes of the first line to skip, for a line that is longer than an answer.
     #[serde(default)]
     #[schemars(range(min = 0))]
     from_byte: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "most")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -56,25 +56,24 @@ pub(super) struct ReadFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct FindFile {
-    /// The name, a part of the path, or letters of it in their order, with or without gaps: fmtprint finds
-    /// src/fmt/print.go. A few may be wrong. A blank separates what may stand in any order.
-    /// The name of the repository may stand before the path.
+    /// The name, a part of the path, or some of its letters in order: fmtprint finds src/fmt/print.go. A few letters
+    /// may be wrong. Parts separated by spaces may be in any order. The path may begin with the name of the repository.
     typed: String,
-    /// Only in repositories whose names hold this, in any case.
+    /// Search only repositories whose names contain this text, in any case.
     #[serde(default)]
     repo: Option<String>,
-    /// Only files in this language: its name (c++, plain text) or the extension of its files (rs, py).
+    /// Search only this language: its name (c++, plain text) or file extension (rs, py).
     #[serde(default)]
     language: Option<String>,
-    /// Most files in the answer.
+    /// Maximum number of files in the answer.
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
     limit: usize,
-    /// How many of the best to leave out: those of the answers before.
+    /// Number of files to skip: those in previous answers.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -84,18 +83,18 @@ pub(super) struct FindFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct ListRepos {
-    /// Only repositories whose names hold this, in any case.
+    /// List only repositories whose names contain this text, in any case.
     #[serde(default)]
     filter: Option<String>,
-    /// Most repositories in the answer.
+    /// Maximum number of repositories in the answer.
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
     limit: usize,
-    /// How many to leave out: those of the answers before.
+    /// Number of repositories to skip: those in previous answers.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -116,25 +115,25 @@ fn most() -> usize {
 
 pub(super) fn read_description() -> String {
     format!(
-        "Reads a file, some of its lines, or the definition of one symbol, as NUMBER:LINE; or lists what lies in a folder. An answer has `max_bytes` \
-         bytes ({MAX_BYTES} at most). Its first line says which lines these are of how many, and if it was \
-         cut, with which from_line to go on."
+        "Reads a file, some of its lines, or the definition of one symbol, as NUMBER:LINE; or lists a folder. An \
+         answer has up to `max_bytes` bytes ({MAX_BYTES} at most). Its first line gives the range of lines and their \
+         total; if the answer is cut off, also the from_line to continue with."
     )
 }
 
 pub(super) fn find_description() -> String {
     format!(
-        "Finds files by what is typed of their paths, gaps and few wrong letters forgiven, the best first, as REPOSITORY: PATH. It does not look into \
-         them; search does. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most). Its first line says \
-         how many there are in all, and with which offset to go on."
+        "Finds files by parts of their paths, allowing gaps and a few wrong letters, the best first, as REPOSITORY: \
+         PATH. It does not search their contents; search does. An answer has up to `limit` files and `max_bytes` \
+         bytes ({MAX_BYTES} at most). Its first line gives the total, and the offset to continue with."
     )
 }
 
 pub(super) fn list_description() -> String {
     format!(
-        "Lists the repositories that are indexed, by name, with how much of each is indexed and when it was \
-         read. An answer has `limit` repositories and `max_bytes` bytes ({MAX_BYTES} at most). Its first line says how \
-         many there are in all, and with which offset to go on."
+        "Lists the indexed repositories by name, with their size and the time of their last ingest. An answer has up \
+         to `limit` repositories and `max_bytes` bytes ({MAX_BYTES} at most). Its first line gives the total, and the \
+         offset to continue with."
     )
 }
 
@@ -182,7 +181,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     if near.is_empty() {
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
     }
-    bail!("there is no file '{path}' in {}; near it are: {}", asked.repo, near.join(", "));
+    bail!("there is no file '{path}' in {}; similar paths: {}", asked.repo, near.join(", "));
 }
 
 /// Removes the redundant parts of a path: `./fmt//print.go/` is `fmt/print.go`.
@@ -236,14 +235,14 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
     let all = text.split_terminator('\n').count();
     let (from, to) = (asked.from_line, asked.to_line.unwrap_or(all).min(all));
     if all == 0 {
-        let answer = Answer::bare(format!("{what}, and nothing in it."), "lines");
+        let answer = Answer::bare(format!("{what}, empty."), "lines");
         return Ok(answer.and("first_line", json!(0)));
     }
     if from == 0 || from > all {
-        bail!("from_line: there are lines 1 to {all}");
+        bail!("from_line: use a line from 1 to {all}");
     }
     if to < from {
-        bail!("to_line: it is before from_line");
+        bail!("to_line must not be less than from_line");
     }
     let full =
         format!("the answer is full, at {} bytes. For the rest, read again with", asked.max_bytes);
@@ -291,8 +290,7 @@ pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     if all == 0
         && let Some(LeftOut { repo, path, why }) = browse::left_out_file(view, &typed).await?
     {
-        let text =
-            format!("No file is like that. {repo}: {path} was left out of the index ({why}).");
+        let text = format!("No similar file. {repo}: {path} was left out of the index ({why}).");
         return Ok(Answer::bare(text, "files").and("next_offset", Value::Null));
     }
     Ok(list(files, page, all, ("file", "files", "files")))
@@ -374,8 +372,8 @@ fn list(
     let all_of_them = count(all, one, many);
     if lines.is_empty() {
         let text = match all {
-            0 => format!("No {one} is like that."),
-            _ => format!("No more: there are {all_of_them} in all."),
+            0 => format!("No similar {one}."),
+            _ => format!("No more: the total is {all_of_them}."),
         };
         return Answer::bare(text, name).and("next_offset", Value::Null);
     }
@@ -398,8 +396,8 @@ fn list(
             format!("the answer is full, at {max_bytes} bytes")
         };
         format!(
-            "{from} to {upto} of {all_of_them}: {why}. For the rest, call again with offset={upto}, or say more \
-             closely what you look for."
+            "{from} to {upto} of {all_of_them}: {why}. For the rest, call again with offset={upto}, or narrow the \
+             search."
         )
     };
     let next = if upto == all { Value::Null } else { json!(upto) };

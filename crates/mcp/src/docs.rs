@@ -16,21 +16,21 @@ use request::{self, DocsQuery};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct FindDocs {
-    /// Words, all of which must be there in any form; "a phrase" in quotes, or between two of which one will do, a minus
-    /// before what must not be there.
+    /// Words that must all occur, in any form; "a phrase" in quotes; or between alternatives; a minus before a word
+    /// that must not occur.
     #[schemars(extend("maxLength" = MAX_QUERY))]
     query: String,
-    /// Only repositories whose names match this regular expression.
+    /// Search only repositories whose names match this regular expression.
     #[serde(default)]
     repo: Option<String>,
-    /// Only files in this language: its name (markdown) or the extension of its files (md).
+    /// Search only this language: its name (markdown) or file extension (md).
     #[serde(default)]
     language: Option<String>,
-    /// Most documents in the answer.
+    /// Maximum number of documents in the answer.
     #[serde(default = "documents")]
     #[schemars(range(min = 1, max = 100))]
     limit: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -42,9 +42,9 @@ fn documents() -> usize {
 
 pub(super) fn description() -> String {
     format!(
-        "Answers questions in words (how do I configure retries) from what people wrote: READMEs, manuals and the comments \
-         at the head of source files, the best first, as REPOSITORY: PATH with title and the lines that fit best. For names \
-         and code, use search. An answer has `limit` documents and `max_bytes` bytes ({MAX_BYTES} at most)."
+        "Answers questions in words (how do I configure retries) from READMEs, manuals and the comments at the head \
+         of source files, the best first, as REPOSITORY: PATH with title and the best lines. For names and code, use \
+         search. An answer has up to `limit` documents and `max_bytes` bytes ({MAX_BYTES} at most)."
     )
 }
 
@@ -68,10 +68,10 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
         let missing = request::hints::missing_repository(view, &repos).await;
         let none = missing.map_or_else(
             || {
-                "No document has all of these words; leave out some, or use search for names and code."
+                "No document has all of these words; use fewer words, or use search for names and code."
                     .to_owned()
             },
-            |missing| format!("Nothing found: {missing}."),
+            |missing| format!("Nothing found ({missing})."),
         );
         return Ok(Answer::bare(none, "documents"));
     }
@@ -96,7 +96,7 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
         shown => format!("; here are the best {shown}."),
     };
     if let Some(("timeout" | "shard_error" | "common", why)) = stopped(&found) {
-        head += &format!(" Not all could be looked at: {why}.");
+        head += &format!(" The search is incomplete: {why}.");
     }
     if let Some(notice) = words.notice() {
         head += &format!(" Note: {notice}.");

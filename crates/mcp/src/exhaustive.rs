@@ -132,8 +132,8 @@ fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
     );
     match &stats.stopped {
         _ if page.full => format!(
-            "{found}, and there is more: the answer is full, at {} bytes. {next} With type:file the query gives paths \
-             only.",
+            "{found}, and there is more: the answer is full, at {} bytes. {next} With type:file, the query gives \
+             only paths.",
             page.text.max()
         ),
         Some(Stopped::Limit) => {

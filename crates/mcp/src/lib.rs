@@ -40,9 +40,10 @@ use self::progress::FileCounter;
 /// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
 Searches the source code of all indexed repositories. Use search for names and code in files, definitions and references \
-to follow a name, outline for what a file defines, docs for questions in words, find_file for files by their names, read_file for the lines around what was found, list_repos for what is \
-indexed. A file is named by its repository and its path in it, which answers write as REPOSITORY: PATH. Answers are \
-bounded: the first line says whether that is all, and how to get the rest.";
+to follow a name, outline for what a file defines, docs for questions in words, find_file for files by their names, \
+read_file for the lines around a match, list_repos for the indexed repositories. Answers name a file by its \
+repository and path, as REPOSITORY: PATH. Answers are limited: the first line \
+says whether the answer is complete, and how to get the rest.";
 
 /// Most bytes of a tool's name that an error repeats.
 const MAX_NAME: usize = 64;
@@ -81,7 +82,7 @@ impl Tools {
 
 /// Converts the arguments of a call to the tool's own type.
 fn of<T: DeserializeOwned>(asked: Value) -> Result<T> {
-    serde_json::from_value(asked).context("wrong arguments")
+    serde_json::from_value(asked).context("invalid arguments")
 }
 
 /// The tools that an agent can call.
@@ -130,7 +131,7 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
             let name = query::shortened(&request.name, MAX_NAME);
-            let message = format!("there is no tool named {name}; see tools/list");
+            let message = format!("unknown tool {name}; see tools/list");
             return Err(ErrorData::invalid_params(message, None));
         };
         let found = FileCounter::default();
@@ -167,7 +168,7 @@ async fn answer_search(
     let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
     let is_best = asked.order == "best";
     if from.is_some_and(|from| from.best != is_best) {
-        anyhow::bail!("this cursor goes on in the other order; give the order with which it came");
+        anyhow::bail!("this cursor belongs to the other order; use the order of the original call");
     }
     if is_best {
         best::answer(view, &asked, from, found).await

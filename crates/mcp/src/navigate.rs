@@ -29,26 +29,26 @@ const NAMED: usize = 6;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Name {
-    /// The name as it is spelled, perhaps with what contains it: Foo, or bar in Foo as Foo.bar. Unless given, the name at the
-    /// line and column of `from`.
+    /// The exact name, optionally with its container: Foo, or Foo.bar for bar in Foo. By default, the name at the line
+    /// and column of `from`.
     #[serde(default)]
     name: String,
-    /// The place from which you ask, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1). What is near
-    /// it comes first, and only languages of its family are searched. If a SCIP index tells of it, what the name means there
-    /// comes before all.
+    /// The place where you see the name, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1). The
+    /// nearest results come first, and only languages of the same family are searched. If a SCIP index covers the
+    /// place, the symbol that it names there comes first.
     #[serde(default)]
     from: Option<String>,
-    /// Only in repositories whose names match this regular expression.
+    /// Search only repositories whose names match this regular expression.
     #[serde(default)]
     repo: Option<String>,
-    /// Only files in this language: its name (c++) or the extension of its files (rs, py).
+    /// Search only this language: its name (c++) or file extension (rs, py).
     #[serde(default)]
     language: Option<String>,
-    /// Most definitions, or most files with references, in the answer.
+    /// Maximum number of definitions, or of files with references, in the answer.
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
     limit: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -58,15 +58,15 @@ pub(super) struct Name {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct OutlineOf {
-    /// The name of the repository, as other tools give it.
+    /// The name of the repository, as other tools print it.
     repo: String,
     /// The path of a file in the repository.
     path: String,
-    /// How many symbols to leave out: those of the answers before.
+    /// Number of symbols to skip: those in previous answers.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -78,26 +78,28 @@ fn entries() -> usize {
 
 pub(super) fn definitions_description() -> String {
     format!(
-        "Finds where a name is defined (function, type, method, constant, field, ...), as NUMBER:LINE below REPOSITORY: \
-         PATH. All definitions of the name are given, those near `from` first. Of those marked precise a compiler said that \
-         the name at `from` means them; nothing else is resolved, so look which one is meant. To find names by a pattern, use search with sym:REGEX. An answer has `limit` definitions and `max_bytes` \
-         bytes ({MAX_BYTES} at most); its first line says how many there are."
+        "Finds the definitions of a name (function, type, method, constant, field, ...), as NUMBER:LINE below \
+         REPOSITORY: PATH, the nearest to `from` first. A definition marked precise is the one that the name at \
+         `from` refers to, according to a compiler; the others only have the same name, so check which one is meant. \
+         To find names by a pattern, use search with sym:REGEX. An answer has up to `limit` definitions and \
+         `max_bytes` bytes ({MAX_BYTES} at most); its first line gives the total."
     )
 }
 
 pub(super) fn references_description() -> String {
     format!(
-        "Finds where a name is used: every line with the name as a whole word, but for its definitions, each with what it \
-         is there (call, type, use, import, comment, string) and the function or type around it. Those marked precise refer to \
-         what the name means at `from`, as a compiler said. Comments and strings come last. An answer has `limit` files and `max_bytes` bytes ({MAX_BYTES} at most); it begins with counts, also by \
+        "Finds where a name is used: every line with the name as a whole word, except its definitions, with the kind \
+         of use (call, type, use, import, comment, string) and the enclosing function or type. Lines marked precise \
+         refer to the same symbol as the name at `from`, according to a compiler. Comments and strings come last. An \
+         answer has up to `limit` files and `max_bytes` bytes ({MAX_BYTES} at most); it begins with counts, also by \
          repository."
     )
 }
 
 pub(super) fn outline_description() -> String {
     format!(
-        "Lists what a file defines, in order, as FIRST-LAST: KIND NAME, indented by what contains it. read_file with \
-         `symbol` reads one of these. An answer has `max_bytes` bytes ({MAX_BYTES} at most)."
+        "Lists the definitions in a file, in order, as FIRST-LAST: KIND NAME, indented by their containers. read_file \
+         with `symbol` reads one of them. An answer has up to `max_bytes` bytes ({MAX_BYTES} at most)."
     )
 }
 
@@ -166,7 +168,7 @@ pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
     let what = format!("{lines} in {}", count(found.count, "file", "files"));
     let mut head = head(&what, (told, found.count, "files"), &found.stats, asked.max_bytes);
     if cut {
-        head += " Of the first file not all lines are shown; search has them.";
+        head += " The first file has more lines; use search for them.";
     }
     if found.count == 0 {
         return Ok(Answer::bare(format!("Nothing uses that name. {head}"), "files"));
@@ -190,7 +192,7 @@ pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
         return Ok(answer.and("next_offset", Value::Null));
     }
     if asked.offset >= all {
-        bail!("offset: there are {all} symbols");
+        bail!("offset: the file has {all} symbols");
     }
     let mut text = Text::of(asked.max_bytes);
     let mut upto = asked.offset;
@@ -254,7 +256,7 @@ pub(super) async fn lines_of_symbol(
     let others: Vec<String> = others.iter().map(|one| one.symbol.line.to_string()).collect();
     let others = match &*others {
         [] => String::new(),
-        lines => format!(" Others of that name begin in lines {}.", lines.join(", ")),
+        lines => format!(" Other definitions of that name begin in lines {}.", lines.join(", ")),
     };
     Ok((first.symbol.line as usize, first.last_line as usize, others))
 }

@@ -12,13 +12,12 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
     let lines = |more: Value| {
         let mut line = json!({
             "line": number(), "text": text(),
-            "in": { "type": "string", "description": "What is around it." },
+            "in": { "type": "string", "description": "The enclosing definition." },
         });
         extend(&mut line, more);
         json!({ "type": "array", "items": object(&line, &["line", "text"]) })
     };
-    let basis =
-        || json!({ "enum": ["precise", "search"], "description": "Whether a SCIP index says so." });
+    let basis = || json!({ "enum": ["precise", "search"], "description": "precise: from a SCIP index; search: by name only." });
     let file = |more: Value| {
         let mut file = json!({ "repo": text(), "path": text(), "language": text() });
         extend(&mut file, more);
@@ -26,8 +25,8 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
     };
     let (name, item, next) = match tool {
         "search" => {
-            let matches =
-                json!({ "matches": { "type": "boolean", "description": "Or it is context." } });
+            let matches = json!({ "matches": { "type": "boolean", "description": "true: the line matches; false: it is \
+                context." } });
             let one = file(json!({ "lines": lines(matches) }));
             ("files", object(&one, &["repo"]), Some(("cursor", "string")))
         }
@@ -41,7 +40,8 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             ("definitions", object(&file(one), &needed), None)
         }
         "references" => {
-            let label = json!({ "label": { "type": "string", "description": "call, type, use, import, comment, string." } });
+            let label = json!({ "label": { "type": "string", "description": "call, type, use, import, comment or \
+            string." } });
             let one = file(json!({ "lines": lines(label), "basis": basis() }));
             ("files", object(&one, &["repo", "path", "lines", "basis"]), None)
         }
@@ -69,30 +69,30 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
     let mut all = json!({
         "summary": {
             "type": "string",
-            "description": "What there is, whether this is all, and how to get the rest: the first lines of the text.",
+            "description": "The first lines of the text: what was found, whether this is all, and how to get the rest.",
         },
         "left_out": {
             "type": "integer",
             "minimum": 0,
-            "description": "How many of the last things or lines that the text lists are not here, as there is no room.",
+            "description": "Number of entries at the end of the text that this JSON omits for lack of space.",
         },
         name: { "type": "array", "items": item },
     });
     let mut needed = vec!["summary", "left_out", name];
     if let Some((next, kind)) = next {
-        let what = "Where to go on; null if there is nothing more.";
+        let what = "The position of the next answer; null at the end.";
         all[next] = json!({ "type": [kind, "null"], "description": what });
     }
     if tool == "search" {
         let one = object(&file(json!({ "line": number() })), &["repo", "path", "line"]);
         all["near_definitions"] = json!({
             "type": "array", "items": one,
-            "description": "Where what the query names with a qualifier is defined, in files that do not match.",
+            "description": "Definitions of qualified names in the query, in files that do not match.",
         });
     }
     if tool == "read_file" {
         all["first_line"] = json!({
-            "type": "integer", "minimum": 0, "description": "The number of the first of the lines.",
+            "type": "integer", "minimum": 0, "description": "The number of the first line.",
         });
         needed.push("first_line");
     }

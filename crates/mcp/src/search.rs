@@ -26,31 +26,31 @@ const FOUND_AHEAD: usize = 2;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Search {
-    /// What to search for, in the query language of this tool's description.
+    /// The query, in the language of this tool's description.
     #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
-    /// best: the files that are likely to be wanted first, of each the lines that say most. exhaustive: every file and
-    /// every line, in the order of the index.
+    /// best: the most relevant files first, each with its most relevant lines. exhaustive: every file and every line,
+    /// in the order of the index.
     #[serde(default = "best")]
     #[schemars(extend("enum" = ["best", "exhaustive"]))]
     pub(super) order: String,
-    /// Most files in the answer.
+    /// Maximum number of files in the answer.
     #[serde(default = "files")]
     #[schemars(range(min = 1, max = 500))]
     pub(super) limit: usize,
-    /// Most matching lines of a file in an answer with the best.
+    /// Maximum number of matching lines of each file, with order=best.
     #[serde(default = "lines")]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) lines_per_file: usize,
-    /// Lines shown before and after each line that matches.
+    /// Number of lines before and after each matching line.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(super) context_lines: usize,
-    /// Most bytes of text in the answer.
+    /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     pub(super) max_bytes: usize,
-    /// Where to go on: the cursor of the answer before, with the same query and order.
+    /// The cursor of the previous answer, to continue the same query and order.
     #[serde(default)]
     #[schemars(extend("maxLength" = cursor::MAX_CURSOR))]
     pub(super) cursor: Option<String>,
@@ -70,23 +70,30 @@ fn lines() -> usize {
 
 pub(super) fn description() -> String {
     format!(
-        r#"Searches all indexed repositories and gives the lines that match, as NUMBER:LINE below REPOSITORY: PATH (NUMBER-LINE for lines of context), under the function or type around them (in KIND NAME:). Definitions and files that are called so come first.
+        r#"Searches all indexed repositories and gives the matching lines, as NUMBER:LINE below REPOSITORY: PATH \
+           (NUMBER-LINE for context), under the enclosing function or type (in KIND NAME:). Definitions of the name, \
+           and files with that name, come first.
 
-A query is made of terms with spaces between them; a file is found if every term matches somewhere in its lines or in its path. A term is a regular expression (Rust's, matched line by line); without capital letters it matches any case.
+A query consists of terms separated by spaces; a file matches if every term matches one of its lines or its path. A \
+term is a regular expression (Rust syntax, matched line by line); without capital letters it matches any case.
   fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
   json.Unmarshal               uses, and the definition of Unmarshal in a folder or file called json
   "two words"                  a phrase: spaces need quotes (it is still a regular expression)
-  lit:a[i]   lit:"f(x) + 1"    the very characters, nothing to escape
+  lit:a[i]   lit:"f(x) + 1"    exactly these characters, without escapes
   foo or bar   -foo   (a or b) c
-  file:\.go$  repo:name  lang:rust   regular expressions on path and repository, and the language; negate: -file:_test
+  file:\.go$  repo:name  lang:rust   regular expressions for path and repository, and a language; negate: -file:_test
   sym:^New   sym:Foo.bar       names of definitions; kind:function,class restricts them
   content:foo                  in lines only, not in paths
-  case:yes                     exactly this case
-  foo\n\s*bar                  across lines, with \n in it
+  case:yes                     match case exactly
+  foo\n\s*bar                  a pattern with \n matches across lines
   type:file, type:repo         only paths, only repositories; type:symbol: only definitions
   timeout:60s                  instead of 10 s
 
-An answer has `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It begins with counts and says whether that is all; if not, it has a cursor: call again with the same query and this cursor for the next files. It ends with what was not searched. With order=exhaustive, answers put together hold every matching line. Of a line over {MAX_LINE_BYTES} bytes only a part around its first match is shown; read_file has all of it."#
+An answer has up to `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It \
+begins with counts and says whether that is all; if not, it has a cursor: for the next files, call again with the \
+same query and this cursor. It ends with the files that were not searched. With order=exhaustive, the answers \
+together contain every matching line. Of a line over {MAX_LINE_BYTES} bytes, only the part around its first match is \
+shown; read_file shows all of it."#
     )
 }
 
@@ -188,7 +195,7 @@ pub(super) fn numbered(line: &Line) -> String {
 pub(super) fn late(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     format!(
-        "the time was up, {seconds} s. Narrow the query with repo:, file: or lang:, or give it more time, as in \
+        "timed out after {seconds} s. Narrow the query with repo:, file: or lang:, or raise the timeout, as in \
          timeout:{:.0}s.",
         (seconds * 6.0).max(60.0)
     )
@@ -196,13 +203,13 @@ pub(super) fn late(time: std::time::Duration) -> String {
 
 /// Advice for a search that could not read a part of the index.
 pub(super) const BROKEN: &str =
-    "a part of the index could not be searched. The log on stderr says why; try again.";
+    "part of the index could not be searched; see the log on stderr, and try again.";
 
 /// Returns a sentence about files that are left out of the index and might match; empty if there are none.
 pub(super) fn left_out(stats: &Stats) -> String {
     let symbols = request::notes::symbols_left(stats).map(|left| format!(" Note: {left}."));
     let skipped = (!stats.skipped.is_empty()).then(|| {
-        format!(" Not in the index, though they might match: {}.", request::notes::skipped(stats))
+        format!(" Not in the index, but might match: {}.", request::notes::skipped(stats))
     });
     symbols.into_iter().chain(skipped).collect()
 }

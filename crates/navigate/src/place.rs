@@ -44,7 +44,7 @@ pub enum Error {
     #[error("{0}")]
     Invalid(String),
     /// There is no such file.
-    #[error("{0} is not in the index; codesearch files finds it by what is typed of its path")]
+    #[error("{0} is not in the index; codesearch files finds files by parts of their paths")]
     NoFile(String),
     /// The file was seen and left out: its name, and why.
     #[error("{0} is not in the index: it was left out ({1})")]

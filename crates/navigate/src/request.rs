@@ -46,10 +46,12 @@ pub struct NameRequest {
 pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
     let name = name.trim();
     if name.is_empty() {
-        return Err(Error::Invalid("which name? give one, such as Foo or Foo.bar".to_owned()));
+        return Err(Error::Invalid(
+            "the name is missing; give one, such as Foo or Foo.bar".to_owned(),
+        ));
     }
     if name.len() > MAX_NAME || name.contains(['\n', '\0']) {
-        return Err(Error::Invalid(format!("a name has one line of up to {MAX_NAME} bytes")));
+        return Err(Error::Invalid(format!("a name must be one line of at most {MAX_NAME} bytes")));
     }
     let mut parts = vec![name];
     for between in ["::", ".", "#", "->", "\\"] {
@@ -79,7 +81,7 @@ impl NameScope {
         let name = self.origin.as_ref().and_then(Origin::name);
         name.map(str::to_owned).ok_or_else(|| {
             Error::Invalid(
-                "no name stands at that line and column; give one, such as Foo".to_owned(),
+                "there is no name at that line and column; give one, such as Foo".to_owned(),
             )
         })
     }
@@ -90,8 +92,7 @@ pub(super) async fn scope(view: &View, request: &NameRequest) -> Result<NameScop
     if !request.name.trim().is_empty() {
         parts(&request.name)?;
     } else if request.from.as_ref().is_none_or(|place| place.column.is_none()) {
-        let why =
-            "which name? give one, such as Foo or Foo.bar, or a place with its line and column";
+        let why = "the name is missing; give one, such as Foo or Foo.bar, or a place with line and column";
         return Err(Error::Invalid(why.to_owned()));
     }
     let origin = match &request.from {

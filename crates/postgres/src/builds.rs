@@ -68,7 +68,7 @@ impl Build {
         let shown = programs.display();
         for name in ["initdb", "pg_ctl", "postgres"] {
             if !programs.join(name).is_file() {
-                return Err(format!("{shown} holds no {name}"));
+                return Err(format!("{shown} has no {name}"));
             }
         }
         let printed = Command::new(programs.join("postgres"))
@@ -79,7 +79,7 @@ impl Build {
         let version = printed
             .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-            .ok_or_else(|| format!("{shown}/postgres names no version"))?
+            .ok_or_else(|| format!("{shown}/postgres prints no version"))?
             .to_owned();
         let build = Self { version, programs: programs.to_owned() };
         if build.major() < MIN_MAJOR {
@@ -87,9 +87,7 @@ impl Build {
         }
         if !build.share_folders().iter().any(|dir| dir.join("extension/pg_trgm.control").is_file())
         {
-            return Err(format!(
-                "{shown} comes without the extension pg_trgm (the contrib package)"
-            ));
+            return Err(format!("{shown} lacks the extension pg_trgm (contrib package)"));
         }
         Ok(build)
     }
@@ -112,7 +110,7 @@ pub(crate) fn recorded(home: &Home) -> Result<Option<Build>> {
     match read_small(&path) {
         Ok(text) => {
             let mut build: Build = serde_json::from_str(&text)
-                .map_err(|e| Error::Build(format!("{} cannot be read: {e}", path.display())))?;
+                .map_err(|e| Error::Build(format!("cannot read {}: {e}", path.display())))?;
             build.programs = home.base().join(build.programs);
             Ok(Some(build))
         }
@@ -148,8 +146,7 @@ pub(crate) fn same(home: &Home, source: &Source, recorded: Build) -> Result<Buil
         let build = Build::in_folder(programs).map_err(Error::Build)?;
         if build.major() != recorded.major() {
             return Err(Error::Build(format!(
-                "{} is version {}, but the data in {} was made by version {}; a data directory is \
-                 never opened by another major version",
+                "{} is version {}, but version {3} created the data in {2}; another major version cannot open it",
                 programs.display(),
                 build.version,
                 home.data().display(),
@@ -166,8 +163,8 @@ pub(crate) fn same(home: &Home, source: &Source, recorded: Build) -> Result<Buil
     }
     installed().into_iter().find(|build| build.major() == recorded.major()).ok_or_else(|| {
         Error::Build(format!(
-            "the data in {} was made by Postgres {}, which is gone from {}; install version {} again, or \
-             name its folder with --postgres-bin",
+            "Postgres {1} created the data in {0}, but is no longer in {2}; install version {3} again, or name its \
+             folder with --postgres-bin",
             home.data().display(),
             recorded.version,
             recorded.programs.display(),
@@ -222,7 +219,7 @@ fn fetch(home: &Home, source: &Source) -> Result<Build> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let Some((_, _, expected)) = CHECKSUMS.iter().find(|(o, a, _)| (*o, *a) == (os, arch)) else {
         return Err(Error::Build(format!(
-            "there is no Postgres to download for {os} on {arch}; install PostgreSQL {MIN_MAJOR} or newer \
+            "no Postgres download exists for {os} on {arch}; install PostgreSQL {MIN_MAJOR} or newer \
              with its contrib package, or set DATABASE_URL"
         )));
     };
@@ -250,8 +247,7 @@ fn download() -> Result<Vec<u8>> {
         .map_err(|e| {
             Error::Build(format!(
                 "no Postgres is installed, and downloading one failed: {e}; install PostgreSQL {MIN_MAJOR} \
-                 or newer with its contrib package, or hand over the archive with --postgres-archive, or \
-                 set DATABASE_URL"
+                 or newer with its contrib package, or give the archive with --postgres-archive, or set DATABASE_URL"
             ))
         })
 }

@@ -31,8 +31,8 @@ pub enum Error {
     },
     /// Root would start a server as a user who cannot reach the home.
     #[error(
-        "Postgres does not run as root, and the user '{user}' it would run as cannot enter {path}; \
-         choose another place with --home", path = path.display()
+        "Postgres does not run as root, and its user '{user}' cannot enter {path}; choose another folder with \
+         --home", path = path.display()
     )]
     Unreachable {
         /// The user that the server would run as.
@@ -61,12 +61,12 @@ pub enum Error {
         reason: String,
     },
     /// The disk is full.
-    #[error("the disk that holds {path} is full; free some space and try again, nothing is lost", path = .0.display())]
+    #[error("the disk that holds {path} is full; free some space and try again; nothing is lost", path = .0.display())]
     DiskFull(PathBuf),
     /// Too little of the disk is free to write to the index.
     #[error(
-        "the disk that holds {path} is nearly full: {free} MB are left, and writing to the index may need {need} MB; free \
-         some space and try again, nothing was changed", path = path.display(), free = free >> 20, need = need >> 20
+        "the disk that holds {path} is nearly full: {free} MB are left, and writing to the index may need {need} MB; \
+         free some space and try again; nothing was changed", path = path.display(), free = free >> 20, need = need >> 20
     )]
     NoRoom {
         /// The home.
@@ -78,7 +78,7 @@ pub enum Error {
     },
     /// Another program has locked a file for minutes.
     #[error(
-        "{by} has locked {path} for minutes; wait until it has ended, or end it, and try again",
+        "{by} has held the lock on {path} for minutes; wait for it to end, or end it, and try again",
         path = path.display()
     )]
     Locked {
@@ -89,7 +89,7 @@ pub enum Error {
     },
     /// A server runs on the data, but not with its socket where it should be.
     #[error(
-        "a Postgres runs on the data in {path} (process {pid}), but its socket is not there: the folder was moved, or the \
+        "Postgres (process {pid}) runs on the data in {path}, but its socket is missing: the folder was moved, or the \
          socket removed; end the programs that use it, and try again", path = path.display()
     )]
     Elsewhere {
@@ -99,7 +99,7 @@ pub enum Error {
         pid: u32,
     },
     /// The server is in use by other programs.
-    #[error("the server is used by another program; stop that first, or use --force")]
+    #[error("another program uses the server; stop that program first, or use --force")]
     InUse,
 }
 

@@ -54,7 +54,7 @@ impl Home {
         let home = Self::at(base);
         if home.base.to_string_lossy().contains(['"', '$', '`', '\\', '\n']) {
             return Err(Error::Build(format!(
-                "{} has a character in it that Postgres's pg_ctl cannot take; choose another place with --home",
+                "{} contains a character that Postgres's pg_ctl does not support; choose another folder with --home",
                 home.base.display()
             )));
         }
@@ -82,7 +82,7 @@ impl Home {
         }
         let somebodys = || {
             Error::Build(format!(
-                "{} belongs to somebody else; remove it, or choose another place with --home",
+                "{} belongs to another user; remove it, or choose another folder with --home",
                 run.display()
             ))
         };

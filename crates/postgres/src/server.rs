@@ -54,7 +54,7 @@ pub(crate) fn ensure_data(
         }
         None if exists => {
             return Err(Error::Build(format!(
-                "{} is there, but nothing says which Postgres made it; move it away, or choose another place with \
+                "{} exists, but does not say which Postgres created it; move it away, or choose another folder with \
                  --home",
                 data.display()
             )));
@@ -148,13 +148,13 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
         String::new()
     };
     let text = format!(
-        "# Written at each start. Your own settings belong into local.conf, which is read after this.\n\
+        "# Rewritten at each start. Put your own settings into local.conf, which is read after this file.\n\
          listen_addresses = ''\n\
          unix_socket_directories = '\"{socket}\"'\n\
          unix_socket_permissions = 0700\n\
          port = 5432\n\
          max_connections = 100\n\
-         # Of {memory} MB, the bound of {bound}.\n\
+         # Of {memory} MB, the limit of {bound}.\n\
          shared_buffers = '{shared}MB'\n\
          effective_cache_size = '{cache}MB'\n\
          maintenance_work_mem = '{maintenance}MB'\n\
@@ -291,7 +291,7 @@ fn give_reserve(home: &Home) -> bool {
     let given = home.use_reserve();
     if given {
         tracing::warn!(
-            "the disk that holds {} is full: Postgres starts in the room that was kept in reserve; free some space",
+            "the disk that holds {} is full; Postgres starts with the reserved space; free some space",
             home.base().display()
         );
     }
@@ -306,7 +306,7 @@ fn clear_way(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     match process::works_in(pid, &home.data()) {
         Some(false) => {
             tracing::info!(
-                "process {pid} is not the Postgres that left its number in {}",
+                "process {pid} is not the Postgres that wrote its process ID to {}",
                 home.data().display()
             );
             owner.remove(&home.data().join("postmaster.pid"));

@@ -37,8 +37,7 @@ impl Owner {
             .flatten()
             .map(|user| user.name)
             .ok_or_else(|| Error::Build(format!(
-                "the user with id {uid} has no name in /etc/passwd, which Postgres insists on; add one, \
-                 or set DATABASE_URL"
+                "the user with ID {uid} has no name in /etc/passwd, but Postgres needs one; add it, or set DATABASE_URL"
             )))?;
         if !uid.is_root() {
             return Ok(Self { switch: None, name: client.clone(), client });
@@ -185,8 +184,8 @@ impl Owner {
             let by_group = mode & 0o020 != 0 && found.gid() != 0;
             if (by_group || mode & 0o002 != 0) && (last || mode & 0o1000 == 0) {
                 return Err(Error::Build(format!(
-                    "others may write to {}, and could redirect what root writes there; take that right from them \
-                     (chmod go-w), or choose another place with --home",
+                    "other users may write to {}, and could redirect root's writes; run chmod go-w on it, or choose \
+                     another folder with --home",
                     at.display()
                 )));
             }
@@ -229,8 +228,8 @@ pub(crate) fn foreign(path: &Path, uid: u32) -> Error {
     let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     let user = user.map_or_else(|| uid.to_string(), |user| user.name);
     Error::Build(format!(
-        "{} belongs to the user '{user}', who could redirect what this program writes there; run this as '{user}', or \
-         choose another place with --home",
+        "{} belongs to the user '{user}', who could redirect this program's writes; run it as '{user}', or choose \
+         another folder with --home",
         path.display()
     ))
 }

@@ -94,7 +94,7 @@ impl<'a> Build<'a> {
             }
             // An alternative of settings only would match every file, which nobody means.
             if let (true, true, Some((at, end))) = (several, parts.is_empty(), setting) {
-                let message = "there is no term on this side of the 'or'; put settings at the end of the query";
+                let message = "'or' needs a term on this side, not a setting; put settings at the end of the query";
                 return Err(self.error(at, message).with_move_to_end(at..end));
             }
             *alternative = parts;
@@ -113,7 +113,7 @@ impl<'a> Build<'a> {
                 let at = part.range().start;
                 if kinds.is_empty() {
                     let message =
-                        "no definition is of both kinds; write several as kind:function,method";
+                        "a definition has only one kind; for several, use kind:function,method";
                     return Err(self.error(at, message));
                 }
                 own = Some((at, kinds));
@@ -165,7 +165,7 @@ impl<'a> Build<'a> {
             Part::Group(_, group) => self.group(group, scope, whole),
             Part::Not(at, part) => match *part {
                 Part::Word(_, word) if is_setting(&word) => {
-                    let message = "a setting cannot be negated; leave out the minus or the setting";
+                    let message = "a setting cannot be negated; remove the minus or the setting";
                     Err(self.error(at, message).with_replacement(at..word.range.end, ""))
                 }
                 part => Ok(!self.part(part, scope, false)?),
@@ -252,8 +252,7 @@ impl<'a> Build<'a> {
     /// Rejects a repository with a revision in Sourcegraph's syntax: `repo:^github\.com/a/b$@main`.
     fn check_revision(&self, word: &Word) -> Result<(), QueryError> {
         let Some(end) = word.text.find("$@") else { return Ok(()) };
-        let message = "a revision is not supported: the index has the files that were in the folder at the last \
-                       ingest; leave out @ and what follows";
+        let message = "revisions are not supported: the index has the files of the last ingest; remove @ and the rest";
         let origin = word.origins[end + 1];
         Err(self.error(origin, message).with_replacement(
             word.range.clone(),
@@ -271,7 +270,7 @@ impl<'a> Build<'a> {
         let value = word.text.as_str();
         let field = word.field.expect("a setting has a field");
         if !whole && !matches!(field, FieldName::Case | FieldName::Multiline) {
-            let message = "a setting holds for the whole query; put it outside of all parentheses";
+            let message = "a setting applies to the whole query; move it out of the parentheses";
             return Err(self.error(at, message).with_move_to_end(word.range.clone()));
         }
         let source = self.source;

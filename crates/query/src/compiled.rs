@@ -156,7 +156,7 @@ impl CompiledTerm {
             *memory += matcher.memory();
             if *memory > MAX_COMPILED_BYTES {
                 return Err(format!(
-                    "the query is too large: compiled, its patterns take more than {MAX_COMPILED_BYTES} bytes"
+                    "the query is too large: its compiled patterns exceed {MAX_COMPILED_BYTES} bytes"
                 ));
             }
             Ok(matcher)

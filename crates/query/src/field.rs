@@ -54,21 +54,21 @@ const NAMES: &[(&str, FieldName)] = &[
 
 /// Words that a program may suggest to somebody who types a query; those of settings are in [`settings::SUGGESTIONS`].
 const SUGGESTIONS: &[(&str, &str)] = &[
-    ("repo:", "in the name of the repository"),
-    ("lang:", "files in a language: go, c++, rs"),
-    ("file:", "in the path: file:\\.go$, file:^src/, file:*.go"),
-    ("-file:", "not in the path"),
-    ("ext:", "the extension of the file: ext:go"),
-    ("filename:", "the name of the file: filename:go.mod"),
-    ("org:", "the owner in the name of the repository"),
-    ("content:", "in the lines only"),
-    ("sym:", "the name of what is defined: sym:^New, sym:Buffer.Write"),
-    ("kind:", "what is defined: kind:function, kind:class,struct"),
+    ("repo:", "repository name"),
+    ("lang:", "language of the file: go, c++, rs"),
+    ("file:", "path: file:\\.go$, file:^src/, file:*.go"),
+    ("-file:", "exclude paths"),
+    ("ext:", "file extension: ext:go"),
+    ("filename:", "file name: filename:go.mod"),
+    ("org:", "owner in the repository name"),
+    ("content:", "lines only, not paths"),
+    ("sym:", "name of a definition: sym:^New, sym:Buffer.Write"),
+    ("kind:", "kind of definition: kind:function, kind:class,struct"),
     ("lit:", "exactly these characters, not a regular expression"),
-    ("case:yes", "exactly this case"),
-    ("case:no", "any case"),
+    ("case:yes", "match case exactly"),
+    ("case:no", "ignore case"),
     ("multiline:yes", "terms may match across lines"),
-    ("or", "one of two terms"),
+    ("or", "either of two terms"),
 ];
 
 /// Returns the words that a program may suggest to somebody who types a query, each with its meaning.

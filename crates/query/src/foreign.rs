@@ -13,13 +13,14 @@ struct Foreign {
     instead: fn(&str) -> String,
 }
 
-const HISTORY: &str = "is not supported: the index has the files as they were at the last ingest, not their history; leave it out";
+const HISTORY: &str =
+    "is not supported: the index has the files of the last ingest, not their history; remove it";
 
 const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &["branch", "b", "rev", "revision"],
         fits: any,
-        advice: "is not supported: the index has the files that were in the folder at the last ingest; leave it out",
+        advice: "is not supported: the index has the files of the last ingest; remove it",
         instead: nothing,
     },
     Foreign {
@@ -31,13 +32,13 @@ const FOREIGN: &[Foreign] = &[
             ]
             .contains(&value)
         },
-        advice: "is not supported: of a repository only its name is indexed; use repo:",
+        advice: "is not supported: the index has only the names of repositories; use repo:",
         instead: nothing,
     },
     Foreign {
         names: &["meta", "topic", "license", "stars", "followers", "forks", "pushed", "created"],
         fits: any,
-        advice: "is not supported: of a repository only its name is indexed; use repo:",
+        advice: "is not supported: the index has only the names of repositories; use repo:",
         instead: nothing,
     },
     Foreign {
@@ -56,7 +57,7 @@ const FOREIGN: &[Foreign] = &[
             ]
             .contains(&value)
         },
-        advice: "is not supported: use repo: for names of repositories and -file: for paths",
+        advice: "is not supported: use repo: for repository names and -file: for paths",
         instead: nothing,
     },
     Foreign {
@@ -66,13 +67,13 @@ const FOREIGN: &[Foreign] = &[
                 .split(',')
                 .all(|part| ["file", "path", "readme", "name", "description"].contains(&part))
         },
-        advice: "is not supported: a term matches in lines and paths; use content: for lines and file: for paths",
+        advice: "is not supported: terms match lines and paths; use content: for lines only and file: for paths",
         instead: nothing,
     },
     Foreign {
         names: &["size"],
         fits: |value| value.starts_with(['<', '>']) || value.contains(".."),
-        advice: "is not supported: files cannot be searched by size; leave it out",
+        advice: "is not supported: the size of files is not searchable; remove it",
         instead: nothing,
     },
     Foreign {
@@ -86,19 +87,19 @@ const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &["repohasfile", "reporegex", "repogroup"],
         fits: any,
-        advice: "is not supported: search for the repositories first, as in file:go\\.mod type:repo",
+        advice: "is not supported: first search for the repositories, as in file:go\\.mod type:repo",
         instead: nothing,
     },
     Foreign {
         names: &["max_matches", "maxmatches", "limit"],
         fits: |value| value.bytes().all(|b| b.is_ascii_digit()),
-        advice: "is not supported: count: is the number of files to find",
+        advice: "is not supported: use count: for the number of files",
         instead: |value| format!("count:{value}"),
     },
     Foreign {
         names: &["tags", "stable", "index", "rule", "dedup", "saved", "enterprise"],
         fits: |value| ["yes", "no", "only", "true", "false"].contains(&value),
-        advice: "is not supported: leave it out",
+        advice: "is not supported: remove it",
         instead: nothing,
     },
     Foreign {
@@ -133,8 +134,8 @@ const fn definition(names: &'static [&'static str], instead: fn(&str) -> String)
         value.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && value.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
     };
-    let advice = "is not supported: sym: finds definitions, and kind: says what is defined; to search for the text \
-                  itself, put it in quotes";
+    let advice = "is not supported: use sym: for names of definitions and kind: for their kinds; to search for the \
+                  text itself, put it in quotes";
     Foreign { names, fits, advice, instead }
 }
 
@@ -194,7 +195,7 @@ pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, Str
     let (advice, instead) = if !searched {
         ("only names, paths and lines are indexed".to_owned(), String::new())
     } else if file {
-        ("content: in the same query says the same".to_owned(), part)
+        ("content: in the same query does this".to_owned(), part)
     } else {
         let other = format!("{part} type:repo");
         (

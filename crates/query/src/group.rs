@@ -60,8 +60,8 @@ impl<'a> Parser<'a> {
         let Some((at, _)) = self.peek()? else { return Ok(group) };
         // In `foo(a, b)` the term `foo(a,` leaves its parenthesis open, and that is the one at fault.
         if let Some(opened) = self.tokens.opened_in_term() {
-            let message = "the term with this parenthesis ends at the next space; put a term with spaces in \
-                           quotes, or in lit:\"...\" if it is text and not a regular expression";
+            let message = "the term with this parenthesis ends at the next space; put a term with spaces in quotes, \
+                           or in lit:\"...\" if it is literal text";
             return Err(self.error(opened, message));
         }
         let message = "unopened parenthesis; to search for the character, write \\) or put the text in lit:\"...\"";
@@ -142,9 +142,7 @@ impl<'a> Parser<'a> {
                 if self.terms > MAX_TERMS {
                     return Err(self.error(
                         at,
-                        format!(
-                            "the query has more than {MAX_TERMS} terms; search for fewer at once"
-                        ),
+                        format!("the query has more than {MAX_TERMS} terms; use fewer"),
                     ));
                 }
                 Ok(Part::Word(at, word))

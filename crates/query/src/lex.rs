@@ -69,9 +69,8 @@ impl<'a> Lexer<'a> {
     /// Returns the next token; `None` at the end. A query that is too long has none.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
         if self.source.len() > MAX_QUERY_BYTES {
-            let message = format!(
-                "the query is longer than {MAX_QUERY_BYTES} bytes; search for less at once"
-            );
+            let message =
+                format!("the query is longer than {MAX_QUERY_BYTES} bytes; use a shorter one");
             let beginning = &self.source[..self.source.floor_char_boundary(MAX_QUERY_BYTES)];
             return Err(QueryError::new(beginning, beginning.len(), message));
         }

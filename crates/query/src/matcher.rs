@@ -400,7 +400,7 @@ fn after(text: &[u8], found: &Range<usize>) -> usize {
 fn build_message(error: &BuildError) -> String {
     match error.size_limit() {
         Some(limit) => {
-            format!("the pattern is too large: compiled, it takes more than {limit} bytes")
+            format!("the pattern is too large: compiled, it exceeds {limit} bytes")
         }
         None => format!("the pattern cannot be compiled: {error}"),
     }

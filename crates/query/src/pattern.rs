@@ -133,7 +133,7 @@ impl Pattern {
         }
         let hir = confine(self.hir.clone(), &['\n', '\r']);
         if hir.properties().minimum_len().is_none() {
-            let message = "it matches only a carriage return, which is part of the end of a line";
+            let message = "it matches only a carriage return, which is part of the line end";
             return Err(self.error(message));
         }
         Ok(Self { hir, is_crlf: true, ..self })
@@ -229,7 +229,7 @@ fn advice(error: &ast::ErrorKind) -> String {
         ast::ErrorKind::GroupUnopened => "write \\) for the character",
         ast::ErrorKind::ClassUnclosed => "write \\[ for the character",
         ast::ErrorKind::RepetitionMissing => {
-            "write \\*, \\+, \\? or \\{ for the character, and .* for what * is in a glob"
+            "write \\*, \\+, \\? or \\{ for the character, and .* for a glob's *"
         }
         ast::ErrorKind::RepetitionCountUnclosed
         | ast::ErrorKind::RepetitionCountInvalid

@@ -47,7 +47,7 @@ pub(crate) const SUGGESTIONS: &[(&str, &str)] = &[
     ("type:repo", "repositories only"),
     ("type:symbol", "definitions only"),
     ("count:all", "all results"),
-    ("timeout:30s", "how long the search may take"),
+    ("timeout:30s", "timeout of the search"),
 ];
 
 /// The part of a matching file that is shown.
@@ -122,7 +122,7 @@ impl Settings {
                 "regexp" | "regex" | "re2" => {}
                 _ => {
                     return Err(
-                        "a term is a regular expression here; for text write lit:TEXT".to_owned()
+                        "terms are regular expressions; for literal text, use lit:TEXT".to_owned()
                     );
                 }
             },

@@ -14,12 +14,15 @@ pub enum Order {
 }
 
 impl Order {
+    /// All orders.
     pub const ALL: [Order; 2] = [Order::Relevance, Order::Path];
 
+    /// Returns the order with a name; `None` for an unknown name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|order| order.name() == name)
     }
 
+    /// Returns the name that options and addresses use.
     pub fn name(self) -> &'static str {
         match self {
             Order::Relevance => "relevance",

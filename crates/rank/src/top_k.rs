@@ -25,6 +25,7 @@ pub type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
 /// A result and its score.
 pub struct RankedFile {
     score: Score,
+    /// The file, with its kept lines.
     pub file: FileMatch,
     /// Number of matching lines in the whole file, kept or not.
     pub matches: usize,
@@ -34,6 +35,7 @@ pub struct RankedFile {
 
 /// The best `keep` results so far, and counts of all results.
 pub struct TopK {
+    /// The order of the results.
     pub order: Order,
     ranking: Ranking,
     votes: Votes,
@@ -43,6 +45,7 @@ pub struct TopK {
     keep: usize,
     /// Number of kept results at which they are sorted and cut.
     full: usize,
+    /// The kept results; [`TopK::settle`] sorts them.
     pub best: Vec<RankedFile>,
     /// Approximate size of the kept results in memory, in bytes.
     bytes: usize,
@@ -52,13 +55,16 @@ pub struct TopK {
     pub matches: usize,
     /// A folder with a slash at its end, or empty for the root. The folders directly in it are counted.
     pub below: String,
-    /// Numbers of files found in each repository; `languages` and `folders` count them by language and folder.
+    /// Number of files found in each repository.
     pub repos: HashMap<String, usize>,
+    /// Number of files found in each language.
     pub languages: HashMap<String, usize>,
+    /// Number of files found in each folder directly in `below`.
     pub folders: HashMap<String, usize>,
 }
 
 impl TopK {
+    /// Keeps the best `keep` results of a query in an order.
     pub fn new(query: &Query, order: Order, keep: usize) -> Self {
         Self {
             order,

@@ -65,7 +65,7 @@ pub fn build_in_time(
             Ok(request) => Ok(request?),
             Err(RecvTimeoutError::Timeout) => {
                 let why =
-                    format!("the patterns do not compile within {timeout:?}; allow more time");
+                    format!("the patterns did not compile within {timeout:?}; raise the timeout");
                 Err(option("timeout", &why))
             }
             Err(RecvTimeoutError::Disconnected) => unreachable!("compiling does not panic"),

@@ -45,8 +45,7 @@ impl DocsQuery {
     /// Returns a sentence about the ignored fields.
     pub fn notice(&self) -> Option<String> {
         let fields = self.ignored.join(" ");
-        (!fields.is_empty())
-            .then(|| format!("documents are not searched by {fields}: it is ignored"))
+        (!fields.is_empty()).then(|| format!("ignored in a search of documents: {fields}"))
     }
 }
 
@@ -103,9 +102,6 @@ mod tests {
             check(text, text, &[], &[], &[]);
         }
         let notice = DocsQuery::of("x type:file").notice();
-        assert_eq!(
-            notice.as_deref(),
-            Some("documents are not searched by type:file: it is ignored")
-        );
+        assert_eq!(notice.as_deref(), Some("ignored in a search of documents: type:file"));
     }
 }

@@ -45,6 +45,7 @@ struct StatsJson {
 }
 
 impl<'a> Answer<'a> {
+    /// Makes the answer for the documents found. `ignored` lists the terms that do not apply to documents.
     pub fn of(query: &'a str, ignored: &'a [String], found: &'a Docs) -> Self {
         let ms = |duration: std::time::Duration| (duration.as_secs_f64() * 10_000.0).round() / 10.0;
         Self {
@@ -112,8 +113,8 @@ pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
         DocsStopped::Common => (
             "common",
             format!(
-                "the words are common: of {} only {} were ranked, those whose titles and headings fit best; add a \
-                 word to narrow it",
+                "the words are common: of {} documents, only the {} with the best titles and headings were ranked; \
+                 add a word to narrow the query",
                 found.matched, found.ranked
             ),
         ),

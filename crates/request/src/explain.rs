@@ -20,6 +20,7 @@ pub struct Explain {
 }
 
 impl Explain {
+    /// Explains a request. `loose` says that literals are looked up by their rarest trigrams only.
     pub fn new(request: Arc<Request>, loose: bool) -> Self {
         Self { request, loose }
     }
@@ -27,6 +28,9 @@ impl Explain {
 
 impl Explain {
     /// Prints the parsed query and its plan.
+    ///
+    /// # Errors
+    /// Writing to `out` fails.
     pub fn planned(&self, out: &mut dyn Write) -> io::Result<()> {
         let compiled = self.request.compiled_query();
         writeln!(out, "query       {}", compiled.tree)?;
@@ -34,7 +38,7 @@ impl Explain {
         if self.request.plan() == Plan::Scan {
             writeln!(
                 out,
-                "            (no index can help: every file is looked at, until the limit is reached)"
+                "            (no index can help: the search reads every file until it reaches the limit)"
             )?;
         }
         for term in &compiled.terms {
@@ -51,11 +55,14 @@ impl Explain {
 }
 
 /// Prints the work done.
+///
+/// # Errors
+/// Writing to `out` fails.
 pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
     writeln!(
         out,
-        "shards      {}, {} ruled out by the names of their repositories or by filters, {} searched: {} in memory, {} in Postgres",
+        "shards      {}, {} excluded by repository names or filters, {} searched: {} in memory, {} in Postgres",
         stats.shards,
         stats.shards_pruned,
         stats.shards_searched,
@@ -64,23 +71,19 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "candidates  {} named by the index, and not ruled out by their n-grams",
+        "candidates  {} from the index that have all n-grams",
         count(stats.candidates, "chunk")
     )?;
     writeln!(
         out,
-        "rechecks    {} of {:.1} KB in all, {} considered",
+        "rechecks    {}, {:.1} KB in all; {} considered",
         count(stats.rechecks, "text"),
         stats.bytes as f64 / 1e3,
         count(stats.files_considered, "file")
     )?;
     let (files, lines) = (count(stats.files, "result"), count(stats.matches, "matching line"));
     writeln!(out, "found       {files}, {lines}")?;
-    writeln!(
-        out,
-        "left out    {} (files that might match and are not in the index)",
-        skipped(stats)
-    )?;
+    writeln!(out, "left out    {} (files not in the index that might match)", skipped(stats))?;
     if let Some(left) = symbols_left(stats) {
         writeln!(out, "symbols     {left}")?;
     }
@@ -96,11 +99,11 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     )?;
     let why = match &stats.stopped {
         None if !stats.is_complete() => {
-            "all was searched but symbols that are not there".to_owned()
+            "everything was searched, except missing symbols".to_owned()
         }
-        None => "all was searched".to_owned(),
+        None => "everything was searched".to_owned(),
         Some(Stopped::Limit) => {
-            format!("the limit of {} was reached", count(stats.files, "result"))
+            format!("the search reached the limit of {}", count(stats.files, "result"))
         }
         Some(Stopped::Timeout(timeout)) => format!("timed out after {timeout:?}"),
         Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
@@ -115,7 +118,7 @@ pub fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stats>) -> 
     // Writing to memory does not fail.
     let _ = explain.planned(&mut text).and_then(|()| match stats {
         Some(stats) => done(&mut text, stats),
-        None => writeln!(text, "ended       before all of it was done"),
+        None => writeln!(text, "ended       before the search was complete"),
     });
     String::from_utf8_lossy(&text).into_owned()
 }

@@ -80,7 +80,8 @@ pub fn duration(took: Duration) -> String {
 /// Says which encoding a file has; `None` if that is UTF-8, as most have.
 pub fn encoding(encoding: files::Encoding) -> Option<String> {
     let is_special = encoding != files::Encoding::UTF_8;
-    let lacks = if encoding.is_exact() { "" } else { ": its text does not give its bytes again" };
+    let lacks =
+        if encoding.is_exact() { "" } else { ": its bytes cannot be restored from the text" };
     is_special.then(|| format!("{encoding}{lacks}"))
 }
 

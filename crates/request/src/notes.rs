@@ -23,19 +23,17 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
 pub fn symbols_left(stats: &Stats) -> Option<String> {
     let left = &stats.symbols;
     if let Some(language) = left.without.first() {
-        return Some(format!(
-            "no symbols are taken of files in {language}; search for text instead"
-        ));
+        return Some(format!("symbols of {language} are not supported; search for text instead"));
     }
     let pending = (left.pending > 0).then(|| {
         let files = count(left.pending, "file");
-        format!("the symbols of {files} are not there yet; codesearch symbols takes them")
+        format!("the symbols of {files} are not extracted yet; run: codesearch symbols")
     });
     let given_up: usize = left.given_up.values().sum();
     let given_up = (given_up > 0).then(|| {
         let (files, why) = (count(given_up, "file"), reasons(&left.given_up));
         format!(
-            "symbols of {files} were given up ({why}); search for text to find what they define"
+            "symbols of {files} are incomplete ({why}); search for text to find other definitions"
         )
     });
     let all: Vec<String> = pending.into_iter().chain(given_up).collect();
@@ -49,11 +47,11 @@ pub fn outline_note(outline: &Outline) -> String {
         SymbolsState::Taken if outline.symbols.is_empty() => "the file defines nothing".to_owned(),
         SymbolsState::Taken => String::new(),
         SymbolsState::Pending => {
-            "its symbols are not there yet; codesearch symbols takes them".to_owned()
+            "its symbols are not extracted yet; run: codesearch symbols".to_owned()
         }
         SymbolsState::GivenUp(reason) => {
-            format!("its symbols, or some of them, were given up: {reason}")
+            format!("its symbols are incomplete: {reason}")
         }
-        SymbolsState::Without => format!("no symbols are taken of files in {language}"),
+        SymbolsState::Without => format!("symbols of {language} are not supported"),
     }
 }

@@ -26,8 +26,8 @@ pub fn scip_text(import: &ScipImport) -> String {
     let tool = format!("{} {}", import.tool, import.version);
     let files = count(import.documents as usize, "file");
     let fits = match import.fitting {
-        fitting if fitting == import.documents => format!("{files}, as they are"),
-        fitting => format!("{} of {files} as they are", grouped(fitting as usize)),
+        fitting if fitting == import.documents => format!("{files}, all unchanged"),
+        fitting => format!("{} of {files} unchanged", grouped(fitting as usize)),
     };
     format!("precise by {}{folder}: {fits}, imported {}", tool.trim_end(), import.imported_at)
 }

@@ -1,13 +1,15 @@
-//! Writes a query and the options beside it as one query.
+//! Writes a query and its options as one query.
 
 use query::{Case, QueryParts, escape, written};
 
 use super::options::Options;
 
-/// A pattern beside a query: a regular expression, or a text.
+/// A pattern given besides a query: a regular expression, or a text.
 #[derive(Clone, Debug)]
 pub enum LinePattern {
+    /// A regular expression.
     Regexp(String),
+    /// A text that matches itself.
     Text(String),
 }
 

@@ -17,7 +17,7 @@ pub struct Stats {
     pub files: usize,
     /// Matching lines in the answer.
     pub matches: usize,
-    /// Shards that hold files.
+    /// Shards with files.
     pub shards: usize,
     /// Shards ruled out by the names of their repositories or by their filters.
     pub shards_pruned: usize,

@@ -159,6 +159,7 @@ impl Tree {
         Some((u64::from(shard.id.0.cast_unsigned()) << 32 | blob).to_be_bytes())
     }
 
+    /// Returns a file by repository and path, and the shard that holds it.
     pub fn locate(&self, repo: &str, path: &str) -> Option<(&Shard, FileEntry<'_>)> {
         let files = &self.files[self.repo(repo)?.files.clone()];
         let at = files.binary_search_by(|file| self.entry(*file).path.cmp(path)).ok()?;

@@ -250,10 +250,10 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The epoch of [`Request::resume`] is gone.
-    #[error("the index has changed since this cursor was given; search again")]
+    #[error("the index has changed since this cursor was issued; search again")]
     Gone,
     /// [`Request::resume`] belongs to another query.
-    #[error("this cursor belongs to another query; send the query that it came with, unchanged")]
+    #[error("this cursor belongs to another query; send the original query unchanged")]
     OtherQuery,
 }
 

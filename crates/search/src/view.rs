@@ -279,7 +279,7 @@ impl View {
                 Error::Gone
             } else {
                 let why =
-                    "the connection that held the searched state of the index broke; search again";
+                    "the connection that held this snapshot of the index failed; search again";
                 store::Error::Unreachable(why.to_owned()).into()
             });
         }
@@ -316,6 +316,9 @@ impl View {
     }
 
     /// Returns the catalog of a recent search if it is still kept, else the newest.
+    ///
+    /// # Errors
+    /// The database query fails.
     pub async fn state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
         let catalog = self.catalog().await?;
         Ok(if catalog.switch == switch {
@@ -438,6 +441,9 @@ impl View {
     }
 
     /// Returns the symbols of some blobs of a shard, both ascending: from memory, or from the database.
+    ///
+    /// # Errors
+    /// The database query fails.
     pub async fn symbols_of(
         &self,
         shard: &Shard,
@@ -455,6 +461,9 @@ impl View {
 
     /// Returns the texts of some blobs of a shard. `blobs` gives their sizes in bytes. Reads them from
     /// memory, and the missing ones from the database in one statement.
+    ///
+    /// # Errors
+    /// The database query fails.
     pub async fn texts(
         &self,
         shard: &Shard,

@@ -71,24 +71,24 @@ pub(super) fn admit(
     let caller = token.as_deref().and_then(|token| server.limits.caller(token));
     if sent.is_some() && token.is_some() && caller.is_none() {
         server.metrics.refuse(Refusal::Token);
-        let message = "nobody has this token; ask the operator of this server for one";
+        let message = "unknown token; ask the operator of this server for one";
         return Err(Box::new(unauthorized("unknown_token", message, request)));
     }
     match &caller {
         _ if !needs_token => {}
         Some(caller) if may(caller) => {}
         Some(_) => {
-            let message = "only a token that is marked admin shows what others search for";
+            let message = "only a token marked admin may see what others search for";
             let failure = failure(StatusCode::FORBIDDEN, "admin_only", message);
             return Err(Box::new(refused(failure, request)));
         }
         None => {
             server.metrics.refuse(Refusal::Token);
             let message = if server.access.needs_token || server.limits.has_tokens() {
-                "this server asks for a token: send Authorization: Bearer TOKEN, or sign in at /sign-in"
+                "this server requires a token: send Authorization: Bearer TOKEN, or sign in at /sign-in"
             } else {
-                "without tokens, what others search for is shown on the server's own machine only, not through a \
-                 proxy; start codesearch serve with --tokens FILE, and send a token that is marked admin"
+                "without tokens, only the server's own machine may see what others search for, and not through a \
+                 proxy; start codesearch serve with --tokens FILE, and send a token marked admin"
             };
             return Err(Box::new(unauthorized("no_token", message, request)));
         }
@@ -156,7 +156,7 @@ async fn sign_in(
     let token = given.token.trim();
     if token.len() > MAX_TOKEN || server.limits.caller(token).is_none() {
         server.metrics.refuse(Refusal::Token);
-        return page(StatusCode::UNAUTHORIZED, &given.back, "Nobody has this token.");
+        return page(StatusCode::UNAUTHORIZED, &given.back, "Unknown token.");
     }
     let token = utf8_percent_encode(token, NON_ALPHANUMERIC).to_string();
     go(ours(&given.back), &token, COOKIE_AGE, is_over_tls(&server, &headers))

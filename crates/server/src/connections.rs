@@ -143,7 +143,7 @@ async fn accept(
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!("a connection cannot be taken: {error}");
+                tracing::warn!("cannot accept a connection: {error}");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -154,7 +154,7 @@ async fn accept(
         let stream = match move_to(stream, thread) {
             Ok(stream) => stream,
             Err(error) => {
-                tracing::warn!("a connection cannot be served: {error}");
+                tracing::warn!("cannot serve a connection: {error}");
                 continue;
             }
         };

@@ -98,19 +98,23 @@ impl Answer {
     pub(crate) const UNAVAILABLE: Self = Self::wrong(503);
 
     const fn wrong(status: u16) -> Self {
-        Self { status, says: "What is wrong, in a sentence.", content: Content::Json(&["Error"]) }
+        Self {
+            status,
+            says: "A sentence that says what is wrong and what to do.",
+            content: Content::Json(&["Error"]),
+        }
     }
 
     /// The answers of every endpoint that depend on the host name and the site of the request.
     pub(crate) const ANYWHERE: &'static [Self] = &[
         Self {
             status: 403,
-            says: "A browser asks for a page of another site.",
+            says: "The request is for a page of another site.",
             content: Content::Json(&["Error"]),
         },
         Self {
             status: 421,
-            says: "The server is asked by a name that it does not know.",
+            says: "The host name of the request is unknown to the server.",
             content: Content::Json(&["Error"]),
         },
     ];
@@ -126,12 +130,12 @@ impl Admits {
     pub(crate) fn answers(self) -> &'static [Answer] {
         const UNKNOWN: Answer = Answer {
             status: 401,
-            says: "The server asks for a token (Authorization: Bearer TOKEN), or nobody has the one that was sent.",
+            says: "The server requires a token (Authorization: Bearer TOKEN), or the token is unknown.",
             content: Content::Json(&["Error"]),
         };
         const NOT_MARKED: Answer = Answer {
             status: 403,
-            says: "The token is not marked admin, or a browser asks for a page of another site.",
+            says: "The token is not marked admin, or the request is for a page of another site.",
             content: Content::Json(&["Error"]),
         };
         match self {
@@ -147,8 +151,7 @@ impl Class {
     pub(crate) fn answers(self) -> &'static [Answer] {
         const LIMITED: &[Answer] = &[Answer {
             status: 429,
-            says: "The client, or all clients together, have used up what they may; Retry-After says for how \
-                       many seconds.",
+            says: "The client, or all clients together, have reached a limit; Retry-After gives the seconds to wait.",
             content: Content::Json(&["Error"]),
         }];
         match self {

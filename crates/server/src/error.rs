@@ -66,7 +66,7 @@ impl Failure {
 
     /// Contents of a file that are not stored any more.
     pub(crate) fn not_stored(file: &str, hash: &str) -> Self {
-        Self::no_such(format!("the text of {file} with the hash {hash} is not stored any more"))
+        Self::no_such(format!("the text of {file} with the hash {hash} is no longer stored"))
     }
 
     pub(crate) fn not_found() -> Self {
@@ -82,7 +82,7 @@ impl Failure {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            "the body of the request is larger than 256 KiB: ask for less at once",
+            "the body of the request is larger than 256 KiB; send less at once",
         )
     }
 
@@ -109,7 +109,7 @@ impl Failure {
             StatusCode::SERVICE_UNAVAILABLE,
             "unavailable",
             format!(
-                "there is no answer after {waited:?}; the database may not answer: see the server's log"
+                "no answer after {waited:?}; the database may not respond; see the server's log"
             ),
         )
     }
@@ -119,7 +119,7 @@ impl Failure {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "busy",
-            "too many answers are waiting to be read by their clients; try again in a moment, or ask for less",
+            "too many answers are waiting to be read by clients; try again in a moment, or ask for less",
         )
     }
 }
@@ -155,7 +155,7 @@ impl From<store::Error> for Failure {
         if matches!(error, store::Error::Busy) {
             return Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string());
         }
-        let message = "the database cannot be reached; try again in a moment";
+        let message = "cannot reach the database; try again in a moment";
         match error {
             store::Error::Unreachable(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)

@@ -59,9 +59,9 @@ impl Hosts {
         let names = request.headers().get_all(HOST).iter().count();
         if names > 1 || names == 0 && request.version() == Version::HTTP_11 {
             let failure = Failure::bad_request(if names > 1 {
-                "the request has several Host headers: send one"
+                "the request has several Host headers; send one"
             } else {
-                "the request has no Host header, which HTTP/1.1 asks for"
+                "the request has no Host header, which HTTP/1.1 requires"
             });
             return Some(failure.into_response());
         }
@@ -71,11 +71,10 @@ impl Hosts {
             None => request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default()),
         };
         let (status, code, message) = if !name.is_none_or(|name| self.allow(name)) {
-            let message = "this server is asked by a name that it does not know; start it with codesearch serve \
-                           --host NAME, or ask for localhost";
+            let message = "unknown host name; start the server with codesearch serve --host NAME, or use localhost";
             (StatusCode::MISDIRECTED_REQUEST, "wrong_host", message)
         } else if is_for_another_site(request.method(), request.headers(), name) {
-            let message = "a page of another site asked for this; follow a link, or ask from a program that does not \
+            let message = "this request is for a page of another site; follow a link, or use a program that does not \
                            send Origin or Sec-Fetch-Site";
             (StatusCode::FORBIDDEN, "other_site", message)
         } else {

@@ -94,10 +94,10 @@ const WORTH_TELLING: Duration = Duration::from_mins(1);
 
 const READY: Endpoint = Endpoint {
     doc: Some(Doc {
-        summary: "Whether searches can be answered",
-        description: "Below the first line, what is wrong besides: with the file of tokens, for a minute or more.",
+        summary: "Readiness: whether the server can answer searches",
+        description: "Further lines name other problems: errors in the token file that last a minute or more.",
         answers: &[
-            Answer::ok("They can: the first line is ready.", Content::Text("text/plain")),
+            Answer::ok("It can: the first line is ready.", Content::Text("text/plain")),
             Answer::UNAVAILABLE,
         ],
     }),
@@ -106,9 +106,9 @@ const READY: Endpoint = Endpoint {
 
 const HEALTHY: Endpoint = Endpoint {
     doc: Some(Doc {
-        summary: "Whether the server lives",
+        summary: "Liveness: whether the server runs",
         description: "",
-        answers: &[Answer::ok("It does.", Content::Only("ok\n"))],
+        answers: &[Answer::ok("It runs.", Content::Only("ok\n"))],
     }),
     admits: Admits::Anyone,
     ..Endpoint::undocumented("/healthz", Class::Light, || get(|| async { "ok\n" }))
@@ -193,7 +193,9 @@ async fn ready(State(server): State<Server>) -> Result<String, Failure> {
         || READY_TEXT.to_owned(),
         |time| {
             let seconds = time.as_secs();
-            format!("{READY_TEXT}the file of tokens has been wrong for {seconds} s; see the server's log\n")
+            format!(
+                "{READY_TEXT}the token file has had errors for {seconds} s; see the server's log\n"
+            )
         },
     ))
 }

@@ -37,7 +37,7 @@ const MAX_TOLD: usize = 1000;
 async fn mcp(State(server): State<Server>, request: Request) -> Response {
     if request.method() != Method::POST {
         let mut failure = Failure::method_not_allowed();
-        "use POST: there are no sessions and no events besides answers"
+        "use POST: there are no sessions, and no events outside answers"
             .clone_into(&mut failure.body.message);
         return ([(ALLOW, "POST")], failure).into_response();
     }
@@ -93,14 +93,14 @@ impl Wrong {
 /// be events.
 fn read(body: &Bytes, takes_events: bool) -> Result<(Value, Bytes), Wrong> {
     let mut message: Value = serde_json::from_slice(body)
-        .map_err(|error| Wrong(ErrorCode::PARSE_ERROR, format!("the body is no JSON: {error}")))?;
+        .map_err(|error| Wrong(ErrorCode::PARSE_ERROR, format!("the body is not JSON: {error}")))?;
     if !message.is_object() {
         let what = if message.is_array() {
-            "send each message of a batch by itself"
+            "batches are not supported: send each message separately"
         } else {
             "send an object"
         };
-        let message = format!("the body is no message of JSON-RPC: {what}");
+        let message = format!("the body is not a JSON-RPC message: {what}");
         return Err(Wrong(ErrorCode::INVALID_REQUEST, message));
     }
     let meta = message.pointer_mut("/params/_meta").and_then(Value::as_object_mut);
@@ -129,7 +129,9 @@ async fn told(answer: Response, id: &Value) -> Response {
     let text = String::from_utf8_lossy(&text).into_owned();
     // JSON that is no message of the protocol counts as another type there.
     let message = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "the body is no message of the protocol".to_owned(),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            "the body is not a message of the protocol".to_owned()
+        }
         _ => query::shortened(&text, MAX_TOLD).into_owned(),
     };
     Wrong(ErrorCode::INVALID_REQUEST, message).answer(id)

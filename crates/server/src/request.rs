@@ -21,7 +21,7 @@ const MAX_SHORT: usize = 256;
 /// The query or a parameter is wrong.
 pub(crate) async fn compiled(params: &SearchParams, client: Client) -> Result<Request, Failure> {
     if params.q.trim().is_empty() {
-        return Err(Failure::bad_request("nothing to search for: give a query in q="));
+        return Err(Failure::bad_request("the query is empty; give it in q="));
     }
     built(params.q.clone(), params.options()?, client).await
 }

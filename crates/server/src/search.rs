@@ -39,8 +39,8 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
         description: "",
         answers: &[
             Answer::ok(
-                "What was found, by repository and path unless `sort` says otherwise; large answers in the order in \
-                 which it was found, while it is found.",
+                "Results by repository and path, unless `sort` is given; large answers are sent while the search \
+                 runs, in its order.",
                 Content::Json(&["Found"]),
             ),
             Answer::BAD,
@@ -64,7 +64,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
         ],
     },
     doc: Some(Doc {
-        summary: "How a query is understood and planned",
+        summary: "The parsed query and its plan",
         description: "",
         answers: &[Answer::ok("The plan.", Content::Json(&["Explanation"])), Answer::BAD],
     }),

@@ -44,6 +44,7 @@ pub struct Settings {
     pub statistics: bool,
     /// Concurrent searches, for all clients together.
     pub at_once: usize,
+    /// The limits of clients, and of all clients together.
     pub limits: Limits,
     /// Most bytes of all answers together that are complete in memory but not sent yet.
     pub unread_bytes: u64,
@@ -64,7 +65,9 @@ pub struct Server {
     view: View,
     admin: Admin,
     turns: Arc<Semaphore>,
+    /// The counts and durations that `/metrics` and `/stats` show.
     pub metrics: Arc<Metrics>,
+    /// The limits of clients, and of all clients together.
     pub limits: Arc<Limits>,
     pub(super) unread: Arc<AnswerMemory>,
     pub(super) access: Access,

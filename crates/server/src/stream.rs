@@ -54,11 +54,11 @@ pub(crate) const STREAM: Endpoint = Endpoint {
         undocumented: &[FORMAT, HINTS, SORT, WAIT, FACETS],
     },
     doc: Some(Doc {
-        summary: "Search, and hear of results while they are found",
-        description: "Server-sent events, each with JSON as its data: begin (the query), files (some results), progress \
-                      (files found so far, and milliseconds), and at the end done (statistics, and a cursor) or failed. \
-                      What is wrong from the beginning is told by the status. A client that asks again with \
-                      Last-Event-ID is answered 204 if it saw the end; if not, it is sent everything from begin on.",
+        summary: "Search, with results as events while they are found",
+        description: "Server-sent events with JSON data: begin (the query), files (some results), progress (files \
+                      found so far, and milliseconds), and finally done (statistics and a cursor) or failed. An \
+                      invalid request gets an error status instead. A client that reconnects with Last-Event-ID gets \
+                      204 if it saw the end; otherwise all events from begin on.",
         answers: &[
             Answer::ok(
                 "Events.",
@@ -72,7 +72,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
             ),
             Answer {
                 status: 204,
-                says: "The client saw the end (Last-Event-ID).",
+                says: "The client already saw the end (Last-Event-ID).",
                 content: Content::Nothing,
             },
             Answer::GONE,
@@ -215,7 +215,7 @@ impl Files {
         params.check_no_page_params()?;
         if params.sorts() {
             return Err(Failure::bad_request(
-                "sort= is not for results that are sent as they are found: leave it out, or ask /search",
+                "sort= is not supported for results as events; leave it out, or use /search",
             ));
         }
         let fields = FieldSet::of(params)?;

@@ -8,12 +8,15 @@ const MAX_BARS: usize = 26;
 
 /// A range of durations, and the searches of each histogram within it.
 pub struct Bar {
+    /// The range of durations.
     pub label: String,
+    /// One cell for each histogram, in their order.
     pub cells: Vec<Cell>,
 }
 
 /// The searches of one histogram within a bar's range.
 pub struct Cell {
+    /// Number of searches.
     pub count: u64,
     /// Length of the bar relative to the longest in the chart, from 0 to 1.
     pub length: f64,

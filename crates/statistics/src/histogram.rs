@@ -157,7 +157,9 @@ pub fn used_rows(histograms: &[&Histogram], per_doubling: usize) -> Vec<Vec<Row>
 /// The percentages of the lowest and of the highest durations that a trimmed mean leaves out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trim {
+    /// Percentage of the lowest durations, from 0 to 100.
     pub low: f64,
+    /// Percentage of the highest durations, from 0 to 100.
     pub high: f64,
 }
 
@@ -172,9 +174,7 @@ impl std::str::FromStr for Trim {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!(
-                "\"{text}\" is not a pair of percentages that leave something over; use 5,5 or 0,1"
-            )
+            format!("\"{text}\" is not a pair of percentages below 100 in total; use 5,5 or 0,1")
         };
         let (low, high) = text.split_once(',').ok_or_else(wrong)?;
         let percent = |text: &str| text.trim().parse::<f64>().ok().filter(|part| *part >= 0.0);

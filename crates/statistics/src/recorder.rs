@@ -161,9 +161,7 @@ impl Recorder {
         // If dropped, on failure or because the caller stops waiting, this gives its counts back.
         let mut in_flight = InFlight { recorder: self, pending, slow };
         if left_out > 0 {
-            tracing::warn!(
-                "{left_out} slow searches are not in the log of them: there were too many"
-            );
+            tracing::warn!("{left_out} slow searches were not logged: there were too many");
         }
         if in_flight.pending.values().all(Tally::is_empty) && in_flight.slow.is_empty() {
             return Ok(());

@@ -9,13 +9,14 @@ use jiff::{Timestamp, Zoned};
 pub const HOUR: i64 = 3600;
 
 /// The ways to write a span, for error messages.
-pub const FORMS: &str =
-    "24h (the last 24 hours), 48h-24h, or two times as 2026-01-30..2026-01-31T12:00";
+pub const FORMS: &str = "24h (the last 24 hours), 48h-24h, or 2026-01-30..2026-01-31T12:00";
 
 /// The hours that begin at or after `from` and before `to`, both in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
+    /// The first hour, in seconds since 1970.
     pub from: i64,
+    /// The end of the last hour, in seconds since 1970.
     pub to: i64,
 }
 
@@ -61,6 +62,7 @@ impl Span {
     }
 
     /// Returns the span of the same length right before this one.
+    #[must_use]
     pub fn before(self) -> Self {
         Self { from: self.from - (self.to - self.from), to: self.from }
     }
@@ -111,7 +113,7 @@ fn time(text: &str) -> Result<Timestamp> {
         Err(_) => match ago(text) {
             Ok(time) => Ok(time),
             Err(_) => bail!(
-                "{text} is not a time; use 2026-01-31, 2026-01-31T12:00, or 24h for so long ago"
+                "{text} is not a time; use 2026-01-31, 2026-01-31T12:00, or 24h for 24 hours ago"
             ),
         },
     }

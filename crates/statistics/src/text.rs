@@ -31,7 +31,7 @@ fn refusals(summary: &Summary) -> String {
         .iter()
         .map(|(reason, count)| format!("{count} {}", reason.replace('_', " ")))
         .collect();
-    if parts.is_empty() { String::new() } else { format!(", turned away: {}", parts.join(", ")) }
+    if parts.is_empty() { String::new() } else { format!(", refused: {}", parts.join(", ")) }
 }
 
 /// Adds a chart. Beside another span, bars are shares.

@@ -41,10 +41,15 @@ words! {
 words! {
     /// The outcome of a search.
     Outcome {
+        /// It has all results.
         Complete = "complete",
+        /// It reached its limit of results.
         Limit = "limit",
+        /// It reached its timeout.
         Timeout = "timeout",
+        /// A shard could not be searched.
         ShardError = "shard_error",
+        /// It failed.
         Failed = "failed",
         /// The client disconnected.
         Abandoned = "abandoned",
@@ -58,9 +63,13 @@ words! {
         Busy = "busy",
         /// The client has too many searches running.
         AtOnce = "client_at_once",
+        /// The client has made too many searches in a minute.
         PerMinute = "client_per_minute",
+        /// The client was sent too many bytes in a minute.
         Bytes = "client_bytes",
+        /// All clients together have made too many searches in a minute.
         ServerPerMinute = "server_per_minute",
+        /// All clients together were sent too many bytes in a minute.
         ServerBytes = "server_bytes",
         /// The token is unknown.
         Token = "token",

@@ -205,8 +205,8 @@ mod tests {
                 ("ISO_8859_7", "is encoded in ISO_8859_7; create one with: create database"),
                 ("WIN1251", "is encoded in WIN1251; create one with: create database"),
                 ("KOI8R", "is encoded in KOI8R; create one with: create database"),
-                ("UTF8", "'s locale knows no letters but ASCII"),
-                (turkish, "'s locale folds letters in a way that would lose matches"),
+                ("UTF8", "'s locale knows only ASCII letters"),
+                (turkish, "'s locale folds case in a way that would lose matches"),
             ] {
                 if encoding == turkish && !icu {
                     continue;

@@ -13,7 +13,7 @@ pub enum Error {
     Unreachable(String),
     /// All connections were in use for too long.
     #[error(
-        "all connections to the database are busy: too many searches at once, or Postgres does not answer; try again \
+        "all connections to the database are busy: too many searches at once, or Postgres does not respond; try again \
          in a moment"
     )]
     Busy,
@@ -33,13 +33,13 @@ pub enum Error {
     },
     /// The disk of the server is full.
     #[error(
-        "the database's disk is full; free some space and run the command again, nothing is lost"
+        "the database's disk is full; free some space and run the command again; nothing is lost"
     )]
     DiskFull,
     /// The stored data are not the data that were written.
     #[error(
-        "the index is damaged: {0}; check the disk and the server's log, then index the repository again \
-         (codesearch remove, codesearch ingest)"
+        "the index is damaged: {0}; check the disk and the server's log, then re-index the repository (codesearch \
+         remove, codesearch ingest)"
     )]
     Damaged(String),
     /// The statement was cancelled, by this program or by the operator.
@@ -60,7 +60,7 @@ const LISTED: usize = 10;
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
     match names.len() {
-        0 => "there is none yet; codesearch ingest FOLDER makes it".to_owned(),
+        0 => "there is none yet; run: codesearch ingest FOLDER".to_owned(),
         1..=LISTED => format!("there is: {shown}"),
         more => format!("there is: {shown}, and {} more", more - LISTED),
     }
@@ -90,8 +90,8 @@ impl From<sqlx::migrate::MigrateError> for Error {
             MigrateError::Execute(e) | MigrateError::ExecuteMigration(e, _) => e.into(),
             MigrateError::VersionMissing(_) | MigrateError::VersionMismatch(_) => {
                 Error::Unsuitable(format!(
-                    "the database was made by another version of codesearch ({error}); use that version, \
-                     or another database"
+                    "another version of codesearch created the database ({error}); use that version, or another \
+                     database"
                 ))
             }
             other => Error::Unsuitable(format!("cannot migrate the schema: {other}")),

@@ -98,7 +98,7 @@ impl ServerProperties {
         // of its own).
         if !folds {
             return Err(Error::Unsuitable(
-                "the database's locale folds letters in a way that would lose matches; create a database with: \
+                "the database's locale folds case in a way that would lose matches; create a database with: \
                  create database codesearch locale_provider libc locale 'C.UTF-8' template template0"
                     .to_owned(),
             ));
@@ -106,8 +106,8 @@ impl ServerProperties {
         // Documents are found by words in lowercase. An index that was made there is still searched.
         if !letters && !is_index {
             return Err(Error::Unsuitable(
-                "the database's locale knows no letters but ASCII, so that documents with others would not be found; \
-                 create a database with: create database codesearch locale_provider libc locale 'C.UTF-8' template \
+                "the database's locale knows only ASCII letters, so other documents would not be found; create a \
+                 database with: create database codesearch locale_provider libc locale 'C.UTF-8' template \
                  template0"
                     .to_owned(),
             ));
@@ -164,7 +164,7 @@ pub(crate) fn encoding(name: Option<&str>) -> Error {
     Error::Unsuitable(format!(
         "the database is encoded in {}; create one with: create database codesearch encoding 'UTF8' locale 'C.UTF-8' \
          template template0",
-        name.unwrap_or("something else than UTF-8")
+        name.unwrap_or("another encoding than UTF-8")
     ))
 }
 
@@ -222,8 +222,8 @@ async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
         return Ok(());
     }
     Err(Error::Unsuitable(format!(
-        "the index is of an earlier version of codesearch, and {} of programs of that version {} open: stop them, and \
-         this one will upgrade it",
+        "the index is from an earlier version of codesearch, and {} of programs of that version {} open; stop them, \
+         and this version upgrades the index",
         if others == 1 { "a connection".to_owned() } else { format!("{others} connections") },
         if others == 1 { "is" } else { "are" },
     )))
@@ -239,7 +239,7 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
     }
     conn.execute("create extension if not exists pg_trgm schema public").await.map_err(|e| {
         Error::Unsuitable(format!(
-            "the database has no extension pg_trgm and it cannot be added ({e}); install the server's \
+            "the database lacks the extension pg_trgm, and it cannot be added ({e}); install the server's \
              contrib package, or have its administrator run: create extension pg_trgm"
         ))
     })?;
@@ -283,7 +283,7 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
         let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;
         if !exists {
             tracing::info!(
-                "cannot create the operator that never rechecks, so the server rechecks candidates: {error}"
+                "cannot create the operator without rechecks, so the server rechecks candidates: {error}"
             );
         }
         return Ok(exists);

@@ -131,14 +131,14 @@ impl Store {
             match make(&mut conn).await {
                 // Another index had the role made, or its rights changed, at the same moment.
                 Err(error) if tries < TRIES => {
-                    tracing::debug!("the role {READER} was not made: {error}");
+                    tracing::debug!("the role {READER} was not created: {error}");
                 }
                 made => made?,
             }
             if tries > TRIES {
                 return Err(Error::Unsuitable(format!(
-                    "the role {READER} has rights that cannot be taken from it; drop it (drop role {READER}), and \
-                     codesearch sql makes it again"
+                    "the role {READER} has privileges that cannot be revoked; drop it (drop role {READER}), and \
+                     codesearch sql creates it again"
                 )));
             }
         }
@@ -152,7 +152,7 @@ pub(crate) async fn prepare_reader(target: &Target, conn: &mut PgConnection) {
         && let Err(error) = make(conn).await
     {
         // Another index may just be doing the same.
-        tracing::debug!("the role {READER} was not made: {error}");
+        tracing::debug!("the role {READER} was not created: {error}");
     }
 }
 

@@ -20,7 +20,7 @@ const DECLARE: &str = "declare codesearch no scroll cursor for\n";
 
 /// What is said of a statement that is no such query.
 const QUERIES: &str =
-    "only queries are run: SELECT, WITH, VALUES or TABLE without a change in it, EXPLAIN, and SHOW";
+    "only queries are allowed: SELECT, WITH, VALUES or TABLE without changes, EXPLAIN, and SHOW";
 
 /// How the values of a column are told to programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Store {
         let (mut conn, effects) = self.connect_reader(reader, timeout).await?;
         if let Some(name) = named(statement, &effects) {
             return Err(Error::Statement(format!(
-                "the function {name} may do more than read, and this server lets every role run it; leave its name out"
+                "the function {name} may do more than read, and this server lets every role run it; remove its name"
             )));
         }
         // The server takes exactly one statement here; below it would take several.
@@ -171,7 +171,7 @@ fn refused(error: sqlx::Error, statement: &str) -> Error {
     if let Some(hint) = reply.hint() {
         let _ = write!(said, "; {hint}");
     } else if reply.code() == UNDEFINED_TABLE {
-        said.push_str("; codesearch sql --help names the views");
+        said.push_str("; codesearch sql --help lists the views");
     }
     Error::Statement(said)
 }

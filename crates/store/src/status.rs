@@ -19,7 +19,7 @@ pub struct IndexProgress {
 /// Whether an ingest runs, and its progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ingest {
-    /// Whether an ingest runs.
+    /// Whether an ingest is running.
     pub running: bool,
     /// Number of shards that it is filling or has filled, and that are not searched yet.
     pub fresh: usize,

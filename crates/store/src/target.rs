@@ -89,7 +89,7 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
 fn of_url(url: &str) -> Result<PgConnectOptions> {
     let bad = |why: String| {
         Error::Unsuitable(format!(
-            "DATABASE_URL is not a URL of Postgres (postgresql://USER@HOST/DATABASE): {why}"
+            "DATABASE_URL is not a Postgres URL (postgresql://USER@HOST/DATABASE): {why}"
         ))
     };
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -109,9 +109,7 @@ mod tests {
     fn a_url_that_is_none_is_refused_in_words() {
         let refused = |url: &str| of_url(url).unwrap_err().to_string();
         assert!(refused("mysql://x").ends_with("it must begin with postgresql://"));
-        assert!(
-            refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a URL of Postgres")
-        );
+        assert!(refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a Postgres URL"));
         assert!(of_url("postgresql://me@host/database").is_ok());
     }
 }

@@ -97,7 +97,7 @@ impl fmt::Display for Reason {
             Self::TooNested => "nested too deeply",
             Self::TooSlow => "slow to parse",
             Self::TooMany => "more than 32,767 symbols",
-            Self::ParserFailed => "not parsed within bounds",
+            Self::ParserFailed => "not parsed within the limits",
             Self::LongName => "names longer than 1,000 bytes",
         })
     }

@@ -7,13 +7,21 @@ use query::SymbolKind;
 /// What a descriptor says of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
+    /// A namespace, package or module: `name/`.
     Namespace,
+    /// A type: `name#`.
     Type,
+    /// A variable, constant or field: `name.`.
     Term,
+    /// A function or method: `name().`.
     Method,
+    /// A type parameter: `[name]`.
     TypeParameter,
+    /// A parameter: `(name)`.
     Parameter,
+    /// A name for the indexer's own use: `name:`.
     Meta,
+    /// A macro: `name!`.
     Macro,
 }
 

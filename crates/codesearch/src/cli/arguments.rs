@@ -236,8 +236,8 @@ fn either(
     // As in `grep -rn`.
     if letters_of_grep(text) {
         return format!(
-            "{text}: -r takes a text to put in the place of each match; a search is recursive and numbers its lines \
-             without {text}"
+            "{text}: -r takes a text that replaces each match; leave out {text}, since a search is recursive and \
+             prints line numbers anyway"
         );
     }
     let (mut query, mut rest) = (Vec::new(), typed[first..].iter().map_while(|arg| arg.to_str()));
@@ -249,7 +249,8 @@ fn either(
         }
     }
     format!(
-        "{} may be options or a word of the query; for options, write {reading}, and for the word: codesearch {} -- {}",
+        "{} may be options or a word of the query; for options, write {reading}; for the word, write codesearch {} -- \
+         {}",
         shell::word(text),
         command.get_name(),
         query.join(" ")
@@ -338,8 +339,8 @@ mod tests {
         }
         assert_eq!(
             of(&["search", "foo", "-error", "-C", "3"]).unwrap_err(),
-            "-error may be options or a word of the query; for options, write -e rror, and for the word: codesearch search \
-             -- foo -error"
+            "-error may be options or a word of the query; for options, write -e rror; for the word, write codesearch \
+             search -- foo -error"
         );
         // After a word, two letters are more likely a word, too.
         assert!(of(&["search", "foo", "-in"]).is_err());

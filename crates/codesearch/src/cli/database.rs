@@ -11,7 +11,7 @@ pub(crate) const DEFAULT_INDEX: &str = "codesearch";
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Database options")]
 pub(crate) struct DatabaseArgs {
-    /// The Postgres to use instead of a private one
+    /// URL of the Postgres to use instead of a private one
     #[arg(
         long,
         global = true,
@@ -21,8 +21,7 @@ pub(crate) struct DatabaseArgs {
         hide_env_values = true
     )]
     pub(crate) database_url: Option<String>,
-    /// Where the private Postgres lives [default: ~/.local/share/codesearch, for root
-    /// /var/lib/codesearch]
+    /// Folder of the private Postgres [default: ~/.local/share/codesearch, for root /var/lib/codesearch]
     #[arg(
         long,
         global = true,
@@ -31,7 +30,7 @@ pub(crate) struct DatabaseArgs {
         value_name = "FOLDER"
     )]
     pub(crate) home: Option<PathBuf>,
-    /// Which index of the private Postgres to use; each is a database of its own
+    /// Index of the private Postgres to use; each index is a database
     #[arg(
         long,
         global = true,
@@ -51,7 +50,7 @@ pub(crate) struct DatabaseArgs {
         value_delimiter = ','
     )]
     pub(crate) only_repos: Vec<String>,
-    /// The folder of initdb, pg_ctl and postgres to run the private Postgres with
+    /// Folder with the programs initdb, pg_ctl and postgres for the private Postgres
     #[arg(
         long,
         global = true,
@@ -60,7 +59,7 @@ pub(crate) struct DatabaseArgs {
         value_name = "FOLDER"
     )]
     pub(crate) postgres_bin: Option<PathBuf>,
-    /// An archive of Postgres that was downloaded elsewhere, for machines without a network
+    /// A Postgres archive that was downloaded elsewhere, for machines without a network
     #[arg(
         long,
         global = true,
@@ -69,7 +68,7 @@ pub(crate) struct DatabaseArgs {
         value_name = "FILE"
     )]
     pub(crate) postgres_archive: Option<PathBuf>,
-    /// Download Postgres even if one is installed (unless one of the above says which to use)
+    /// Download Postgres even if one is installed, unless an option above names one
     #[arg(long, global = true, hide_short_help = true, env = "CODESEARCH_POSTGRES_DOWNLOAD")]
     pub(crate) postgres_download: bool,
 }
@@ -82,17 +81,17 @@ pub(crate) struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
-    /// Say where it is, which Postgres it is, whether it runs, how large it is
+    /// Show its folder, version, state and size
     Status,
-    /// Start it, and let it run until `codesearch db stop`
+    /// Start it, and keep it running until `codesearch db stop`
     Start,
     /// Stop it
     Stop {
-        /// Even while another program uses it (one that serves starts it again)
+        /// Stop it even while another program uses it (a codesearch server starts it again)
         #[arg(long)]
         force: bool,
     },
-    /// Print the URL to connect to it with
+    /// Print its connection URL
     Url,
     /// Print the command that opens it in psql
     PsqlHint,

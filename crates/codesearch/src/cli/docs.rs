@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use super::color::Color;
 
 pub(super) const DOCS_HELP: &str = "\
-What is looked at:
-  Documents (Markdown, reStructuredText, AsciiDoc, pages of the manual, plain text) and the comment at the head of each \
-source file, without its licence. Of a large one, the first 128 KB.
+What is searched:
+  Documents (Markdown, reStructuredText, AsciiDoc, manual pages, plain text), and the comment at the head of each \
+  source file, without its licence. Only the first 128 KB of a large document are indexed.
 
-A query is made of words, all of which must be there, in any form: 'retry' finds retries. Titles and headings count for \
-more than the rest. Quotes hold a phrase, 'or' stands between two of which one will do, a minus before what must not be \
-there. getUserName and get_user_name are found by 'user name'.
+All words of the query must occur, in any form: 'retry' finds retries. Matches in titles and headings rank higher. \
+Put a phrase in quotes, 'or' between alternatives, and a minus before a word that must not occur. 'user name' also \
+finds getUserName and get_user_name.
 
 Examples:
   codesearch docs 'how do I configure retries'
@@ -21,15 +21,13 @@ Examples:
   codesearch docs --lang markdown --limit 5 'release notes'
   codesearch docs --json 'rate limit' | jq .
 
-Texts in English are found by the stems of their words, all others by their words as they are; --dictionary looks at one \
-of the two only.
+English texts match by word stems, other texts by whole words. --dictionary searches only one of the two kinds.
 
-Exit status: 0 when something was found, 1 when nothing was, 2 when there was an error or not all could be searched in \
-time.";
+Exit status: 0 when something was found, 1 when nothing was found, 2 on an error or a timeout.";
 
 #[derive(Args, Debug)]
 pub(crate) struct DocsArgs {
-    /// Words to look for
+    /// Words to search for
     #[arg(value_name = "QUERY", required = true)]
     pub(crate) query: Vec<String>,
     /// Print the best N, up to 1000
@@ -38,13 +36,13 @@ pub(crate) struct DocsArgs {
     /// Stop after this time: 500ms, 5s, 2m [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = query::duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Only repositories whose name matches (several: any of them)
+    /// Search only repositories whose name matches (repeatable: any of them)
     #[arg(long, value_name = "REGEX")]
     pub(crate) repo: Vec<String>,
-    /// Only files in this language: markdown, go, ... (several: any of them)
+    /// Search only files in this language: markdown, go, ... (repeatable: any of them)
     #[arg(long, value_name = "NAME")]
     pub(crate) lang: Vec<String>,
-    /// Which texts to look at
+    /// Which texts to search
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub(crate) dictionary: Dictionary,
     /// Print JSON: one object with all results
@@ -57,11 +55,11 @@ pub(crate) struct DocsArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dictionary {
-    /// Texts in English by the stems of their words, all others by their words as they are
+    /// English texts by word stems, other texts by whole words
     Both,
-    /// Texts in English only
+    /// Only English texts
     English,
-    /// All others only; words that are in every English text count, too
+    /// Only other texts; common English words (the, of) count, too
     Plain,
 }
 

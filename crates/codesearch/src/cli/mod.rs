@@ -38,22 +38,21 @@ pub(crate) use sql::{SqlArgs, SqlFormat};
 
 /// Search all your repositories by regular expression.
 ///
-/// Point codesearch at a folder of cloned repositories, then search all of it from the terminal,
-/// the browser or over HTTP. The index is plain Postgres: a private server that codesearch starts
-/// by itself, or the one in DATABASE_URL.
+/// Index a folder of cloned repositories, then search it from the terminal, in the browser or over HTTP. The index is a
+/// Postgres database: in a private server that codesearch starts itself, or the one in DATABASE_URL.
 #[derive(Debug, Parser)]
 #[command(
     version,
     max_term_width = 100,
     after_help = "\
 Examples:
-  codesearch up                        index the sample, and serve it
-  codesearch ingest ~/repos            index all repositories there, or update
-  codesearch search 'fmt\\.Print.*'     search it (codesearch help syntax)
-  codesearch files srch/candidats      find a file by what is typed of its path
-  codesearch docs 'configure retries'  find what was written about it
+  codesearch up                        index the sample code, and serve it
+  codesearch ingest ~/repos            index a folder of repositories
+  codesearch search 'fmt\\.Print.*'     search the code (codesearch help syntax)
+  codesearch files srch/candidats      find a file by part of its path
+  codesearch docs 'configure retries'  search documents and comments
   codesearch def ReadFile              find where a name is defined
-  codesearch serve                     serve it on http://127.0.0.1:8080
+  codesearch serve                     serve searches on http://127.0.0.1:8080
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
 )]
@@ -66,64 +65,64 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Ingest folders and serve them: everything in one command
+    /// Ingest folders, then serve them
     Up(UpArgs),
-    /// Index the repositories below some folders, or bring them up to date
+    /// Index the repositories in folders, or update them
     #[command(after_help = ingest::INGEST_HELP)]
     Ingest(IngestArgs),
-    /// Take the symbols of indexed texts that have none yet, as ingest does at its end
+    /// Extract the symbols that `ingest --no-symbols` skipped
     Symbols,
-    /// Import a SCIP index of a repository, so that definitions and references are precise
+    /// Import a repository's SCIP index, for precise definitions and references
     #[command(after_help = scip::SCIP_HELP)]
     Scip(ScipArgs),
     /// Search, and print the lines that match
     #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(Box<SearchArgs>),
-    /// Find files by what is typed of their paths, wrong letters forgiven
+    /// Find files by parts of their paths, typing errors forgiven
     #[command(after_help = files::FILES_HELP)]
     Files(FilesArgs),
     /// Print where a name is defined, the nearest first
     #[command(after_help = navigate::DEF_HELP, alias = "definitions")]
     Def(NameArgs),
-    /// Print where a name is used, and what it is there
+    /// Print where a name is used, and how (call, type, import, ...)
     #[command(after_help = navigate::REFS_HELP, alias = "references")]
     Refs(NameArgs),
     /// Print what a file defines
     #[command(after_help = navigate::OUTLINE_HELP)]
     Outline(OutlineArgs),
-    /// Find documents and comments by their words, the best first
+    /// Search documents and comments, the best first
     #[command(after_help = docs::DOCS_HELP)]
     Docs(DocsArgs),
-    /// Explain what a query can say (codesearch help syntax)
+    /// Explain the query syntax (codesearch help syntax)
     #[command(override_help = include_str!("../../../../docs/syntax.md"))]
     Syntax,
     /// Serve searches over HTTP, for browsers and programs
     #[command(after_help = serve::SERVE_HELP)]
     Serve(ServeArgs),
-    /// Make a token for who may ask a server: the line for its file on stdout, the token on stderr
+    /// Make an access token: its line for the token file on stdout, the token on stderr
     Token(TokenArgs),
-    /// Serve agents: the Model Context Protocol on standard input and output
+    /// Serve agents over the Model Context Protocol on standard input and output
     #[command(after_help = serve::MCP_HELP)]
     Mcp,
-    /// List the repositories that are indexed, and what was left out of them
+    /// List the indexed repositories, and the files left out of them
     Repos(ReposArgs),
     /// Remove repositories from the index
     Remove(RemoveArgs),
-    /// Prepare the database before the first ingest, to choose the number of shards
+    /// Create the index before the first ingest, with a given number of shards
     Init(InitArgs),
-    /// Show the search latency of this index's servers
+    /// Show how long searches took on this index's servers
     #[command(after_help = report::STATS_HELP)]
     Stats(StatsArgs),
-    /// Ask the index by SQL: one statement, or psql
+    /// Query the index with SQL: one statement, or psql
     #[command(after_help = sql::SQL_HELP)]
     Sql(SqlArgs),
-    /// Verify that the index is what was ingested
+    /// Verify the index
     #[command(after_help = report::CHECK_HELP)]
     Check(CheckArgs),
-    /// Parse texts for another codesearch, which bounds and watches this one
+    /// Parse texts for another codesearch process, which limits and watches this one
     #[command(hide = true, name = ::ingest::symbols::worker::ARGUMENT)]
     SymbolsWorker,
-    /// Look at, start or stop the private Postgres
+    /// Inspect, start or stop the private Postgres
     #[command(arg_required_else_help = true)]
     Db(DbArgs),
 }

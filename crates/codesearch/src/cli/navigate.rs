@@ -3,35 +3,35 @@
 use clap::Args;
 
 pub(super) const DEF_HELP: &str = "\
-Prints every definition of the name, the nearest first when --from says from where you ask. Where a SCIP index tells of \
-that place (codesearch scip), its definition comes first as precise, and others of that name as search. Without one \
-nothing is resolved: of several definitions, which one is meant is not told. The name is looked up as it is spelled; \
-codesearch search 'sym:REGEX' finds names by a pattern.
+Prints every definition of the name; with --from, the nearest to that place first. If a SCIP index covers the place \
+(codesearch scip), its definition comes first, marked precise; other definitions of the name are marked search. \
+Without SCIP, all definitions with that name are listed. The name must match exactly; to find names by a pattern, \
+run: codesearch search 'sym:REGEX'
 
 Examples:
   codesearch def ReadFile
-  codesearch def Server.Serve                       Serve within Server; also Server::Serve
+  codesearch def Server.Serve                       also Server::Serve
   codesearch def Options --from ~/repos/x/main.rs:12
-  codesearch def --from ~/repos/x/main.rs:12:9      the name in line 12 at byte 9
+  codesearch def --from ~/repos/x/main.rs:12:9      the name at line 12, byte 9
 
 Exit status: 0 when something was found, 1 when nothing was found, 2 on an error.";
 
 pub(super) const REFS_HELP: &str = "\
-Prints every place where the name stands as a whole word, but for its definitions, and what it is there: call, type, \
-use, import, comment or string. What is near --from comes first, comments and texts last. Where a SCIP index tells of \
-that place (codesearch scip), the references to what the name means there come first as precise, and other places with \
-that name as search.
+Prints every place where the name occurs as a whole word, except its definitions, and how it is used: call, type, \
+use, import, comment or string. The nearest to --from come first, comments and strings last. If a SCIP index covers \
+that place (codesearch scip), the references to the same symbol come first, marked precise; other places with that \
+name are marked search.
 
 Examples:
   codesearch refs ReadFile --lang go
   codesearch refs Options --from ~/repos/x/main.rs:12
-  codesearch refs --from ~/repos/x/main.rs:12:9     the name in line 12 at byte 9
+  codesearch refs --from ~/repos/x/main.rs:12:9     the name at line 12, byte 9
 
 Exit status: 0 when something was found, 1 when nothing was found, 2 on an error.";
 
 pub(super) const OUTLINE_HELP: &str = "\
-Prints what the file defines, in order: line, kind and name, indented by what contains it. The path begins with the \
-name of the repository, or is that of a file in a folder that was indexed.
+Prints the definitions in a file, in order: line, kind and name, indented by their containers. The path is \
+repository/path, or the path of a file in an ingested folder.
 
 Examples:
   codesearch outline github.com/golang/go/src/os/file.go
@@ -41,25 +41,26 @@ Exit status: 0 when the file defines something, 1 when it defines nothing, 2 on 
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NameArgs {
-    /// The name, as it is spelled; with its containers, Foo.bar or Foo::bar [default: the name at --from]
+    /// The exact name; with its containers, Foo.bar or Foo::bar [default: the name at --from]
     #[arg(value_name = "NAME", required_unless_present = "from")]
     pub(crate) name: Option<String>,
-    /// The place from which you ask, as repository/path:line:column, or with the path of a file on disk
+    /// The place where you see the name, as repository/path:line:column, or with the path of a file on disk
     ///
-    /// What is near it comes first, and only languages of its family are searched: C, C++ and Objective-C, say. If a SCIP
-    /// index tells of the file, what the name means there comes first. Columns count bytes from 1, as in search --column.
+    /// The nearest results come first, and only languages of the same family are searched, such as C, C++ and
+    /// Objective-C. If a SCIP index covers the file, the symbol at this place comes first. Columns count bytes from 1,
+    /// as in search --column.
     #[arg(long, value_name = "PLACE")]
     pub(crate) from: Option<String>,
-    /// Only in repositories whose name matches this pattern
+    /// Search only repositories whose name matches this pattern
     #[arg(long, value_name = "PATTERN")]
     pub(crate) repo: Option<String>,
-    /// Only in this language: go, rust, c++, ...
+    /// Search only this language: go, rust, c++, ...
     #[arg(long, value_name = "NAME")]
     pub(crate) lang: Option<String>,
     /// Print at most N definitions, or references in at most N files
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) limit: u16,
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -69,7 +70,7 @@ pub(crate) struct OutlineArgs {
     /// The path of the file
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -70,9 +70,7 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
             format!("{name} needs a command: {}", commands.join(", "))
         }
         (ErrorKind::UnknownArgument, Some(word), _) if !word.starts_with('-') => {
-            format!(
-                "{name} takes one argument, and {word} is another; quote it if it belongs to the first"
-            )
+            format!("{name} takes one argument; to make {word} part of it, put both in quotes")
         }
         (ErrorKind::UnknownArgument, Some(flag), _) => {
             unknown_option(&command, &name, &flag, typed)
@@ -82,19 +80,19 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
             unknown_command(&command, &name, &wrong, typed)
         }
         (ErrorKind::MissingRequiredArgument, Some(missing), _) => {
-            format!("{missing} is missing; {name} --help says what it is")
+            format!("{missing} is missing; see {name} --help")
         }
         (ErrorKind::ArgumentConflict, Some(one), Some(other)) if one == other => {
-            format!("{} can be given once only", flag_of(&one))
+            format!("{} can be given only once", flag_of(&one))
         }
         (ErrorKind::ArgumentConflict, Some(one), Some(other)) => {
-            format!("{} and {} exclude each other; leave one out", flag_of(&one), flag_of(&other))
+            format!("{} and {} cannot be combined; leave one out", flag_of(&one), flag_of(&other))
         }
         (ErrorKind::ValueValidation, Some(flag), _) if is_no_number(error) => {
             let value = context_value(error, ContextKind::InvalidValue).unwrap_or_default();
             let takes_all = name.ends_with(" search") || name.ends_with(" files");
             let all = if takes_all && flag.starts_with("--limit ") { ", 0 for all" } else { "" };
-            format!("{}: {value} is no number; give a whole one{all}", flag_of(&flag))
+            format!("{}: {value} is not a whole number; give a number{all}", flag_of(&flag))
         }
         _ => first_paragraph(&error.to_string()),
     }
@@ -133,15 +131,15 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
         return format!("--{}: {flag} cannot be its value", before.unwrap_or_default());
     }
     if let Some(near) = near(command, flag) {
-        return format!("{flag} is no option of {name}; did you mean {near}?");
+        return format!("unknown option {flag} of {name}; did you mean {near}?");
     }
     let Some(at) = at.filter(|_| command.get_positionals().next().is_some()) else {
-        return format!("{flag} is no option of {name}; {name} --help lists them");
+        return format!("unknown option {flag} of {name}; see {name} --help");
     };
     let query: Vec<String> =
         words[at..].iter().filter(|word| **word != "--").map(|word| shell::word(word)).collect();
     format!(
-        "{flag} is no option of {name} (--help lists them); if it belongs to the query, write {name} -- {}",
+        "unknown option {flag} of {name} (see --help); if it belongs to the query, write {name} -- {}",
         query.join(" ")
     )
 }
@@ -172,18 +170,18 @@ fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString
     let top = name == "codesearch";
     let other = OTHER_NAMES.iter().find(|(other, _)| top && *other == wrong);
     if let Some((_, instead)) = other {
-        format!("there is no command {wrong}; write {instead}")
+        format!("unknown command {wrong}; use {instead}")
     } else if let Some(near) = nearest(commands, wrong) {
-        format!("there is no command {wrong}; did you mean {name} {near}?")
+        format!("unknown command {wrong}; did you mean {name} {near}?")
     } else if top {
         let words = typed.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != wrong);
         let query: Vec<String> = words.map(shell::word).collect();
         format!(
-            "there is no command {wrong}; to search for it, write codesearch search {}",
+            "unknown command {wrong}; to search for it, write codesearch search {}",
             query.join(" ")
         )
     } else {
-        format!("there is no command {wrong}; {name} --help lists them")
+        format!("unknown command {wrong}; see {name} --help")
     }
 }
 

@@ -5,43 +5,43 @@ use clap::Args;
 use statistics::Trim;
 
 pub(super) const STATS_HELP: &str = "\
-Spans of time are whole hours, the one that has begun included:
-  24h, 7d                        so long until now
-  48h-24h                        from so long ago until so long ago
+A time span covers whole hours, including the current one:
+  24h, 7d                        the time until now
+  48h-24h                        from 48 to 24 hours ago
   2026-01-30..2026-01-31T12:00   between two times
 
 Examples:
   codesearch stats                           the last 24 hours
-  codesearch stats --since 7d --kind scan    those that no index could help
-  codesearch stats --compare before          beside those before
+  codesearch stats --since 7d --kind scan    searches without an index
+  codesearch stats --compare before          with the time before that
   codesearch stats --since 1h --compare 25h-24h
   codesearch stats --slow                    the slowest, with their plans
   codesearch stats --statements              what Postgres counts
 
-Quantiles are right within a tenth. Exit status: 0, or 1 when there is nothing to show.";
+Quantiles are accurate within a tenth. Exit status: 0, or 1 when there is nothing to show.";
 
 pub(super) const CHECK_HELP: &str = "\
-It reads every text once, and compares it with the hash of its file, with the words and filters that were made of it, and \
-with what the tables say of it. No ingest can run meanwhile; searches can.
+Reads every text once, and compares it with the hash of its file, with the documents and filters derived from it, and \
+with the tables. Searches continue meanwhile; ingests wait.
 
-What is made of texts can be made anew (--repair); then start the servers of the index again. Where a text itself is \
-wrong, have the disk looked at, and index the repository anew: codesearch remove, codesearch ingest.
+--repair rebuilds derived data; restart the servers of the index afterwards. A corrupt text cannot be repaired: check \
+the disk, and re-index the repository (codesearch remove, then codesearch ingest).
 
-Exit status: 0 if all is well or was mended, 1 if something is wrong, 2 on an error.";
+Exit status: 0 when there are no problems or all were repaired, 1 when problems remain, 2 on an error.";
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// Read only so many shards, taken by chance
+    /// Check only this many shards, chosen at random
     #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) sample: Option<u32>,
-    /// Make anew the words, filters and trigram indexes of shards where they are wrong
+    /// Rebuild damaged documents, filters and trigram indexes
     #[arg(long)]
     pub(crate) repair: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
-    /// So long until now [default: 24h]
+    /// The time until now [default: 24h]
     #[arg(long, value_name = "SPAN", conflicts_with_all = ["from", "to"])]
     pub(crate) since: Option<String>,
     /// From this time: 2026-01-31, 2026-01-31T12:00, with Z for UTC
@@ -50,19 +50,19 @@ pub(crate) struct StatsArgs {
     /// Until this time [default: now]
     #[arg(long, value_name = "TIME", requires = "from")]
     pub(crate) to: Option<String>,
-    /// Show another span beside it: as many hours `before` it, or any span
+    /// Compare with another span: `before` for as many hours before it, or any span
     #[arg(long, value_name = "SPAN")]
     pub(crate) compare: Option<String>,
     /// Only searches of this kind: indexed, scan, multi-line, names, ...
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// Percentages of the quickest and of the slowest that the trimmed mean leaves out
+    /// Percentages of the fastest and slowest searches that the trimmed mean leaves out
     #[arg(long, value_name = "LOW,HIGH", default_value = "5,5")]
     pub(crate) trim: Trim,
-    /// List the slowest searches of those that took long, with their plans
+    /// List the slowest logged searches, with their plans
     #[arg(long, conflicts_with_all = ["compare", "statements"])]
     pub(crate) slow: bool,
-    /// List what Postgres counts of the statements of this database (pg_stat_statements)
+    /// List Postgres' statistics of this database's statements (pg_stat_statements)
     #[arg(long, conflicts_with = "compare")]
     pub(crate) statements: bool,
     /// Print JSON
@@ -72,10 +72,10 @@ pub(crate) struct StatsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReposArgs {
-    /// Only repositories whose name contains this, in any case (several: any of them)
+    /// List only repositories whose name contains PART, in any case (repeatable: any of them)
     #[arg(value_name = "PART")]
     pub(crate) parts: Vec<String>,
-    /// List the files that were left out of this repository, and why
+    /// List the files left out of this repository, with reasons
     #[arg(long, value_name = "NAME", conflicts_with = "parts")]
     pub(crate) skipped: Option<String>,
     /// Print JSON

@@ -40,17 +40,17 @@ const fn flag(short: char, long: &'static str, value: &'static str, fate: Fate) 
 }
 
 const CASE: &str = "smart case is the default";
-const NOT_IGNORED: &str = "what an ingest reads is indexed, hidden or ignored; codesearch ingest --gitignore leaves \
-                           out what .gitignore names";
+const NOT_IGNORED: &str = "hidden and ignored files are indexed, too; codesearch ingest --gitignore leaves out files \
+                           that .gitignore matches";
 const LEFT_OUT: &str = "write -g '!GLOB' to leave out files";
-const ONE_ENGINE: &str = "patterns have the syntax of Rust's regex crate, which has no look-around and no \
-                          backreferences; combine terms instead, as in 'foo -bar'";
+const ONE_ENGINE: &str = "patterns have the syntax of Rust's regex crate, without look-around and backreferences; \
+                          combine terms instead, as in 'foo -bar'";
 const DECODED: &str = "files were decoded when they were indexed";
 const BINARY: &str =
     "binary files are not indexed; codesearch repos --skipped NAME lists those of a repository";
 const PACKED: &str = "files are indexed as they are; unpack them, then run codesearch ingest";
-const BOUNDED: &str = "the bounds on patterns are fixed";
-const STREAMED: &str = "results are written while they are found";
+const BOUNDED: &str = "the limits on patterns are fixed";
+const STREAMED: &str = "results are printed as they are found";
 const LINKS: &str =
     "symbolic links are not indexed; for files without a match, write --files-without-match";
 const LOGS: &str = "write --explain or --stats, or set CODESEARCH_LOG=debug";
@@ -58,16 +58,16 @@ const LOGS: &str = "write --explain or --stats, or set CODESEARCH_LOG=debug";
 /// ripgrep's flags, in the order of its help.
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
-    flag('e', "regexp", "PATTERN", Same("a query beside it must hold, too")),
+    flag('e', "regexp", "PATTERN", Same("a query given as well must also match")),
     flag('f', "pattern-file", "FILE", Same("ripgrep's long name for it is --file")),
-    flag(' ', "file", "REGEX", Taken("it restricts paths; the file with patterns is -f FILE")),
+    flag(' ', "file", "REGEX", Taken("restricts paths; for a file of patterns, use -f FILE")),
     flag(' ', "pre", "COMMAND", WhyNot(PACKED)),
     flag(' ', "no-pre", "", Idle(PACKED)),
     flag(' ', "pre-glob", "GLOB", WhyNot(PACKED)),
     flag('z', "search-zip", "", WhyNot(PACKED)),
     flag(' ', "no-search-zip", "", Idle(PACKED)),
     flag('s', "case-sensitive", "", Same(CASE)),
-    flag(' ', "crlf", "", Same("in a query, (?R) before a pattern does the same for ^, $ and the dot")),
+    flag(' ', "crlf", "", Same("in a query, (?R) before a pattern does this for ^, $ and the dot")),
     flag(' ', "no-crlf", "", Off("crlf")),
     flag(' ', "dfa-size-limit", "N", Idle(BOUNDED)),
     flag('E', "encoding", "NAME", Idle(DECODED)),
@@ -76,19 +76,20 @@ pub(super) const FLAGS: &[Flag] = &[
     flag('F', "fixed-strings", "", Same("the query is one text, too")),
     flag(' ', "no-fixed-strings", "", Off("fixed_strings")),
     flag('i', "ignore-case", "", Same("")),
-    flag('v', "invert-match", "", WhyNot("the index finds lines by what is in them; for files without a match, write --files-without-match, or -foo in a query")),
+    flag('v', "invert-match", "", WhyNot("the index finds only lines that match; for files without a match, write \
+        --files-without-match, or -foo in a query")),
     flag(' ', "no-invert-match", "", Idle("matches are never inverted")),
     flag('x', "line-regexp", "", Same("")),
-    flag('m', "max-count", "N", Same("on a terminal, the best 10 lines of each file are the default")),
-    flag(' ', "mmap", "", Idle("files are not read")),
-    flag(' ', "no-mmap", "", Idle("files are not read")),
+    flag('m', "max-count", "N", Same("by default on a terminal, the best 10 lines of each file")),
+    flag(' ', "mmap", "", Idle("a search opens no files")),
+    flag(' ', "no-mmap", "", Idle("a search opens no files")),
     flag('U', "multiline", "", Same("a pattern with \\n spans lines without it")),
     flag(' ', "no-multiline", "", Off("multiline")),
     flag(' ', "multiline-dotall", "", Same("")),
     flag(' ', "no-multiline-dotall", "", Off("multiline_dotall")),
-    flag(' ', "no-unicode", "", WhyNot("texts are UTF-8; write (?-u:\\w) for a class of ASCII")),
+    flag(' ', "no-unicode", "", WhyNot("texts are UTF-8; write (?-u:\\w) for an ASCII class")),
     flag(' ', "unicode", "", Idle("texts are UTF-8")),
-    flag(' ', "null-data", "", WhyNot("files with NUL bytes are binary, and not indexed")),
+    flag(' ', "null-data", "", WhyNot("files with NUL bytes are binary, and are not indexed")),
     flag('P', "pcre2", "", WhyNot(ONE_ENGINE)),
     flag(' ', "no-pcre2", "", Idle("there is one engine")),
     flag(' ', "regex-size-limit", "N", Idle(BOUNDED)),
@@ -96,7 +97,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(' ', "stop-on-nonmatch", "", WhyNot("write -m N for the first matches of each file")),
     flag('a', "text", "", WhyNot(BINARY)),
     flag(' ', "no-text", "", Idle("binary files are not indexed")),
-    flag('j', "threads", "N", Idle("as many as there are cores")),
+    flag('j', "threads", "N", Idle("a search uses all cores")),
     flag('w', "word-regexp", "", Same("")),
     flag(' ', "auto-hybrid-regex", "", Idle("there is one engine")),
     flag(' ', "no-auto-hybrid-regex", "", Idle("there is one engine")),
@@ -106,18 +107,18 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(' ', "no-binary", "", Idle("binary files are not indexed")),
     flag('L', "follow", "", WhyNot(LINKS)),
     flag(' ', "no-follow", "", Idle("symbolic links are not indexed")),
-    flag('g', "glob", "GLOB", Same("from the root of each repository")),
+    flag('g', "glob", "GLOB", Same("relative to the root of each repository")),
     flag(' ', "glob-case-insensitive", "", Same("")),
     flag(' ', "no-glob-case-insensitive", "", Off("glob_case_insensitive")),
     flag('.', "hidden", "", Idle(NOT_IGNORED)),
     flag(' ', "no-hidden", "", Other("write -g '!.*' to leave out hidden files")),
-    flag(' ', "iglob", "GLOB", Same("from the root of each repository")),
+    flag(' ', "iglob", "GLOB", Same("relative to the root of each repository")),
     flag(' ', "ignore-file", "FILE", WhyNot(LEFT_OUT)),
     flag(' ', "ignore-file-case-insensitive", "", Idle("--ignore-file is refused")),
     flag(' ', "no-ignore-file-case-insensitive", "", Idle("--ignore-file is refused")),
-    flag('d', "max-depth", "N", Same("from the root of each repository")),
+    flag('d', "max-depth", "N", Same("relative to the root of each repository")),
     flag(' ', "maxdepth", "N", Same("another name for --max-depth")),
-    flag(' ', "max-filesize", "N", Other("an ingest decides that: codesearch ingest --max-size BYTES")),
+    flag(' ', "max-filesize", "N", Other("set it when indexing: codesearch ingest --max-size BYTES")),
     flag(' ', "no-ignore", "", Idle(NOT_IGNORED)),
     flag(' ', "ignore", "", WhyNot(NOT_IGNORED)),
     flag(' ', "no-ignore-dot", "", Idle(NOT_IGNORED)),
@@ -134,8 +135,8 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(' ', "ignore-vcs", "", WhyNot(NOT_IGNORED)),
     flag(' ', "no-require-git", "", Idle(NOT_IGNORED)),
     flag(' ', "require-git", "", Idle(NOT_IGNORED)),
-    flag(' ', "one-file-system", "", Idle("folders are not walked")),
-    flag(' ', "no-one-file-system", "", Idle("folders are not walked")),
+    flag(' ', "one-file-system", "", Idle("a search walks no folders")),
+    flag(' ', "no-one-file-system", "", Idle("a search walks no folders")),
     flag('t', "type", "TYPE", Same("")),
     flag('T', "type-not", "TYPE", Same("")),
     flag(' ', "type-add", "TYPE:GLOB", Same("")),
@@ -166,7 +167,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(' ', "no-line-buffered", "", Idle(STREAMED)),
     flag('n', "line-number", "", Same("the default, also on a pipe")),
     flag('N', "no-line-number", "", Same("")),
-    flag('M', "max-columns", "N", Same("on a terminal, 500 with a preview is the default")),
+    flag('M', "max-columns", "N", Same("by default on a terminal, 500 with a preview")),
     flag(' ', "max-columns-preview", "", Same("")),
     flag(' ', "no-max-columns-preview", "", Off("max_columns_preview")),
     flag('0', "null", "", Same("")),
@@ -176,32 +177,32 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(' ', "passthrough", "", Other("write -C 999999 for all lines of the files that match")),
     flag('p', "pretty", "", Same("")),
     flag('q', "quiet", "", Same("")),
-    flag('r', "replace", "TEXT", Same("not for patterns that span lines, nor for several terms")),
-    flag(' ', "sort", "ORDER", Same("not by times, which the index does not keep")),
-    flag(' ', "sortr", "ORDER", Same("not by times, which the index does not keep")),
+    flag('r', "replace", "TEXT", Same("not with patterns that span lines, nor with several terms")),
+    flag(' ', "sort", "ORDER", Same("not by time: the index does not store the times of files")),
+    flag(' ', "sortr", "ORDER", Same("not by time: the index does not store the times of files")),
     flag(' ', "sort-files", "", Other("write --sort path")),
     flag(' ', "no-sort-files", "", Idle("--sort-files is refused")),
     flag(' ', "trim", "", Same("")),
     flag(' ', "no-trim", "", Off("trim")),
-    flag(' ', "vimgrep", "", Same("paths are absolute: those of the folders that were indexed")),
+    flag(' ', "vimgrep", "", Same("paths are absolute, in the ingested folders")),
     flag('H', "with-filename", "", Same("the default")),
     flag('I', "no-filename", "", Same("")),
     flag('c', "count", "", Same("")),
     flag(' ', "count-matches", "", Same("")),
     flag('l', "files-with-matches", "", Same("")),
     flag(' ', "files-without-match", "", Same("")),
-    flag(' ', "json", "", Same("the summary counts files that match, and says whether it is complete")),
+    flag(' ', "json", "", Same("the summary counts matching files, and says whether the results are complete")),
     flag(' ', "no-json", "", Off("json")),
     flag(' ', "debug", "", Other(LOGS)),
     flag(' ', "trace", "", Other(LOGS)),
     flag(' ', "no-ignore-messages", "", Idle("no ignore file is read")),
     flag(' ', "ignore-messages", "", Idle("no ignore file is read")),
-    flag(' ', "no-messages", "", Idle("no file is opened")),
-    flag(' ', "messages", "", Idle("no file is opened")),
-    flag(' ', "stats", "", Same("of codesearch's own work, on stderr")),
+    flag(' ', "no-messages", "", Idle("a search opens no files")),
+    flag(' ', "messages", "", Idle("a search opens no files")),
+    flag(' ', "stats", "", Same("statistics of codesearch's own work, on stderr")),
     flag(' ', "no-stats", "", Off("stats")),
-    flag(' ', "files", "", Same("a query beside it restricts them")),
-    flag(' ', "generate", "KIND", WhyNot("there are no completions and no manual page; --help has it all")),
+    flag(' ', "files", "", Same("a query given as well restricts them")),
+    flag(' ', "generate", "KIND", WhyNot("there are no completions and no manual page; see --help")),
     flag(' ', "no-config", "", Idle("no configuration file is read")),
     flag(' ', "pcre2-version", "", WhyNot(ONE_ENGINE)),
     flag(' ', "type-list", "", Same("")),

@@ -8,26 +8,25 @@ use clap::Args;
 
 pub(super) const SERVE_HELP: &str = "\
 Limits:
-  Only --server-at-once has a default. A client is an address (of IPv6 its /64), or the owner of a \
-token. What a client does not use is kept, up to a minute's worth. Who asks for more gets status 429 and is told when to come \
-back (Retry-After).
+  Only --server-at-once has a default. A client is an IP address (for IPv6, a /64 network) or the owner of a token. \
+  Unused budget accumulates, up to a minute's worth. A client over its limit gets status 429, and Retry-After says \
+  when to try again.
 
 Tokens:
-  With --tokens, only who has a token is answered, unless --open is there, too. A program sends Authorization: Bearer \
-TOKEN, a person signs in on a page. Without --tokens or --open, a server listens on a loopback address only. Each line of \
-the file is made by codesearch token NAME: a name, the hash of the token, and what may follow: limits (one that is \
-not given is that of an address; none is no limit), and admin for who may see /stats and /metrics. A server follows \
-changes of the file.
+  --tokens requires a token, unless --open is given, too. Programs send Authorization: Bearer TOKEN; people sign in \
+  on a page. Without --tokens or --open, a server listens only on a loopback address. To make a line of the token \
+  file, run codesearch token NAME. The line has a name, the hash of the token, and optionally limits (default: those \
+  of an address; none: no limit) and admin, which allows /stats and /metrics. The server notices changes of the file.
 
     # name  hash          limits
     ci      sha256:9f...  at-once=8 per-minute=600
     ann     sha256:c4...  per-minute=none admin
 
-All of it: docs/operating.md";
+Details: docs/operating.md";
 
 pub(super) const MCP_HELP: &str = "\
-An agent starts this command by itself and speaks JSON-RPC with it, one message a line. It ends with its standard input; \
-what it has to tell people goes to stderr. In an agent's configuration:
+The agent starts this command and exchanges JSON-RPC messages with it, one per line. The command ends when its \
+standard input ends, and logs to stderr. In an agent's configuration:
 
   {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
 
@@ -36,24 +35,24 @@ Tools:
   definitions  where a name is defined
   references   where a name is used
   outline      what a file defines
-  read_file    the lines of a file, or what lies in a folder
-  find_file    files by some letters of their paths
+  read_file    the lines of a file, or the contents of a folder
+  find_file    files by parts of their paths
   list_repos   the repositories that are indexed
-  docs         documents and comments, by words
+  docs         documents and comments that contain words
 
-An answer has 8 KiB of text unless the agent asks for more. One that was cut says so, and how to get the rest.";
+An answer has at most 8 KiB of text unless the agent asks for more. If that cuts it off, the answer says how to get \
+the rest.";
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// The address to listen on; port 0 for any that is free
+    /// Address to listen on; port 0 for any free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", value_parser = address)]
     pub(crate) listen: SocketAddr,
-    /// Answer requests for this host name, too, for example behind a proxy (several: each of them). Others are
-    /// answered only for localhost and addresses, so that no other site can read the server, unless it asks for tokens
+    /// Also accept requests for this host name, for example behind a proxy (repeatable). Without tokens, the server
+    /// accepts only localhost, its IP addresses and these names, so that no other site can read from it
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
-    /// Keep up to this many MiB of texts in memory, compressed; 0 for none [default: a quarter of the
-    /// machine's memory]
+    /// Cache up to this many MiB of compressed texts in memory; 0 for none [default: a quarter of the machine's memory]
     #[arg(long = "cache", value_name = "MIB", value_parser = mebibytes)]
     pub(crate) cache_bytes: Option<u64>,
     #[command(flatten)]
@@ -64,58 +63,57 @@ pub(crate) struct ServeArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Statistics and limits")]
 pub(crate) struct OperatorArgs {
-    /// Log searches that take this long with their plans, for `codesearch stats --slow`
+    /// Log searches that take at least this long, with their plans, for `codesearch stats --slow`
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = query::duration)]
     pub(crate) slow: Duration,
-    /// Keep no statistics and no slow searches in the database
+    /// Store no statistics and no slow searches in the database
     #[arg(long)]
     pub(crate) no_statistics: bool,
-    /// Searches that a client may have running
+    /// Concurrent searches of a client
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) client_at_once: Option<u32>,
-    /// Searches that a client may make in a minute
+    /// Searches of a client per minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) client_per_minute: Option<u32>,
-    /// MiB of answers that a client may be sent in a minute, before they are compressed
+    /// MiB of answers to a client per minute, before compression
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) client_mib_per_minute: Option<u32>,
-    /// Searches that may run for all clients together; more wait up to 10 s for their turn [default: 4
-    /// for each core]
+    /// Concurrent searches of all clients together; further searches wait for up to 10 s [default: 4 per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) server_at_once: Option<u32>,
-    /// Searches that all clients together may make in a minute
+    /// Searches of all clients together per minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) server_per_minute: Option<u32>,
-    /// MiB of answers that all clients together may be sent in a minute
+    /// MiB of answers to all clients together per minute
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) server_mib_per_minute: Option<u32>,
-    /// Longest time for any search, also for one without a limit (`limit=0`)
+    /// Timeout of any search, even without a limit (`limit=0`)
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = query::duration)]
     pub(crate) max_time: Duration,
     /// How often to check a random shard, as `codesearch check --sample 1` does, or `never`
     #[arg(long, value_name = "TIME", default_value = "60m", value_parser = time_or_never)]
     pub(crate) check_every: Duration,
-    /// Show no blame, no history and no old versions of files, which git reads from the clones
+    /// Disable blame, history and old versions of files, which git reads from the clones
     #[arg(long)]
     pub(crate) no_history: bool,
-    /// Answer only to those who have a token of this file, and give each the limits that stand there
+    /// Require a token listed in FILE; apply its limits
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
-    /// Answer to everybody who reaches the server, with or without a token
+    /// Answer everybody who can reach the server, with or without a token
     #[arg(long)]
     pub(crate) open: bool,
-    /// Take the client's address from the last entry of X-Forwarded-For. Only behind a proxy that adds
-    /// it: whoever else reaches the server can say anything
+    /// Take the client's address from the last entry of X-Forwarded-For. Use this only behind a proxy that adds the
+    /// header, since other clients could forge it
     #[arg(long)]
     pub(crate) trust_forwarded: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TokenArgs {
-    /// Whose token it is: one word, which no client sees
+    /// Owner of the token: one word, never shown to clients
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// The token shows what others search for, too: /stats and /metrics
+    /// Allow /stats and /metrics, which show what others search for
     #[arg(long)]
     pub(crate) admin: bool,
 }

@@ -4,10 +4,10 @@ use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// The most relevant first; nothing is printed before the best are known
+    /// The most relevant first; printing starts when the best are known
     #[value(alias = "rank")]
     Relevance,
-    /// By path, folder by folder; nothing is printed before all is found
+    /// By path, folder by folder; printing starts when the search has ended
     Path,
     /// As they are found
     None,
@@ -16,12 +16,12 @@ pub(crate) enum Sort {
 /// Parses the order of `--sort`; of ripgrep's orders that are not possible, the error says why.
 pub(super) fn order(name: &str) -> Result<Sort, String> {
     if matches!(name, "modified" | "accessed" | "created") {
-        return Err("the index does not keep the times of files; write --sort path".to_owned());
+        return Err("the index does not store the times of files; use --sort path".to_owned());
     }
     Sort::from_str(name, false).map_err(|_| {
         let names = Sort::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
-        format!("there is no such order; write one of: {}", names.join(", "))
+        format!("unknown order; use one of: {}", names.join(", "))
     })
 }
 
@@ -29,7 +29,7 @@ pub(super) fn order(name: &str) -> Result<Sort, String> {
 pub(super) fn reverse_order(name: &str) -> Result<Sort, String> {
     match order(name)? {
         Sort::Relevance => {
-            Err("the least relevant files are not known; write --sort relevance".to_owned())
+            Err("the least relevant files are not known; use --sort relevance".to_owned())
         }
         order => Ok(order),
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 pub(super) const SQL_HELP: &str = "\
-The views are in the schema codesearch_sql: repositories, files, file_texts, symbols, scip_indexes, left_out, searches,
-search_times, slow_searches, refusals; the function grep(PATTERN) finds lines by the trigram index. The statement is a
-query, EXPLAIN or SHOW. It runs as the role codesearch_reader, which may read the views and do nothing else.
-Without a statement, on a terminal, it opens psql; elsewhere it reads the statement from standard input.
+The schema codesearch_sql has the views repositories, files, file_texts, symbols, scip_indexes, left_out, searches, \
+search_times, slow_searches and refusals. The function grep(PATTERN) finds lines with the trigram index. The \
+statement may be a query, EXPLAIN or SHOW. It runs as the role codesearch_reader, which may only read the views. \
+Without a statement, the command opens psql on a terminal; otherwise it reads the statement from standard input.
 
 Examples:
   codesearch sql                                             psql, if it is installed; there: \\dv+
@@ -21,20 +21,20 @@ Exit status: 0 when there are rows, 1 when there are none, 2 on an error.";
 
 #[derive(Args, Debug)]
 pub(crate) struct SqlArgs {
-    /// One statement of Postgres' SQL
+    /// One SQL statement
     #[arg(value_name = "STATEMENT")]
     pub(crate) statement: Vec<String>,
     /// How to print the rows
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: SqlFormat,
-    /// End a statement that takes longer; 60m at most (psql: set statement_timeout = 0)
+    /// Timeout of the statement, at most 60m (in psql: set statement_timeout = 0)
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = query::duration)]
     pub(crate) timeout: Duration,
-    /// With DATABASE_URL: the URL by which the role connects that may only read the views [default: that of the
-    /// database, as codesearch_reader and without a password]
+    /// With DATABASE_URL: the URL for the role that may only read the views [default: DATABASE_URL with the user
+    /// codesearch_reader and no password]
     #[arg(long, env = "CODESEARCH_READER_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) reader_url: Option<String>,
-    /// Open psql even if standard input is no terminal
+    /// Open psql even if standard input is not a terminal
     #[arg(long, conflicts_with_all = ["statement", "format"])]
     pub(crate) psql: bool,
 }
@@ -42,10 +42,10 @@ pub(crate) struct SqlArgs {
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SqlFormat {
-    /// Columns below their names; control characters as symbols (␉)
+    /// Columns with headers; control characters as symbols (␉)
     Table,
-    /// Values with commas between them, below a line of names
+    /// Comma-separated values, with a header line
     Csv,
-    /// A JSON object for each row, one a line
+    /// A JSON object per row, one per line
     Json,
 }

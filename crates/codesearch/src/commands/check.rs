@@ -31,7 +31,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
         let (shards, mended) = (count(report.shards, "shard"), report.repaired);
         if mended > 0 {
             say!(
-                "{} repaired; restart the servers of this index, and take symbols anew with: codesearch symbols",
+                "{} repaired; restart the servers of this index, and extract symbols again: codesearch symbols",
                 count(mended, "shard")
             );
         }
@@ -39,9 +39,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &CheckArgs) -> Result<u8> {
             say!("{shards} checked: no problems found");
             return Ok(crate::FOUND);
         }
-        say!("{shards} read: {}", count(report.problems.len(), "problem"));
+        say!("{shards} checked: {}", count(report.problems.len(), "problem"));
         if !args.repair && report.problems.iter().any(|problem| problem.is_derived) {
-            say!("rebuild words and filters with: codesearch check --repair");
+            say!("to rebuild derived data, run: codesearch check --repair");
         }
         Ok(crate::NOTHING)
     })

@@ -17,7 +17,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             DbCommand::PsqlHint => said("psql \"$DATABASE_URL\""),
             DbCommand::Status => said("DATABASE_URL is set: no private Postgres is used"),
             _ => anyhow::bail!(
-                "DATABASE_URL is set: no private Postgres is used, so there is none to start or stop"
+                "DATABASE_URL is set, so there is no private Postgres to start or stop"
             ),
         };
     }
@@ -32,7 +32,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
                     say!("build:   PostgreSQL {} in {}", build.version, build.programs.display());
                 }
                 None => say!(
-                    "build:   none yet; the first command that needs it finds or downloads one"
+                    "build:   none yet; the first command that needs Postgres finds or downloads it"
                 ),
             }
             match status.pid {
@@ -44,10 +44,10 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             }
             say!("data:    {}", size(status.bytes));
             let postgres::Memory { bytes, bound } = status.memory;
-            say!("memory:  {}, the bound of {bound}", size(bytes));
+            say!("memory:  {}, the limit of {bound}", size(bytes));
             if !status.given.is_empty() {
                 say!(
-                    "         of which Postgres was given at its last start: {}",
+                    "         assigned to Postgres at its last start: {}",
                     status.given.join(", ")
                 );
             }
@@ -98,9 +98,7 @@ fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String
     let text = text(&postgres);
     close_postgres(postgres);
     if !postgres::is_running(options) {
-        note!(
-            "codesearch: the private Postgres is not running now; start it with: codesearch db start"
-        );
+        note!("codesearch: the private Postgres is not running; run: codesearch db start");
     }
     said(&text)
 }

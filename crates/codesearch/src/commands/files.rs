@@ -70,7 +70,8 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
             let left_out = left_out.map(|LeftOut { repo, path, why }| {
                 format!("{} was left out of the index ({why})", paths.joined(&repo, &path))
             });
-            let why = missing.or(left_out).unwrap_or_else(|| format!("no path is like {query}"));
+            let why =
+                missing.or(left_out).unwrap_or_else(|| format!("no path is similar to {query}"));
             note!("codesearch: nothing found: {why}");
         }
         Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })

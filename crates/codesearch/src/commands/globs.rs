@@ -44,9 +44,9 @@ pub(crate) fn definitions(args: &FilterArgs) -> Result<Vec<FileTypeDef>> {
         types.clear(name);
     }
     for definition in &args.type_add {
-        types.add_def(definition).map_err(|_| {
-            anyhow!("--type-add {definition}: write a name, a colon and a glob, as in 'web:*.vue'")
-        })?;
+        types
+            .add_def(definition)
+            .map_err(|_| anyhow!("--type-add {definition}: give NAME:GLOB, as in 'web:*.vue'"))?;
     }
     Ok(types.definitions())
 }
@@ -117,7 +117,7 @@ fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
                 let near = near.or_else(|| nearest(name, known.iter().map(FileTypeDef::name)));
                 let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
                 anyhow::bail!(
-                    "--type: there is no type {name}{near} (codesearch search --type-list lists them)"
+                    "--type: unknown type {name}{near} (codesearch search --type-list lists all)"
                 );
             }
             for glob in found.flat_map(FileTypeDef::globs) {

@@ -98,10 +98,10 @@ pub(super) async fn nothing_found(view: &View, args: &SearchArgs, options: &Opti
     let Some(query) = as_one_query(args, options) else {
         let narrowed = narrowing(args);
         if !narrowed.is_empty() {
-            note!("  there may be something without {}", narrowed.join(" "));
+            note!("  try without {}", narrowed.join(" "));
         }
         if args.patterns.line_regexp && !args.patterns.crlf {
-            note!("  where lines end in a carriage return and a line feed: with --crlf");
+            note!("  for lines that end in a carriage return and a line feed, add --crlf");
         }
         return;
     };
@@ -181,8 +181,7 @@ pub(super) fn meant_otherwise(args: &SearchArgs) {
     };
     if let Some(path) = args.query.iter().skip(1).find(is_path) {
         note!(
-            "codesearch: {path} is a term of the query; a search goes through all repositories, or those below --repo and \
-             --file"
+            "codesearch: {path} is a term of the query, not a path; use --repo and --file to restrict the search"
         );
     }
 }

@@ -95,7 +95,7 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         HumanCount(report.retired_files as u64),
     );
     for name in &report.removed {
-        say!("removed: {name}, whose folder is gone");
+        say!("removed: {name} (its folder no longer exists)");
     }
     say!(
         "indexed: {} in {}, {} of text",
@@ -120,7 +120,7 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     }
     if inexact > 0 {
         say!(
-            "inexact: {} with bytes that are invalid in every encoding tried, and are U+FFFD in the index; codesearch sql \
+            "inexact: {} with bytes that are invalid in every encoding tried, indexed as U+FFFD; codesearch sql \
              \"select repository, path, encoding from files where encoding like '%inexact)'\" lists them",
             count(inexact as usize, "file")
         );

@@ -38,13 +38,12 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
 async fn answer(tools: Tools) -> Result<()> {
     match Box::pin(tools.serve(rmcp::transport::stdio())).await {
         Ok(running) => {
-            running.waiting().await.map(drop).context("the connection to the agent broke")
+            running.waiting().await.map(drop).context("the connection to the agent failed")
         }
         // It ended before anything was asked.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error).context(
-            "no agent speaks on standard input; this command is for an agent's configuration, see \
-             codesearch help mcp",
+            "standard input is a terminal; this command is for an agent's configuration (see codesearch help mcp)",
         ),
     }
 }

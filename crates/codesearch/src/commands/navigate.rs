@@ -180,7 +180,7 @@ fn nothing(what: &str, args: &NameArgs, stats: &Stats) {
     if let (Some(name), None) = (&args.name, &stats.stopped) {
         let text = quoted(name);
         note!(
-            "codesearch: nothing {what} {name}; for all lines with it: codesearch search -F {text}"
+            "codesearch: nothing {what} {name}; for all lines that contain it, run: codesearch search -F {text}"
         );
     }
 }

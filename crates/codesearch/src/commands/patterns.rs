@@ -184,7 +184,7 @@ fn read(file: &Path) -> Result<String> {
     };
     read.with_context(|| {
         format!(
-            "cannot read patterns from {}; a query that begins with a minus comes after --",
+            "cannot read patterns from {}; write a query that begins with a minus after --",
             file.display()
         )
     })?;
@@ -203,7 +203,7 @@ fn without_match(tree: Tree) -> Result<Tree> {
     };
     let (texts, others): (Vec<Tree>, Vec<Tree>) = parts.into_iter().partition(speaks_of_text);
     if texts.is_empty() {
-        bail!("--files-without-match: say what must not match, as in -e foo");
+        bail!("--files-without-match: give a pattern that must not match, as in -e foo");
     }
     let without = !Tree::all(texts);
     Ok(Tree::all(others.into_iter().chain([without]).collect()))
@@ -227,11 +227,11 @@ pub(crate) fn only_pattern(tree: &Tree) -> Result<&Pattern> {
     collect(tree, &mut shown);
     match shown[..] {
         [pattern] if pattern.spans_lines() => {
-            bail!("--replace: there can be none for a pattern that matches across lines")
+            bail!("--replace is not supported for a pattern that matches across lines")
         }
         [pattern] => Ok(pattern),
         _ => bail!(
-            "--replace: give one pattern, by -e or as the only term of the query that looks into texts"
+            "--replace needs exactly one pattern: one -e, or one term of the query that matches text"
         ),
     }
 }

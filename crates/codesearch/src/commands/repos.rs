@@ -83,7 +83,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         let symbols = view.symbols_progress().await?;
         if !symbols.is_complete() && !args.json {
             note!(
-                "codesearch: symbols were taken of {} % of the text; codesearch symbols takes the rest",
+                "codesearch: symbols are extracted from {} % of the text; codesearch symbols extracts the rest",
                 symbols.percent()
             );
         }
@@ -113,7 +113,7 @@ pub(crate) fn init(database: &DatabaseArgs, args: &InitArgs) -> Result<u8> {
     Database::open(database, 1)?.run(async |store| {
         let shards = store.init(args.shards).await?;
         if shards != args.shards {
-            anyhow::bail!("the index has {shards} shards already, and their number is fixed");
+            anyhow::bail!("the index already has {shards} shards; the number cannot change");
         }
         say!("the index has {shards} shards");
         Ok(crate::FOUND)

@@ -75,7 +75,7 @@ fn summary(report: &Report) -> String {
     let folder =
         if report.root.is_empty() { String::new() } else { format!(" for {}", report.root) };
     let mut text = format!(
-        "{what} the index of {}{folder}: {} in {}",
+        "{what} the SCIP index of {}{folder}: {} in {}",
         report.tool,
         count(report.occurrences, "place"),
         count(report.documents, "file"),

@@ -114,7 +114,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         if lines_left > 0 {
             let lines = count(lines_left, "more matching line");
             note!(
-                "codesearch: the best {MOST_LINES} lines of each file; {lines} in them (-m 1000 for all)"
+                "codesearch: the best {MOST_LINES} lines of each file; {lines} not shown (-m 1000 for all)"
             );
         }
         report(args, request.query().settings.select, &stats, is_ranked);
@@ -249,7 +249,9 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
             let thing = if select == Select::Repos { "repository" } else { "file" };
             let shown = count(stats.files, thing);
             if is_ranked && stats.files >= POOL {
-                note!("codesearch: the best {shown} of those found first; --sort path prints all");
+                note!(
+                    "codesearch: the best {shown} of the files found first; --sort path prints all"
+                );
             } else {
                 note!("codesearch: stopped at {shown}; there are more (--limit 0 for all)");
             }
@@ -258,7 +260,7 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
             let begun = match (stats.shards_searched, stats.shards - stats.shards_pruned) {
                 (0, _) => "before any shard was searched".to_owned(),
                 (begun, all) => {
-                    format!("with {begun} of {} searched or begun", count(all, "shard"))
+                    format!("after starting {begun} of {}", count(all, "shard"))
                 }
             };
             note!(

@@ -44,8 +44,8 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let args = &args.operator;
     ensure!(
         !is_public || args.open || args.tokens.is_some(),
-        "on an address that other machines reach, a server needs --tokens FILE (codesearch token makes one), or \
-         --open to answer to everybody"
+        "to listen on an address that other machines can reach, use --tokens FILE (codesearch token makes a token), \
+         or --open to answer everybody"
     );
     let each = Quota {
         at_once: args.client_at_once,
@@ -139,7 +139,7 @@ pub(crate) fn serve(
         let listening = tokio::spawn(async move {
             loop {
                 if let Err(error) = told.listen(|| wake.notify_one()).await {
-                    tracing::debug!("changes of the index are not told: {error}");
+                    tracing::debug!("the server is not notified of index changes: {error}");
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
             }
@@ -148,7 +148,7 @@ pub(crate) fn serve(
         let reading = tokio::spawn(async move {
             loop {
                 if let Err(error) = reader.read_ahead().await {
-                    tracing::debug!("the index could not be read ahead: {error}");
+                    tracing::debug!("the index could not be preloaded: {error}");
                 }
                 let _ = tokio::time::timeout(LOOK_EVERY, changed.notified()).await;
             }
@@ -190,7 +190,7 @@ pub(crate) fn serve(
         let last = tokio::time::timeout(LAST_FLUSH, server.recorder().flush(&store)).await;
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!(
-                "the statistics of the last minutes are lost: the database cannot be reached"
+                "the statistics of the last minutes are lost: cannot reach the database"
             );
         }
         ended
@@ -217,7 +217,7 @@ async fn follow(file: Option<TokenFile>, limits: &Limits) {
         let Some(change) = change else { continue };
         if let Some(wrong) = &change.wrong {
             tracing::error!(
-                "the file of tokens is wrong, and tokens that it lacks are taken away: {wrong}"
+                "the token file has errors; tokens that it no longer lists are revoked: {wrong}"
             );
         }
         limits.change_tokens(change);
@@ -230,18 +230,18 @@ async fn maintain_store(store: &Store, recorder: &Recorder) -> Infallible {
     loop {
         // A database that is unreachable now may come back. Until then the counts stay in memory.
         if let Err(error) = store.keep_warm(cores()).await {
-            tracing::debug!("no connections can be kept ready: {error}");
+            tracing::debug!("cannot keep connections open: {error}");
         }
         if recorder.is_stored() && thinned.is_none_or(|thinned| thinned.elapsed() >= THIN_EVERY) {
             match Recorder::thin(store).await {
                 Ok(()) => thinned = Some(Instant::now()),
-                Err(error) => tracing::debug!("old statistics are as they were: {error}"),
+                Err(error) => tracing::debug!("old statistics could not be thinned out: {error}"),
             }
         }
         if flushed.elapsed() >= FLUSH_EVERY {
             flushed = Instant::now();
             if let Err(error) = recorder.flush(store).await {
-                tracing::debug!("statistics stay in memory: {error}");
+                tracing::debug!("statistics could not be stored yet: {error}");
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;

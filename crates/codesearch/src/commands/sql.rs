@@ -22,7 +22,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
         read.context("cannot read the statement from standard input")?;
     }
     if statement.trim().is_empty() {
-        bail!("there is no statement: codesearch sql 'select repository, files from repositories'");
+        bail!("no statement; try: codesearch sql 'select repository, files from repositories'");
     }
     let database = Database::open_index(database, 1)?;
     let reader = reader(&database, args);
@@ -93,7 +93,7 @@ fn psql(args: &DatabaseArgs, how: &SqlArgs) -> Result<u8> {
         Ok(status) if status.success() => Ok(crate::FOUND),
         Ok(_) => Ok(crate::FAILED),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
-            "psql is not installed (it comes with PostgreSQL's client programs); give a statement instead: codesearch \
+            "psql is not installed (it is one of PostgreSQL's client programs); give a statement instead: codesearch \
              sql 'select repository, files from repositories'"
         ),
         Err(error) => Err(error).context("psql cannot be started"),

@@ -83,7 +83,7 @@ async fn slow(store: &Store, args: &StatsArgs, span: Span) -> Result<u8> {
         return Ok(crate::NOTHING);
     }
     if slow.len() as i64 == MAX_LISTED && !args.json {
-        note!("codesearch: showing the slowest {MAX_LISTED}; choose a shorter span for others");
+        note!("codesearch: the slowest {MAX_LISTED}; choose a shorter span to see others");
     }
     Ok(crate::FOUND)
 }
@@ -92,12 +92,12 @@ async fn statements(store: &Store, args: &StatsArgs, ours: bool) -> Result<u8> {
     let Some(statements) = store.counted_statements(ours, MAX_LISTED).await? else {
         if ours {
             bail!(
-                "this build of Postgres counts no statements: pg_stat_statements is missing, or the server was \
-                 started before it was there (codesearch db stop, and try again)"
+                "this Postgres has no statement statistics: pg_stat_statements is not installed, or was installed \
+                 after the server started (run codesearch db stop, and try again)"
             );
         }
         bail!(
-            "the database counts no statements; have its administrator add pg_stat_statements to \
+            "the database has no statement statistics; its administrator can add pg_stat_statements to \
              shared_preload_libraries, restart it, and run: create extension pg_stat_statements"
         );
     };

@@ -18,7 +18,7 @@ const CONNECTIONS: u32 = 1;
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     Database::open_to_add(database, CONNECTIONS)?.run(async |store| {
         if !take(store).await? {
-            say!("the symbols of all texts were taken before");
+            say!("the symbols of all texts are already extracted");
         }
         Ok(crate::FOUND)
     })
@@ -50,7 +50,7 @@ pub(crate) async fn take_beside(store: &Store) {
     match taken {
         Ok(None) => {}
         Ok(Some(report)) => tracing::info!("{}", summary(&report)),
-        Err(error) => tracing::error!("symbols are not complete: {error:#}"),
+        Err(error) => tracing::error!("symbols are incomplete: {error:#}"),
     }
 }
 
@@ -60,7 +60,7 @@ fn program() -> Result<PathBuf> {
     if own.exists() {
         Ok(own)
     } else {
-        std::env::current_exe().context("the program's file is unknown")
+        std::env::current_exe().context("cannot find the program's own file")
     }
 }
 
@@ -78,13 +78,13 @@ fn summary(report: &Report) -> String {
             .map(|(reason, n)| format!("{} {reason}", HumanCount(*n as u64)))
             .collect();
         text.push_str(&format!(
-            "; of {} not all ({})",
+            "; incomplete in {} ({})",
             count(left_out as usize, "file"),
             reasons.join(", ")
         ));
     }
     if report.yielded {
-        text.push_str("; the rest is left to the ingest that waits");
+        text.push_str("; the waiting ingest extracts the rest");
     }
     text
 }

@@ -9,6 +9,6 @@ use crate::cli::TokenArgs;
 pub(crate) fn run(args: &TokenArgs) -> Result<u8> {
     let (token, line) = server::new_token(&args.name, args.admin)?;
     say!("{line}");
-    note!("the token of {}, which is not shown again: {token}", args.name);
+    note!("the token of {}, shown only now: {token}", args.name);
     Ok(crate::FOUND)
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         args.paths.push(sample()?);
         // The sample's repositories are plain folders.
         args.how.depth = args.how.depth.or(Some(1));
-        say!("no folder given: using the sample in {}", args.paths[0].display());
+        say!("no folder given: using the sample code in {}", args.paths[0].display());
     }
     ingest::check_paths(&args.paths)?;
     let settings = serve::settings(&args.serve)?;
@@ -53,5 +53,5 @@ fn sample() -> Result<PathBuf> {
     [built, PathBuf::from("corpus/sample")]
         .into_iter()
         .find_map(|path| path.canonicalize().ok())
-        .context("name a folder to index; the sample exists only in a checkout of codesearch")
+        .context("name a folder to index; the sample code is only in a checkout of codesearch")
 }

@@ -48,10 +48,7 @@ pub(crate) fn rows<'w>(
         SqlFormat::Json => {
             for (at, column) in columns.iter().enumerate() {
                 if columns[..at].iter().any(|other| other.name == column.name) {
-                    bail!(
-                        "two columns are called {:?}: give one of them another name with AS",
-                        column.name
-                    );
+                    bail!("two columns are named {:?}; rename one with AS", column.name);
                 }
             }
             Box::new(Json { columns, out })

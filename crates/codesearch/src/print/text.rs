@@ -182,7 +182,7 @@ impl Printer for Text {
         if files.is_empty() || !matches!(self.mode, Mode::Lines) || !self.heading {
             return Ok(());
         }
-        writeln!(out, "defined here, though the query does not match:")?;
+        writeln!(out, "defined here, but without a match of the query:")?;
         for file in files {
             let path = self.paths.of(file);
             for line in &file.lines {
@@ -230,7 +230,9 @@ fn unescaped(text: &str) -> Result<String> {
                 let digits: String = rest.by_ref().take(2).collect();
                 match u8::from_str_radix(&digits, 16) {
                     Ok(byte) if byte.is_ascii() => out.push(char::from(byte)),
-                    _ => bail!("separators: after \\x write two digits up to 7f, not {digits}"),
+                    _ => {
+                        bail!("separators: \\x needs two hexadecimal digits up to 7f, not {digits}")
+                    }
                 }
             }
             Some(other) => out.extend(['\\', other]),

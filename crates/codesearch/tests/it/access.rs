@@ -98,10 +98,7 @@ fn a_person_signs_in_once() {
     assert!(page.contains("name=\"back\" value=\"/search?q=needle&#38;limit=5\""), "{page}");
 
     let answer = post(&server, "/sign-in", "token=wrong&back=%2Frepos", "");
-    assert!(
-        answer.starts_with("HTTP/1.1 401") && answer.contains("Nobody has this token"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("Unknown token"), "{answer}");
     let good = format!("token={token}&back=%2Frepos");
     let answer = post(&server, "/sign-in", &good, "").to_lowercase();
     assert!(

@@ -91,7 +91,7 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
     let (default, most) = (&limit["default"], &limit["maximum"]);
     assert_eq!((default, &limit["minimum"], most), (&json!(50), &json!(1), &json!(500)));
     let none = agent.ask("tools/call", &json!({ "name": "write_file", "arguments": {} }));
-    assert_eq!(none["error"]["message"], "there is no tool named write_file; see tools/list");
+    assert_eq!(none["error"]["message"], "unknown tool write_file; see tools/list");
 }
 
 #[test]
@@ -107,12 +107,12 @@ fn searches() {
     // Files that were left out of the index might match.
     assert_eq!(
         agent.told("search", &json!({ "query": "nowhere" })),
-        "Nothing matches. Not in the index, though they might match: 1 binary."
+        "Nothing matches. Not in the index, but might match: 1 binary."
     );
     assert_eq!(
         agent.told("search", &json!({ "query": "func type:file lang:go" })),
         "2 files of 2 repositories. That is all.\n\none: a.go (Go)\ntwo: c.go (Go)\n\n\
-         Not in the index, though they might match: 1 binary.\n"
+         Not in the index, but might match: 1 binary.\n"
     );
     let cut = agent.told("search", &json!({ "query": "func type:repo", "limit": 1 }));
     assert!(cut.starts_with("2 repositories. Here are 1 to 1: the limit was reached. "), "{cut}");
@@ -236,11 +236,11 @@ fn documents_are_found() {
     let none = agent.told("docs", &json!({ "query": "configure retries repo:two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
     let some = agent.told("docs", &json!({ "query": "configure retries repo:one file:x" }));
-    assert!(some.contains("file:x: it is ignored") && some.contains("one: "), "{some}");
+    assert!(some.contains("file:x") && some.contains("one: "), "{some}");
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
     // A repository that is not there is not blamed on the words.
-    let why = "no repository matches tow; the nearest name is two";
+    let why = "no repository matches tow; did you mean two?";
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "tow" }));
     assert!(none.contains(why), "{none}");
     let none = fixture.run(&["docs", "--repo", "tow", "configure retries"]).code(1).err;
@@ -248,7 +248,7 @@ fn documents_are_found() {
     let page = fixture.serve().get("/docs?q=configure+retries+repo:tow", "text/html").2;
     assert!(page.contains(why), "{page}");
     let wrong = agent.refused("docs", &json!({ "query": "the" }));
-    assert!(wrong.contains("add one that says"), "{wrong}");
+    assert!(wrong.contains("add a more specific word"), "{wrong}");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn pages_that_cannot_go_on() {
     let cursor = first.split('"').nth(1).unwrap().to_owned();
     assert_eq!(
         agent.refused("search", &json!({ "query": "return", "cursor": cursor })),
-        "this cursor belongs to another query; send the query that it came with, unchanged"
+        "this cursor belongs to another query; send the original query unchanged"
     );
     assert_eq!(
         agent.refused("search", &json!({ "query": "func", "cursor": "1.2" })),
@@ -294,13 +294,13 @@ fn pages_that_cannot_go_on() {
     let other = json!({ "query": "func", "cursor": cursor, "order": "exhaustive" });
     assert_eq!(
         agent.refused("search", &other),
-        "this cursor goes on in the other order; give the order with which it came"
+        "this cursor belongs to the other order; use the order of the original call"
     );
     fixture.write("two/d.go", "func D() {}\n");
     fixture.ingest();
     assert_eq!(
         agent.refused("search", &json!({ "query": "func", "cursor": cursor })),
-        "the index has changed since this cursor was given; search again, without a cursor"
+        "the index has changed since this cursor was issued; search again, without a cursor"
     );
     let again = agent.told("search", &json!({ "query": "func repo:two" }));
     assert!(again.starts_with("2 matching lines in 2 files. "), "{again}");
@@ -378,7 +378,7 @@ fn files_are_read_in_parts() {
         ),
         (
             json!({ "repo": "one", "path": "src/b.py" }),
-            "there is no file 'src/b.py' in one; near it are: lib/b.py",
+            "there is no file 'src/b.py' in one; similar paths: lib/b.py",
         ),
         (
             json!({ "repo": "one", "path": "zzz" }),
@@ -390,11 +390,11 @@ fn files_are_read_in_parts() {
         ),
         (
             json!({ "repo": "one", "path": "a.go", "from_line": 9 }),
-            "from_line: there are lines 1 to 8",
+            "from_line: use a line from 1 to 8",
         ),
         (
             json!({ "repo": "one", "path": "a.go", "from_line": 3, "to_line": 2 }),
-            "to_line: it is before from_line",
+            "to_line must not be less than from_line",
         ),
     ] {
         assert_eq!(agent.refused("read_file", &arguments), expected);
@@ -407,7 +407,7 @@ fn files_are_read_in_parts() {
         assert_eq!(agent.refused(tool, &json!({ "name": "x", "from": "two: binary:1" })), left_out);
     }
     let found = agent.told("find_file", &json!({ "typed": "two/binary" }));
-    assert_eq!(found, "No file is like that. two: binary was left out of the index (binary).");
+    assert_eq!(found, "No similar file. two: binary was left out of the index (binary).");
     // As does whoever asks for it elsewhere.
     let ran = fixture.run(&["outline", "two/binary"]).code(2);
     assert!(ran.err.contains(left_out), "{}", ran.err);
@@ -442,12 +442,12 @@ fn files_and_repositories_are_found() {
     );
     let unknown = agent.refused("find_file", &json!({ "typed": "b", "language": "pyhton" }));
     assert!(unknown.contains("did you mean lang:python?"), "{unknown}");
-    assert_eq!(agent.told("find_file", &json!({ "typed": "zzz" })), "No file is like that.");
+    assert_eq!(agent.told("find_file", &json!({ "typed": "zzz" })), "No similar file.");
     let first = agent.told("find_file", &json!({ "typed": "go", "limit": 1 }));
     assert_eq!(
         first,
-        "1 to 1 of 2 files: the limit was reached. For the rest, call again with offset=1, or say more closely \
-         what you look for.\n\none: a.go (Go)\n"
+        "1 to 1 of 2 files: the limit was reached. For the rest, call again with offset=1, or narrow the \
+         search.\n\none: a.go (Go)\n"
     );
     assert_eq!(
         agent.told("find_file", &json!({ "typed": "go", "limit": 1, "offset": 1 })),
@@ -469,7 +469,7 @@ fn files_and_repositories_are_found() {
     assert!(second.starts_with("2 to 2 of 2 repositories. That is all.\n\ntwo ("), "{second}");
     assert_eq!(
         agent.told("list_repos", &json!({ "offset": 2 })),
-        "No more: there are 2 repositories in all."
+        "No more: the total is 2 repositories."
     );
     let filtered = agent.told("list_repos", &json!({ "filter": "TW" }));
     assert!(filtered.starts_with("1 to 1 of 1 repository. That is all.\n\ntwo ("), "{filtered}");
@@ -526,7 +526,7 @@ fn errors_are_answers_that_say_what_to_do() {
         (json!({ "query": "a", "limit": 0 }), "limit: give a whole number from 1 to 500"),
         (json!({ "query": "a", "limit": "many" }), "limit: give a whole number from 1 to 500"),
         (json!({ "query": "a", "order": "worst" }), "order: give best or exhaustive"),
-        (json!({ "query": "a", "lines": 1 }), "search takes no lines; it takes context_lines, "),
+        (json!({ "query": "a", "lines": 1 }), "search has no argument lines; use context_lines, "),
         (json!({ "query": " " }), "the query is empty; type what to search for (at character 1)"),
     ] {
         let told = agent.refused("search", &arguments);

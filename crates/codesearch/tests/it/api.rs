@@ -128,13 +128,13 @@ fn a_parameter_that_is_none_is_told() {
         ("/search?q=needle&q=main", "q= is given twice; give it once"),
         ("/search?q=needle&sort=size", "sort=size: use relevance or path"),
         ("/search?q=needle&sort=path&limit=0", "sort= needs a limit= of at most 1000"),
-        ("/search?q=needle&wait=1", "wait= is for pages only"),
-        ("/search?q=needle&typed=1", "typed= is for pages only"),
+        ("/search?q=needle&wait=1", "wait= is only for pages"),
+        ("/search?q=needle&typed=1", "typed= is only for pages"),
     ] {
         let told = message(path);
         assert!(told.contains(expected), "{path}: {told}");
     }
-    assert!(message("/search/stream?q=needle&sort=path").contains("leave it out, or ask /search"));
+    assert!(message("/search/stream?q=needle&sort=path").contains("leave it out, or use /search"));
     // Links to a page may carry unknown parameters; an invalid address gets a page with an error.
     for path in ["/search?q=needle&utm_source=x", "/file?repo=one&path=copy.rs&x=1", "/repos?x=1"] {
         assert_eq!(server.get(path, "text/html").0, 200, "{path}");

@@ -40,14 +40,17 @@ fn numbers_that_are_none() {
     for (args, expected) in [
         (
             &["search", "--limit", "none", "x"][..],
-            "--limit: none is no number; give a whole one, 0 for all",
+            "--limit: none is not a whole number; give a number, 0 for all",
         ),
-        (&["docs", "--limit", "few", "x"], "--limit: few is no number; give a whole one"),
+        (&["docs", "--limit", "few", "x"], "--limit: few is not a whole number; give a number"),
         (
             &["serve", "--client-at-once", "2.5"],
-            "--client-at-once: 2.5 is no number; give a whole one",
+            "--client-at-once: 2.5 is not a whole number; give a number",
         ),
-        (&["ingest", "--max-size", "1MB", "r"], "--max-size: 1MB is no number; give a whole one"),
+        (
+            &["ingest", "--max-size", "1MB", "r"],
+            "--max-size: 1MB is not a whole number; give a number",
+        ),
     ] {
         assert_eq!(complaint(fixture.run(args)), expected);
     }
@@ -103,7 +106,7 @@ fn databases_that_cannot_be_used() {
     let refused = complaint(run("postgresql://nobody@127.0.0.1:1/none"));
     assert!(refused.starts_with("cannot reach the database: "), "{refused}");
     let none = complaint(run("not a url"));
-    assert!(none.starts_with("DATABASE_URL is not a URL of Postgres"), "{none}");
+    assert!(none.starts_with("DATABASE_URL is not a Postgres URL"), "{none}");
 
     // A database that exists, but is not set up as required.
     let fixture = Fixture::new();

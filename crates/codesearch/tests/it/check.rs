@@ -52,7 +52,7 @@ fn what_was_damaged_is_found() {
         "update pg_database set datcollversion = 'older' where datname = current_database()",
         "update pg_database set datcollversion = pg_database_collation_actual_version(oid)
              where datname = current_database()",
-        "sorts texts by other rules",
+        "sort order has changed",
     );
     is_found(
         "update blobs set lines = lines + 1",
@@ -82,7 +82,7 @@ fn what_was_damaged_is_found() {
     is_found(
         "update files set valid_from = valid_from + 1000",
         "update files set valid_from = valid_from - 1000",
-        "never published",
+        "rows of an unpublished state",
     );
     fixture.exec("delete from chunks where n in (select max(n) from chunks where start > 0)");
     let ran = check(&fixture).code(1);
@@ -109,7 +109,7 @@ fn what_is_derived_is_made_anew() {
     );
     is_mended(
         "delete from documents where first = (select min(first) from documents)",
-        "is in no document",
+        "has no document",
     );
     // Filters of chunks, of blocks, of dense chunks and of large ones, and the chunks' own columns.
     is_mended(
@@ -124,10 +124,7 @@ fn what_is_derived_is_made_anew() {
             "lacks some of its text",
         );
     }
-    is_mended(
-        "update chunk_filters set bits = bits # bits where bit = -1",
-        "the beginning of a text",
-    );
+    is_mended("update chunk_filters set bits = bits # bits where bit = -1", "the start of a text");
     is_mended("delete from filters where kind = 0 and number > 5", "some filters are missing");
 }
 
@@ -149,7 +146,7 @@ fn an_ingest_is_not_disturbed() {
     let fixture = indexed();
     let writing = fixture.hold("select pg_advisory_lock(109345572388864)");
     let ran = check(&fixture).code(2);
-    assert!(ran.err.contains("check it when the ingest has ended"), "{}", ran.err);
+    assert!(ran.err.contains("run the check after the ingest"), "{}", ran.err);
     drop(writing);
     crate::harness::eventually("the lock is free", || {
         fixture.run(&["check", "--sample", "1"]).status.code() == Some(0)

@@ -271,7 +271,7 @@ fn zoekts_file_addresses_lead_to_files() {
         ),
         ("/print?r=clone&f=none.go&format=raw", 404, "clone/none.go is not in the index"),
         ("/print?r=other&f=a.go&format=raw", 404, "other/a.go is not in the index"),
-        ("/print?f=a.go&format=raw", 418, "which file?"),
+        ("/print?f=a.go&format=raw", 418, "the file is missing"),
         ("/print?r=clone&f=a.go&format=json", 418, "use raw"),
         ("/print?r=clone&f=a.go&format=raw&lines=3", 418, "unknown parameter lines="),
     ] {

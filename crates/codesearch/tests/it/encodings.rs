@@ -109,7 +109,7 @@ fn files_in_other_encodings_are_found_and_given_as_they_are() {
     assert_eq!(headers["codesearch-encoding"], "UTF-8 (inexact)");
     assert_eq!(String::from_utf8(body).unwrap(), file("mixed.c", "")["text"].as_str().unwrap());
     let page = server.get("/file?repo=one&path=mixed.c", "text/html").2;
-    assert!(page.contains("UTF-8 (inexact): its text does not give its bytes again"), "{page}");
+    assert!(page.contains("UTF-8 (inexact): its bytes cannot be restored from the text"), "{page}");
     let mut agent = Agent::of(&fixture);
     let (_, text) = agent.call("read_file", &json!({ "repo": "one", "path": "windows-1251.c" }));
     assert!(text.contains("of text from windows-1251") && text.contains("Проверка"), "{text}");

@@ -51,7 +51,7 @@ fn the_nearest_comes_first_and_errors_are_forgiven() {
         assert_eq!(printed(&fixture, &[typed])[0], first, "{typed}");
     }
     let none = fixture.run(&["files", "zzzqqq"]).code(1);
-    let said = "codesearch: nothing found: no path is like zzzqqq\n";
+    let said = "codesearch: nothing found: no path is similar to zzzqqq\n";
     assert_eq!((none.out.as_str(), none.err.as_str()), ("", said));
 }
 
@@ -95,8 +95,8 @@ fn what_cannot_be_asked_is_told() {
     let long = "x".repeat(10 << 10);
     let words = "a ".repeat(9);
     for (args, told) in [
-        (vec![&*long], "that is 10240 letters; type 256 or fewer"),
-        (vec![&*words], "those are 9 words; type 8 or fewer"),
+        (vec![&*long], "the query has 10240 letters; use 256 or fewer"),
+        (vec![&*words], "the query has 9 words; use 8 or fewer"),
         (vec!["a", "--lang", "klingon"], "--lang: unknown language \"klingon\""),
         (vec!["a", "--limit=-1"], "--limit"),
     ] {

@@ -88,50 +88,48 @@ fn what_cannot_be_read_is_one_sentence() {
     for (args, expected) in [
         (
             &["search", "--bogus", "x"][..],
-            "--bogus is no option of codesearch search (--help lists them); if it belongs to the query, write codesearch search \
+            "unknown option --bogus of codesearch search (see --help); if it belongs to the query, write codesearch search \
              -- --bogus x",
         ),
         (
             &["search", "--lmit", "3", "x"],
-            "--lmit is no option of codesearch search; did you mean --limit?",
+            "unknown option --lmit of codesearch search; did you mean --limit?",
         ),
-        (
-            &["stats", "-y"],
-            "-y is no option of codesearch stats; codesearch stats --help lists them",
-        ),
+        (&["stats", "-y"], "unknown option -y of codesearch stats; see codesearch stats --help"),
         (
             &["rg", "-v", "x"],
-            "--invert-match: the index finds lines by what is in them; for files without a match, write --files-without-match, or -foo in a query",
+            "--invert-match: the index finds only lines that match; for files without a match, write \
+             --files-without-match, or -foo in a query",
         ),
         (
             &["docs", "--hidden", "x"],
-            "--hidden is no option of codesearch docs (--help lists them); if it belongs to the query, write codesearch \
+            "unknown option --hidden of codesearch docs (see --help); if it belongs to the query, write codesearch \
              docs -- --hidden x",
         ),
         (
             &["repos", "--skiped", "x"],
-            "--skiped is no option of codesearch repos; did you mean --skipped?",
+            "unknown option --skiped of codesearch repos; did you mean --skipped?",
         ),
-        (
-            &["list"],
-            "there is no command list; write codesearch repos, or codesearch search --files",
-        ),
-        (&["serch", "x"], "there is no command serch; did you mean codesearch search?"),
+        (&["list"], "unknown command list; use codesearch repos, or codesearch search --files"),
+        (&["serch", "x"], "unknown command serch; did you mean codesearch search?"),
         (
             &["func main"],
-            "there is no command func main; to search for it, write codesearch search 'func main'",
+            "unknown command func main; to search for it, write codesearch search 'func main'",
         ),
-        (&["db", "begin"], "there is no command begin; codesearch db --help lists them"),
-        (&["search"], "<QUERY>... is missing; codesearch search --help says what it is"),
+        (&["db", "begin"], "unknown command begin; see codesearch db --help"),
+        (&["search"], "<QUERY>... is missing; see codesearch search --help"),
         (
             &["search", "--explain", "--json", "x"],
-            "--explain and --json exclude each other; leave one out",
+            "--explain and --json cannot be combined; leave one out",
         ),
         (
             &["search", "--color", "pink", "x"],
             "invalid value 'pink' for '--color <WHEN>' [possible values: auto, always, never]",
         ),
-        (&["search", "--limit", "x", "y"], "--limit: x is no number; give a whole one, 0 for all"),
+        (
+            &["search", "--limit", "x", "y"],
+            "--limit: x is not a whole number; give a number, 0 for all",
+        ),
         (&["search", "--limit"], "a value is required for '--limit <N>' but none was supplied"),
     ] {
         let ran = fixture.run(args).code(2);

@@ -60,29 +60,29 @@ fn a_command_line_that_is_none_says_what_to_write() {
     for (args, expected) in [
         (
             &["search", "x->next", "-error"][..],
-            "codesearch: -error may be options or a word of the query; for options, write -e rror, and for the word: \
-             codesearch search -- 'x->next' -error",
+            "codesearch: -error may be options or a word of the query; for options, write -e rror; for the word, \
+             write codesearch search -- 'x->next' -error",
         ),
         (
             &["search", "--x", "y"],
-            "codesearch: --x is no option of codesearch search (--help lists them); if it belongs to the query, write \
+            "codesearch: unknown option --x of codesearch search (see --help); if it belongs to the query, write \
              codesearch search -- --x y",
         ),
         (
             &["search", "-rn", "ServeHTTP"],
-            "codesearch: -rn: -r takes a text to put in the place of each match; a search is recursive and numbers its \
-             lines without -rn",
+            "codesearch: -rn: -r takes a text that replaces each match; leave out -rn, since a search is recursive \
+             and prints line numbers anyway",
         ),
         (
             &["def", "Serve", "HTTP"],
-            "codesearch: codesearch def takes one argument, and HTTP is another; quote it if it belongs to the first",
+            "codesearch: codesearch def takes one argument; to make HTTP part of it, put both in quotes",
         ),
         (&["search", "--limit", "-1", "x"], "codesearch: --limit: -1 cannot be its value"),
         (&["db"], "codesearch: codesearch db needs a command: status, start, stop, url, psql-hint"),
         (
             &["search", "class:Server"],
-            "codesearch: class: is not supported: sym: finds definitions, and kind: says what is defined; to search for \
-             the text itself, put it in quotes (at character 1)\n    class:Server\n    ^\ntry: codesearch search \
+            "codesearch: class: is not supported: use sym: for names of definitions and kind: for their kinds; to \
+             search for the text itself, put it in quotes (at character 1)\n    class:Server\n    ^\ntry: codesearch search \
              'sym:Server kind:class'",
         ),
     ] {
@@ -90,17 +90,17 @@ fn a_command_line_that_is_none_says_what_to_write() {
     }
     assert!(said(&["serve", "--listen", "8080"]).ends_with("0.0.0.0:8080 for all"));
     assert!(
-        said(&["sql", "select * from repos"]).contains("codesearch sql --help names the views")
+        said(&["sql", "select * from repos"]).contains("codesearch sql --help lists the views")
     );
     let ran = fixture.run(&["search", "--hints", "always", "func", "harbor/src"]).code(1);
     assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
-    assert!(ran.err.ends_with("there may be something without -w -g\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("try without -w -g\n"), "{}", ran.err);
     // A name that is nowhere is told on a pipe, too.
     let ran = fixture.run(&["search", "repo:harbor@main", "Serve"]).code(1);
     assert_eq!(
         ran.err,
-        "codesearch: nothing found: no repository matches harbor@main; branches are not indexed: write harbor without one\n"
+        "codesearch: nothing found: no repository matches harbor@main; branches are not indexed: use harbor\n"
     );
     assert_eq!(fixture.run(&["search", "-q", "repo:nope", "Serve"]).code(1).err, "");
     // Words that begin with a minus are words of the query.
@@ -133,7 +133,7 @@ fn a_terminal_is_told_what_finds_something() {
     says(&["serve", "--lang", "rust"], "without lang:rust (2 files): codesearch search 'serve'");
     says(
         &["package def"],
-        "with one of the terms instead of all (2 files): codesearch search '(package or def)'",
+        "with any of the terms instead of all (2 files): codesearch search '(package or def)'",
     );
     says(
         &["serve repo:habor"],
@@ -144,7 +144,7 @@ fn a_terminal_is_told_what_finds_something() {
         &["a[i] it's"],
         r"as text instead of a regular expression (1 file): codesearch search 'lit:a[i] it'\''s'",
     );
-    says(&["-i", "-F", "Nowhere"], "not in the index, though they might match: 1 binary");
+    says(&["-i", "-F", "Nowhere"], "not in the index, but might match: 1 binary");
     says(
         &["configuring retry"],
         "documents and comments with these words (1 file): codesearch docs 'configuring retry'",
@@ -157,7 +157,7 @@ fn a_terminal_is_told_what_finds_something() {
         &["file:sever.go"],
         r"a file with a similar name, harbor: src/server.go: codesearch search 'repo:^harbor$ file:^src/server\.go$'",
     );
-    says(&["sym:Println"], "as text, whatever it names (1 file): codesearch search 'lit:Println'");
+    says(&["sym:Println"], "as text anywhere (1 file): codesearch search 'lit:Println'");
     says(&["kind:class lang:go"], "without kind:class (1 file): codesearch search 'lang:go'");
 }
 
@@ -184,12 +184,12 @@ fn commands_name_what_is_near() {
         (
             &["outline", "nope"],
             2,
-            "nope is not in the index; codesearch files finds it by what is typed of its path",
+            "nope is not in the index; codesearch files finds files by parts of their paths",
         ),
         (
             &["func", "main"],
             2,
-            "there is no command func; to search for it, write codesearch search func main",
+            "unknown command func; to search for it, write codesearch search func main",
         ),
     ] {
         assert_eq!(fixture.run(args).code(code).err, format!("codesearch: {expected}\n"));
@@ -206,7 +206,7 @@ fn a_pipe_is_told_nothing() {
     assert_eq!(ran.out, "harbor/src/server.go\n");
     assert_eq!(
         ran.err,
-        "codesearch: ServeHTTP() is a regular expression here; as text: codesearch search 'lit:ServeHTTP()'\n"
+        "codesearch: ServeHTTP() is a regular expression; as text: codesearch search 'lit:ServeHTTP()'\n"
     );
     let ran = fixture.run(&["search", "--hints", "always", "-l", "ServeHTTP"]).code(0);
     assert_eq!(ran.err, "");

@@ -72,7 +72,7 @@ fn lines_come_from_commits() {
     let blame = ask(&server, &format!("/blame?{FILE}"), 200);
     assert_eq!(blame["indexed"], false);
     let shown = page(&server, &format!("/blame?{FILE}"), 200);
-    assert!(shown.contains("which is not the text that is indexed"), "{shown}");
+    assert!(shown.contains("which is not the indexed text"), "{shown}");
     // A commit that the clone does not have any more is not asked for.
     fixture.exec("update repos set commit = repeat('e', 40) where name = 'one'");
     assert_eq!(ask(&server, &format!("/blame?{FILE}"), 200)["commit"], json!(third));
@@ -111,10 +111,8 @@ fn a_history_goes_on_before_a_name_was_changed() {
     }
     let old = changes[2]["blob"].as_str().unwrap();
     let shown = page(&server, &format!("/file?{FILE}&hash={old}"), 200);
-    assert!(shown.contains("which the file does not have now"), "{shown}");
-    assert!(
-        shown.contains("<a href=\"/file?repo=one&#38;path=src/b%20c.py\">the file as it is now")
-    );
+    assert!(shown.contains("This is the version with the hash"), "{shown}");
+    assert!(shown.contains("<a href=\"/file?repo=one&#38;path=src/b%20c.py\">current version"));
     // Of a long one, the newest come first, and all of them come once.
     let mut summaries = Vec::new();
     let mut path = "/history?repo=many&path=x.txt".to_owned();
@@ -150,7 +148,7 @@ fn what_has_no_history_is_told_and_no_folder_is_named() {
         }
     };
     told("repo=one&path=loose.py", 404, "it was never committed");
-    told("repo=two&path=plain.py", 404, "was not ingested from a clone of git");
+    told("repo=two&path=plain.py", 404, "was not ingested from a git clone");
     told("repo=one&path=none.py", 404, "ne/none.py is not in the index");
     told("repo=none&path=a", 404, "one/a is not in the index");
     told("repo=one", 400, "give repo= and path=");
@@ -161,7 +159,7 @@ fn what_has_no_history_is_told_and_no_folder_is_named() {
     let (status, answer) = server.json(&format!("/blame?{FILE}"));
     assert!(matches!(status, 404 | 500), "{answer}");
     fs::rename(fixture.path().join("one"), fixture.path().join("gone")).unwrap();
-    told(FILE, 404, "is gone, or the server may not read it");
+    told(FILE, 404, "no longer exists, or the server may not read it");
     let hash = "0123456789abcdef0123456789abcdef01234567";
     assert_eq!(server.json(&format!("/file?{FILE}&hash={hash}")).0, 404);
 }
@@ -175,7 +173,10 @@ fn an_operator_may_show_no_history() {
     assert_eq!(server.json(&path).0, 200);
     let server = fixture.serve_with(&["--no-history"]);
     let answer = ask(&server, &format!("/blame?{FILE}"), 404);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("shows no blame"), "{answer}");
+    assert!(
+        answer["error"]["message"].as_str().unwrap().contains("does not show blame"),
+        "{answer}"
+    );
     assert_eq!(server.json(&path).0, 404);
     assert!(!page(&server, &format!("/file?{FILE}"), 200).contains("href=\"/blame"));
 }
@@ -277,9 +278,7 @@ fn history_is_only_that_of_a_trusted_clone() {
         assert_eq!(server.get(&of_file.replace("/file", "/raw"), "*/*").0, 404, "{repo}");
     }
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
-    assert!(
-        skipped.contains("git data outside of the ingested folder") && skipped.contains(".git")
-    );
+    assert!(skipped.contains("git data outside the ingested folder") && skipped.contains(".git"));
     // The private clone itself knows of the worktree; and a shallow clone has all that it has.
     for (repo, commits) in [("worktree", 2), ("shallow", 1)] {
         let history = ask(&server, &format!("/history?repo={repo}&path=a.py"), 200);
@@ -310,13 +309,13 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     let link = format!("/file?repo=one&path=a.py&hash={hash}");
     let now = page(&server, "/file?repo=one&path=a.py", 200);
     assert!(now.contains(&format!("href=\"{}\"", link.replace('&', "&#38;"))), "{now}");
-    assert!(!page(&server, &link, 200).contains("does not have now"));
+    assert!(!page(&server, &link, 200).contains("This is the version with the hash"));
     // As long as it is stored, here because the server holds the state before.
     fixture.write("one/a.py", SECOND);
     fixture.ingest();
     assert_eq!(ask(&server, &link, 200)["text"], FIRST);
     let shown = page(&server, &link, 200);
-    assert!(shown.contains("which the file does not have now"), "{shown}");
+    assert!(shown.contains("This is the version with the hash"), "{shown}");
     assert!(shown.contains(">one</span>"), "the outline is that of the text: {shown}");
     server.stop();
     // Nobody holds it any more.
@@ -325,8 +324,8 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     let server = fixture.serve();
     let answer = ask(&server, &link, 404);
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("not stored any more"), "{message}");
-    assert!(message.ends_with("what it has now: /file?repo=one&path=a.py"), "{message}");
+    assert!(message.contains("no longer stored"), "{message}");
+    assert!(message.ends_with("the current version: /file?repo=one&path=a.py"), "{message}");
     let shown = page(&server, &link, 404);
     assert!(shown.contains("the file has changed since"), "{shown}");
     assert!(shown.contains("<a href=\"/file?repo=one&#38;path=a.py\">"), "{shown}");
@@ -337,10 +336,10 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     assert_eq!(ask(&server, &link, 200)["same"], json!([{ "repo": "one", "path": "copy.py" }]));
     fixture.write("one/a.py", FIRST);
     fixture.ingest();
-    assert!(!page(&server, &link, 200).contains("does not have now"));
+    assert!(!page(&server, &link, 200).contains("This is the version with the hash"));
     for (wrong, status, expected) in [
-        (&hash[1..], 400, "use all digits of a hash"),
-        ("../../../etc/passwd", 400, "use all digits of a hash"),
+        (&hash[1..], 400, "give a whole hash"),
+        ("../../../etc/passwd", 400, "give a whole hash"),
         (&hash.to_uppercase(), 200, ""),
     ] {
         let (got, answer) = server.json(&format!("/file?repo=one&path=a.py&hash={wrong}"));

@@ -231,7 +231,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
         let path = format!("/search?q=needle&limit=1&cursor={}{other}", next.as_str().unwrap());
         let (status, _, answer) = server.get(&path, "*/*");
         assert_eq!(status, 400, "{path}");
-        assert!(answer.contains("give the sort= that it came with"), "{answer}");
+        assert!(answer.contains("use the original sort="), "{answer}");
     }
     let found = server.json("/search?q=needle+type:repo&sort=path").1;
     assert_eq!(found["repos"], json!(["a", "b"]));

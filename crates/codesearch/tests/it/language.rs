@@ -150,7 +150,7 @@ fn a_search_explains_itself() {
         "plan        (or chunk(\"serve\") path(\"serve\"))",
         "term        /_test/i: needs \"_test\"",
         "found       1 result, 1 matching line",
-        "ended       all was searched",
+        "ended       everything was searched",
     ] {
         assert!(out.contains(line), "{line}\n{out}");
     }
@@ -201,7 +201,7 @@ fn a_search_for_everything_ends_when_the_operator_says() {
     }
     // Nor do agents and other engines' clients have more time.
     let said = told(&server, "search", &json!({ "query": "serve timeout:60m" }));
-    assert!(said.contains("the time was up, 0.3 s"), "{said}");
+    assert!(said.contains("timed out after 0.3 s"), "{said}");
     let body = json!({ "Q": "serve", "Opts": { "MaxWallTime": i64::MAX } }).to_string();
     let mut answer =
         ureq::post(format!("http://{}/api/search", server.address)).send(body).unwrap();
@@ -219,7 +219,7 @@ fn a_timeout_counts_what_compiling_takes() {
     // Compiling these takes longer than that, searching a few files for them does not.
     let long = (0..8).map(|n| format!(r"\w{{60}}z{n}")).collect::<Vec<_>>().join(" or ");
     let query = format!("{long} timeout:10ms");
-    let why = "the patterns do not compile within 10ms; allow more time";
+    let why = "the patterns did not compile within 10ms; raise the timeout";
     let path = |query| format!("/search?q={}", utf8_percent_encode(query, NON_ALPHANUMERIC));
     let (status, answer) = server.json(&path(&query));
     let told = (status, &answer["error"]["message"]);

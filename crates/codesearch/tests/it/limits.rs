@@ -56,12 +56,12 @@ fn searches_a_minute_of_an_address() {
     let answer: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(answer["error"]["code"], "too_many_requests");
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("as you may; try again in"), "{message}");
+    assert!(message.contains("searches per minute; try again in"), "{message}");
     counted(&server, "client_per_minute");
 
     // Each kind of endpoint refuses in its own format; requests that are no searches are answered.
     let (_, page) = turned_away(&server, "/search?q=needle", &[("accept", "text/html")], 429);
-    assert!(page.contains("<!DOCTYPE html>") && page.contains("as you may"), "{page}");
+    assert!(page.contains("<!DOCTYPE html>") && page.contains("your limit of searches"), "{page}");
     turned_away(&server, "/api/v1/search?q=needle", &[], 429);
     turned_away(&server, "/search/stream?q=needle", &[], 429);
     turned_away(&server, "/files?q=a", &[], 429);
@@ -96,7 +96,7 @@ fn all_clients_together() {
     turned_away(&server, "/search?q=needle", &[("x-forwarded-for", "192.0.2.1")], 429);
     let (_, body) =
         turned_away(&server, "/search?q=needle", &[("x-forwarded-for", "192.0.2.2")], 429);
-    assert!(body.contains("this server has made"), "{body}");
+    assert!(body.contains("this server has reached its limit of searches"), "{body}");
     counted(&server, "server_per_minute");
 }
 
@@ -133,7 +133,7 @@ fn searches_at_once() {
         let (status, headers, body) = server.ask("/search?q=needle", &[]);
         assert_eq!(status, 429, "{body}");
         assert_eq!(headers["retry-after"], "1");
-        assert!(body.contains("as many searches running"), "{body}");
+        assert!(body.contains("your limit of concurrent searches"), "{body}");
         drop(held);
         assert_eq!(first.join().unwrap().0, 200);
     });

@@ -124,7 +124,7 @@ fn narrowed_by_repository_language_and_dictionary() {
     assert_eq!(count(&["kettle l:md lang:rst"]), 2);
     assert_eq!(fixture.docs(&["kettle -file:x"])["ignored"][0], "-file:x");
     let told = fixture.run(&["docs", "kettle case:yes"]).code(0).err;
-    assert!(told.contains("documents are not searched by case:yes"), "{told}");
+    assert!(told.contains("ignored in a search of documents: case:yes"), "{told}");
     let unknown = fixture.run(&["docs", "kettle lang:klingon"]).code(2).err;
     assert!(unknown.contains("klingon"), "{unknown}");
     let cut = fixture.run(&["docs", "kettle", "--limit", "2"]).code(0);

@@ -250,7 +250,7 @@ fn of_a_file_the_best_lines_are_shown() {
     let asked = json!({ "query": "loader", "lines_per_file": 3 });
     let told = agent.told("search", &asked);
     let (head, body) = told.split_once("\n\n").unwrap();
-    assert!(head.contains("Of some files not all matching lines are shown"), "{head}");
+    assert!(head.contains("Some files have more matching lines"), "{head}");
     assert_eq!(
         body,
         "crate: py/loader.py (Python)\nin function main:\n7:    loader(\"a\")\noutside:\n10:class Loader:\n25:def loader(name):\n... and 14 more matching lines\n"

@@ -521,16 +521,19 @@ fn options_hold_for_the_terms_of_a_query_too() {
     }
     for (args, expected) in [
         (&["--crlf", "-e", r"\r"][..], "--crlf: it matches only a carriage return"),
-        (&["-r", "x", "word here"], "--replace: give one pattern"),
-        (&["-r", "x", r"word\nx"], "--replace: there can be none"),
-        (&["--files-without-match", "repo:r"], "--files-without-match: say what must not match"),
+        (&["-r", "x", "word here"], "--replace needs exactly one pattern"),
+        (&["-r", "x", r"word\nx"], "--replace is not supported"),
+        (
+            &["--files-without-match", "repo:r"],
+            "--files-without-match: give a pattern that must not match",
+        ),
         (&["-f", "nowhere"], "cannot read patterns from nowhere"),
-        (&["-t", "klingon", "x"], "--type: there is no type klingon"),
+        (&["-t", "klingon", "x"], "--type: unknown type klingon"),
         (&["-g", "[", "x"], "--glob [: "),
-        (&["--type-add", "x", "x", "-t", "x"], "--type-add x: write a name"),
+        (&["--type-add", "x", "x", "-t", "x"], "--type-add x: give NAME:GLOB"),
         (
             &["--sort", "modified", "x"],
-            "invalid value 'modified' for '--sort <ORDER>': the index does not keep",
+            "invalid value 'modified' for '--sort <ORDER>': the index does not store",
         ),
         (&["--field-match-separator", r"\xff", "x"], "separators: "),
     ] {

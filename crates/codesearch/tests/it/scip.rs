@@ -85,7 +85,10 @@ fn what_an_index_tells_comes_first_and_what_has_the_name_beside_it() {
     assert_eq!(defined(&before), all);
     assert_eq!(before["symbols"], json!([]));
     let out = import_shop(&fixture).out;
-    assert!(out.starts_with("imported the index of scip-test 1.0: 4 places in 3 files, "), "{out}");
+    assert!(
+        out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "),
+        "{out}"
+    );
     // The server knows it at once.
     let precise =
         ["precise shop/src/cart.ts:1", "search shop/src/other.ts:1", "search else/run.ts:1"];
@@ -169,7 +172,7 @@ fn the_command_line_and_agents_say_what_is_precise() {
     let first: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
     assert_eq!((&first["basis"], &first["path"]), (&json!("precise"), &json!("src/cart.ts")));
     let ran = fixture.run(&["def", "--from", "shop/src/main.ts:3"]).code(2);
-    assert!(ran.err.contains("a place with its line and column"), "{}", ran.err);
+    assert!(ran.err.contains("a place with line and column"), "{}", ran.err);
     fixture.run(&["def"]).code(2);
 
     let server = fixture.serve();
@@ -179,7 +182,10 @@ fn the_command_line_and_agents_say_what_is_precise() {
     let text = told("references", json!({ "name": "run", "from": "shop: src/cart.ts:1:17" }));
     assert!(text.contains("[precise, call]") && text.contains("[search, call]"), "{text}");
     let text = told("list_repos", json!({}));
-    assert!(text.contains("; precise by scip-test 1.0: 3 files, as they are, imported "), "{text}");
+    assert!(
+        text.contains("; precise by scip-test 1.0: 3 files, all unchanged, imported "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn an_index_holds_while_its_files_are_as_they_were() {
     assert_eq!((fits(), precise()), ("2 of 3".to_owned(), true));
     let listed = fixture.run(&["repos", "shop"]).code(0).out;
     assert!(
-        listed.contains("\n  precise by scip-test 1.0: 2 of 3 files as they are, imported "),
+        listed.contains("\n  precise by scip-test 1.0: 2 of 3 files unchanged, imported "),
         "{listed}"
     );
     fixture.check_invariants();
@@ -279,7 +285,7 @@ fn an_index_replaces_that_of_the_same_folder_and_tool() {
     };
     let out = import(&fixture, "shop", &index("scip-test", &shop_documents()[..1])).code(0).out;
     assert!(
-        out.starts_with("replaced by the index of scip-test 1.0: 1 place in 1 file, "),
+        out.starts_with("replaced by the SCIP index of scip-test 1.0: 1 place in 1 file, "),
         "{out}"
     );
     let page = "scip-test npm web 1.0 `a.ts`/page.";
@@ -291,7 +297,7 @@ fn an_index_replaces_that_of_the_same_folder_and_tool() {
     let of_web = [metadata("scip-test", &root), told.clone()].concat();
     let out = import(&fixture, "shop", &of_web).code(0).out;
     assert!(
-        out.starts_with("imported the index of scip-test 1.0 for web: 1 place in 1 file"),
+        out.starts_with("imported the SCIP index of scip-test 1.0 for web: 1 place in 1 file"),
         "{out}"
     );
     fixture.write("web.scip", index("other", &[told]));
@@ -391,11 +397,7 @@ fn damage_is_found_and_repaired() {
     import_shop(&fixture);
     fixture.exec("update scip set occurrences = '\\x0100' where path = 'src/main.ts'");
     let ran = fixture.run(&["check"]).code(1);
-    assert!(
-        ran.out.contains("what a SCIP index tells of src/main.ts is that of another text"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("the SCIP data of src/main.ts belong to another text"), "{}", ran.out);
     // Meanwhile nothing is told of it.
     let printed = fixture.run(&["def", "run", "--from", "shop/src/main.ts:3:1"]).code(0).out;
     assert!(!printed.contains("precise"), "{printed}");
@@ -405,5 +407,5 @@ fn damage_is_found_and_repaired() {
     fixture.check_invariants();
     fixture.exec("delete from scip_imports");
     let ran = fixture.run(&["check"]).code(1);
-    assert!(ran.out.contains("documents of SCIP indexes that are gone: 2"), "{}", ran.out);
+    assert!(ran.out.contains("documents of SCIP indexes that no longer exist: 2"), "{}", ran.out);
 }

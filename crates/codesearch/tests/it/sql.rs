@@ -300,16 +300,16 @@ fn a_statement_reads_and_changes_nothing() {
     let fixture = written();
     for (statement, told) in [
         ("delete from codesearch.files", "permission denied for schema codesearch"),
-        ("create table x ()", "only queries are run: SELECT, WITH"),
+        ("create table x ()", "only queries are allowed: SELECT, WITH"),
         ("select pg_sleep(9999)", "permission denied for function pg_sleep"),
-        ("do $$ begin end $$", "only queries are run: SELECT, WITH"),
+        ("do $$ begin end $$", "only queries are allowed: SELECT, WITH"),
         ("select 1; select 2", "cannot insert multiple commands"),
         ("commit; delete from codesearch.files", "cannot insert multiple commands"),
         ("select nothing from files", "column \"nothing\" does not exist (line 1, column 8)"),
         ("select\n  path\nfrom file", "relation \"file\" does not exist (line 3, column 6)"),
         ("selekt 1", "syntax error at or near \"selekt\" (line 1, column 1)"),
         ("select reposiory from files", "Perhaps you meant to reference the column"),
-        ("  ", "there is no statement"),
+        ("  ", "no statement"),
     ] {
         let ran = fixture.run(&["sql", statement]).code(2);
         assert!(ran.err.contains(told), "{statement}: {}", ran.err);
@@ -397,7 +397,7 @@ fn rows_are_printed_for_people_and_for_programs() {
     assert_eq!(ask("csv", "select path from files where false").code(1).out, "path\n");
     assert_eq!(ask("json", "select path from files where false").code(1).out, "");
     assert!(
-        ask("json", "select 1 as a, 2 as a").code(2).err.contains("two columns are called \"a\"")
+        ask("json", "select 1 as a, 2 as a").code(2).err.contains("two columns are named \"a\"")
     );
     assert!(ask("table", "explain select 1").code(0).out.contains("Result"));
     assert!(ask("table", "show search_path").code(0).out.contains("codesearch_sql"));

@@ -122,8 +122,8 @@ fn spans_that_are_none_end_in_a_sentence() {
         (&["--from", "2026-02-30"], "2026-02-30 is not a time"),
         (&["--from", "2026-02-02", "--to", "2026-02-01"], "must begin before it ends"),
         (&["--compare", "x"], "x is not a time span"),
-        (&["--trim", "60,60"], "not a pair of percentages that leave something over"),
-        (&["--slow", "--statements"], "exclude each other"),
+        (&["--trim", "60,60"], "not a pair of percentages below 100 in total"),
+        (&["--slow", "--statements"], "cannot be combined"),
     ] {
         let ran = fixture.run(&[&["stats"], args].concat()).code(2);
         assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
@@ -146,7 +146,8 @@ fn slow_searches_are_logged_with_their_plans_and_bounded() {
     assert!(metrics.contains("codesearch_slow_searches_total 3\n"), "{metrics}");
     server.stop();
     let text = fixture.run(&["stats", "--slow"]).code(0).out;
-    for part in ["plan        ", "/needle/i", "candidates  ", "ended       all was searched"] {
+    for part in ["plan        ", "/needle/i", "candidates  ", "ended       everything was searched"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     fixture.exec(
@@ -208,7 +209,7 @@ fn what_postgres_counts_of_statements() {
         fixture.sql("select current_setting('pg_stat_statements.max', true)");
     let ran = fixture.run(&["stats", "--statements"]);
     if loads.is_none() {
-        assert!(ran.code(2).err.contains("pg_stat_statements is missing"));
+        assert!(ran.code(2).err.contains("pg_stat_statements is not installed"));
         return;
     }
     // The statements of all shards are counted as one. What the ingest took would fill the table: it is counted no longer.

@@ -299,9 +299,9 @@ fn symbols_that_are_not_there_yet_are_told() {
     assert_eq!(answer["stats"]["complete"], false, "{answer}");
     assert_eq!(answer["stats"]["stopped_because"], "symbols", "{answer}");
     let ran = fixture.run(&["search", "sym:^Serve$"]).code(0);
-    assert!(ran.err.contains("the symbols of 2 files are not there yet"), "{}", ran.err);
+    assert!(ran.err.contains("the symbols of 2 files are not extracted yet"), "{}", ran.err);
     let ran = fixture.run(&["search", "sym:nothing lang:python"]).code(1);
-    assert!(ran.err.contains("no symbols are taken of files in python"), "{}", ran.err);
+    assert!(ran.err.contains("symbols of python are not supported"), "{}", ran.err);
     assert_eq!(server.json("/search?q=content:Serve").1["stats"].get("symbols"), None);
     let (_, answer) = server.json("/outline?repo=two&path=notes.txt");
     assert_eq!(answer["state"], "without");
@@ -469,10 +469,15 @@ fn ordinary_clients_call_tools_over_http() {
     let unknown = ("Mcp-Session-Id", "nobody");
     assert!(ask("POST", &[json, unknown], &call).starts_with("HTTP/1.1 200"));
     for (headers, body, code, part) in [
-        (&[json][..], "{", "-32700", "the body is no JSON"),
-        (&[json], "", "-32700", "the body is no JSON"),
-        (&[json], &format!("[{call}]"), "-32600", "send each message of a batch by itself"),
-        (&[json], "{\"a\": 1}", "-32600", "no message of the protocol"),
+        (&[json][..], "{", "-32700", "the body is not JSON"),
+        (&[json], "", "-32700", "the body is not JSON"),
+        (
+            &[json],
+            &format!("[{call}]"),
+            "-32600",
+            "batches are not supported: send each message separately",
+        ),
+        (&[json], "{\"a\": 1}", "-32600", "not a message of the protocol"),
         (&[json, ("MCP-Protocol-Version", "1999-01-01")], &call, "-32600", "1999-01-01"),
     ] {
         let answer = ask("POST", headers, body);

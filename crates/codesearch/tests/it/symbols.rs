@@ -65,7 +65,7 @@ fn symbols_are_taken_after_an_ingest_once_for_each_text() {
     fixture.check_invariants();
     // Nothing is left to do.
     let out = fixture.run(&["symbols"]).code(0).out;
-    assert!(out.contains("were taken before"), "{out}");
+    assert!(out.contains("are already extracted"), "{out}");
     let ran = fixture.run(&["repos"]).code(0);
     assert!(!ran.err.contains("symbols"), "{}", ran.err);
 }
@@ -79,7 +79,7 @@ fn symbols_can_be_left_for_later_and_how_far_they_are_is_said() {
     assert_eq!(fixture.sql::<i64>(SYMBOLS), 0);
     let ran = fixture.run(&["repos"]).code(0);
     assert!(
-        ran.err.contains("symbols were taken of 0 % of the text; codesearch symbols"),
+        ran.err.contains("symbols are extracted from 0 % of the text; codesearch symbols"),
         "{}",
         ran.err
     );
@@ -288,7 +288,7 @@ fn hostile_texts_cost_their_symbols_only() {
         }
     }
     let ran = fixture.run(&["search", "--json", "sym:nowhere", "file:min"]).code(1);
-    assert!(ran.err.contains("symbols of 1 file were given up (1 minified)"), "{}", ran.err);
+    assert!(ran.err.contains("symbols of 1 file are incomplete (1 minified)"), "{}", ran.err);
     assert!(ran.out.contains("\"complete\":false"), "{}", ran.out);
     let zoekt = |query: &str| {
         let body = json!({ "Q": query }).to_string();
@@ -305,11 +305,12 @@ fn hostile_texts_cost_their_symbols_only() {
     assert_eq!((livegrep("+file:min"), livegrep("+repo:one")), (json!("TIMEOUT"), json!("NONE")));
     let definitions = server.json("/definitions?name=nowhere&repo=bad").1;
     assert!(
-        definitions["complete"] == false && definitions["note"].to_string().contains("given up")
+        definitions["complete"] == false
+            && definitions["note"].to_string().contains("are incomplete")
     );
     // They are not tried again.
     let out = fixture.run(&["symbols"]).code(0).out;
-    assert!(out.contains("were taken before"), "{out}");
+    assert!(out.contains("are already extracted"), "{out}");
 }
 
 #[test]
@@ -350,11 +351,11 @@ fn damaged_symbols_are_found_and_taken_anew() {
         assert!(ran.out.contains(what), "{}", ran.out);
     };
     fixture.exec("update symbols set names = upper(names)");
-    told("its symbols are those of another text");
+    told("its symbols belong to another text");
     fixture.exec("delete from symbols");
     told("texts without their symbols: 2");
     let out = fixture.run(&["check", "--repair"]).code(0).out;
-    assert!(out.contains("take symbols anew with: codesearch symbols"), "{out}");
+    assert!(out.contains("extract symbols again: codesearch symbols"), "{out}");
     let out = fixture.run(&["symbols"]).code(0).out;
     assert!(out.starts_with("symbols: 6 in 2 files"), "{out}");
     assert_eq!(outline(&fixture), before);

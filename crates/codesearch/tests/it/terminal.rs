@@ -73,7 +73,7 @@ fn a_terminal_shows_the_best_lines_of_a_file_and_counts_the_others() {
     assert_eq!((lines[0], lines[10]), ("r/needle.rs", "32:fn needle() {}"), "{text}");
     assert_eq!(
         lines[11],
-        "codesearch: the best 10 lines of each file; 22 more matching lines in them (-m 1000 for all)"
+        "codesearch: the best 10 lines of each file; 22 more matching lines not shown (-m 1000 for all)"
     );
     // Who says how many lines, or in which order, gets all of them; so does a pipe.
     for args in [&["-m", "1000"][..], &["--sort", "relevance"], &["--sort", "path"]] {

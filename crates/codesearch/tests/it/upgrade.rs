@@ -315,5 +315,5 @@ fn an_index_is_not_upgraded_under_programs_of_before() {
     fixture.run(&["repos"]).code(0);
     fixture.exec("update _sqlx_migrations set version = 1000 where version = 10");
     let ran = fixture.run(&["repos"]).code(2);
-    assert!(ran.err.contains("was made by another version of codesearch"), "{}", ran.err);
+    assert!(ran.err.contains("another version of codesearch created the database"), "{}", ran.err);
 }

@@ -44,6 +44,7 @@ pub(super) struct Cell<const LANES: usize> {
 }
 
 impl<const LANES: usize> Scorer<LANES> {
+    /// Prepares to score paths for the parts of a query, `LANES` paths at a time.
     pub fn new(parts: &[QueryPart]) -> Self {
         let letters = parts.iter().flat_map(|part| &part.letters);
         let paths = PathBatch::new(letters.copied());

@@ -28,7 +28,9 @@ const MAX_SMALL: u64 = 4 << 10;
 /// A part of a checkout's git data that is not read: its path in the checkout, or in the folder of git's data, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
+    /// Its path in the checkout, or in the folder of git's data.
     pub path: String,
+    /// Why it is not read.
     pub reason: SkipReason,
 }
 
@@ -123,7 +125,10 @@ impl GitData {
         below.map_or_else(|_| format!(".git/{name}"), |below| below.to_string_lossy().into_owned())
     }
 
-    /// Returns the path of the rules for what git leaves out besides `.gitignore`, if it may be read.
+    /// Returns the path of `info/exclude`, git's ignore rules besides `.gitignore`; `None` if the file does not exist.
+    ///
+    /// # Errors
+    /// The path cannot be resolved, or leads to a place that `trust` does not allow.
     pub fn exclude(&self, trust: &mut Trust) -> Result<Option<PathBuf>, Unread> {
         self.resolve(&self.common, "info/exclude", trust)
     }

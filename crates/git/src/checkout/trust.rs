@@ -31,6 +31,7 @@ impl Trust {
         Self { rule: Rule::Known, folders }
     }
 
+    /// Returns whether only folders that an ingest allowed may be read.
     pub fn is_known(&self) -> bool {
         matches!(self.rule, Rule::Known)
     }

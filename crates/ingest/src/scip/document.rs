@@ -28,14 +28,12 @@ pub enum Refusal {
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Refusal::NoFile => "not in the repository as it is indexed",
-            Refusal::Twice => "told of twice, and taken once",
+            Refusal::NoFile => "not in the indexed repository",
+            Refusal::Twice => "listed twice, and imported once",
             Refusal::TooLarge => "too large",
-            Refusal::Outside => "with places outside of the file, which is another now",
-            Refusal::OtherNames => {
-                "with names that are not where they are said to be: the file is another now"
-            }
-            Refusal::OtherText => "made of another text than that of the file",
+            Refusal::Outside => "with positions outside the file, which has changed",
+            Refusal::OtherNames => "with names at other positions: the file has changed",
+            Refusal::OtherText => "with a text that differs from the file",
         })
     }
 }

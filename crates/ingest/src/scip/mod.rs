@@ -35,7 +35,7 @@ const NAMED: usize = 3;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be read.
-    #[error("cannot read the index: {0}")]
+    #[error("cannot read the SCIP index: {0}")]
     Read(#[source] io::Error),
     /// It is none.
     #[error(
@@ -44,23 +44,22 @@ pub enum Error {
     NoIndex,
     /// It ends in the middle.
     #[error(
-        "the index is cut off after {0} bytes; make it again, or copy it again: nothing was imported"
+        "the SCIP index is truncated after {0} bytes; create or copy it again; nothing was imported"
     )]
     CutOff(u64),
     /// It is damaged.
-    #[error("the index is broken at byte {0}; make it again: nothing was imported")]
+    #[error("the SCIP index is corrupt at byte {0}; create it again; nothing was imported")]
     Broken(u64),
     /// There is no such repository.
     #[error("no repository is named '{0}'; codesearch repos lists them")]
     NoSuchRepo(String),
     /// It has no documents.
-    #[error("the index tells of no file; look at what its indexer says: nothing was imported")]
+    #[error("the SCIP index has no documents; check the indexer's messages; nothing was imported")]
     Empty,
     /// It tells of other files.
     #[error(
-        "none of the {documents} in the index fits {repo} as it is indexed ({reasons}); if it was made for a folder of \
-         the repository, say which with --root, and if files are newer than the index, ingest them first: nothing was \
-         imported"
+        "none of the {documents} in the SCIP index matches {repo} as indexed ({reasons}); if it covers one folder of \
+         the repository, name the folder with --root; if files have changed, ingest them first; nothing was imported"
     )]
     NothingFits {
         /// Number of its documents, with the noun.
@@ -383,11 +382,7 @@ fn reasons(report: &Report) -> String {
         }
     });
     let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        "none has a name by which that could be seen".to_owned()
-    } else {
-        told.join("; ")
-    }
+    if told.is_empty() { "no document has a name to compare".to_owned() } else { told.join("; ") }
 }
 
 #[cfg(test)]

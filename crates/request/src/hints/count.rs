@@ -31,7 +31,9 @@ pub struct FileCount {
 /// The options of a query, and its client.
 #[derive(Clone, Debug)]
 pub struct QueryContext {
+    /// The options besides the text of the query.
     pub options: Options,
+    /// The client that asks; a suggested query uses its syntax.
     pub client: Client,
 }
 

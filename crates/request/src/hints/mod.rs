@@ -61,8 +61,8 @@ pub fn meant_as_text(query: &str, parsed: &Query) -> Option<Hint> {
         return None;
     }
     let operator = operator_in_text(query).map(|operator| match operator {
-        OperatorInText::Not => "not leaves out files with what follows; as text",
-        OperatorInText::Group => "parentheses group terms here; as text",
+        OperatorInText::Not => "'not' excludes files with the next term; as text",
+        OperatorInText::Group => "parentheses group terms; as text",
     });
     if let Some(message) = operator {
         let message = message.to_owned();
@@ -72,7 +72,7 @@ pub fn meant_as_text(query: &str, parsed: &Query) -> Option<Hint> {
     let odd = parsed.terms().into_iter().find(|term| term.pattern.reads_like_text())?;
     let as_text = QueryParts::of(query).ok()?.as_text()?;
     Some(Hint {
-        message: format!("{} is a regular expression here; as text", odd.pattern.source()),
+        message: format!("{} is a regular expression; as text", odd.pattern.source()),
         query: Some(as_text),
         docs: None,
         count: None,

@@ -36,9 +36,9 @@ pub async fn missing_repository(view: &View, patterns: &[String]) -> Option<Stri
         if let Some(Err(near)) = repository(view, pattern).await {
             let near = match (near, pattern.split_once('@')) {
                 (_, Some((name, _))) if !name.is_empty() => {
-                    format!("; branches are not indexed: write {name} without one")
+                    format!("; branches are not indexed: use {name}")
                 }
-                (Some(near), _) => format!("; the nearest name is {near}"),
+                (Some(near), _) => format!("; did you mean {near}?"),
                 (None, _) => String::new(),
             };
             return Some(format!("no repository matches {pattern}{near}"));

@@ -210,14 +210,14 @@ impl Search<'_> {
             hints.extend(hint(format!("without {}", names.join(" ")), Change::Unnarrowed));
         }
         hints.extend(hint(
-            "where lines end in a carriage return and a line feed".to_owned(),
+            "for lines that end in a carriage return and a line feed".to_owned(),
             Change::Crlf,
         ));
         hints.extend(hint("as text instead of a regular expression".to_owned(), Change::AsText));
-        hints.extend(hint("as text, whatever it names".to_owned(), Change::Mentioned));
+        hints.extend(hint("as text anywhere".to_owned(), Change::Mentioned));
         // If one of two terms is missing, the query with the other one was reported above.
         if missing.is_empty() || missing.len() + 1 < all {
-            hints.extend(hint("with one of the terms instead of all".to_owned(), Change::AnyTerm));
+            hints.extend(hint("with any of the terms instead of all".to_owned(), Change::AnyTerm));
         }
         hints
     }
@@ -316,7 +316,7 @@ impl Search<'_> {
         let skipped = timeout_at(self.until.into(), counting).await.ok()??;
         (!skipped.is_empty()).then(|| Hint {
             message: format!(
-                "not in the index, though they might match: {}",
+                "not in the index, but might match: {}",
                 crate::notes::reasons(&skipped)
             ),
             query: None,

@@ -53,9 +53,7 @@ pub enum DocsError {
     #[error("the query is longer than {MAX_QUERY} bytes; use fewer words")]
     Long,
     /// All its words are stop words.
-    #[error(
-        "all these words are in nearly every text (the, of, how); add one that says what the text is about"
-    )]
+    #[error("all these words are in nearly every text (the, of, how); add a more specific word")]
     Common,
     /// It only excludes words.
     #[error("only exclusions; add a word to find")]

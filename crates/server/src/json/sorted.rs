@@ -52,7 +52,7 @@ impl Sort {
         let mut request = compiled(params, Client::PROGRAM).await?;
         let Some(limit) = request.limit.filter(|limit| *limit <= MAX_SORTED) else {
             return Err(Failure::bad_request(format!(
-                "sort= needs a limit= of at most {MAX_SORTED}; go on with next, or leave out sort= for all results \
+                "sort= needs a limit= of at most {MAX_SORTED}; continue with next, or leave out sort= for all results \
                  as they are found"
             )));
         };

@@ -60,9 +60,7 @@ impl FieldSet {
         for name in names.split(',').map(str::trim) {
             let at = FIELDS.iter().position(|known| *known == name).ok_or_else(|| {
                 let known = FIELDS.join(", ");
-                Failure::bad_request(format!(
-                    "fields={name}: use {known}, with commas between them"
-                ))
+                Failure::bad_request(format!("fields={name}: use {known}, separated by commas"))
             })?;
             fields[at] = true;
         }

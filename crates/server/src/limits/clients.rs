@@ -123,6 +123,7 @@ pub enum Cost {
 }
 
 impl Limits {
+    /// Makes limits of `each` client and of `all` clients together, with at most `share` concurrent searches for one client.
     pub fn new(
         each: Quota,
         all: Quota,

@@ -79,11 +79,11 @@ pub async fn limited<F: Future<Output = Response>>(
 /// Returns the answer to a request beyond its limits.
 fn reject(rejection: &Rejection, request: &Request) -> Response {
     let what = match rejection.reason {
-        Refusal::AtOnce => "you have as many searches running as you may",
-        Refusal::PerMinute => "you have made as many searches this minute as you may",
-        Refusal::Bytes => "you have been sent as much this minute as you may",
-        Refusal::ServerBytes => "this server has sent as much this minute as it may",
-        _ => "this server has made as many searches this minute as it may",
+        Refusal::AtOnce => "you have reached your limit of concurrent searches",
+        Refusal::PerMinute => "you have reached your limit of searches per minute",
+        Refusal::Bytes => "you have reached your limit of answer bytes per minute",
+        Refusal::ServerBytes => "this server has reached its limit of answer bytes per minute",
+        _ => "this server has reached its limit of searches per minute",
     };
     let seconds = if rejection.wait == 1 { "second" } else { "seconds" };
     let message = format!("{what}; try again in {} {seconds}", rejection.wait);

@@ -64,6 +64,7 @@ pub struct TokenChange {
 }
 
 impl TokenFile {
+    /// Names a file of tokens; `each` gives the limits that a line omits. Does not read the file.
     pub fn new(path: &Path, each: Quota) -> Self {
         Self { path: path.to_owned(), each, seen: None, used: None }
     }
@@ -85,7 +86,7 @@ impl TokenFile {
         };
         let lines = Lines::of(&text, self.each);
         match lines.wrong.into_iter().next() {
-            Some(wrong) => bail!("the tokens in {path} cannot be used: {wrong}"),
+            Some(wrong) => bail!("cannot use the tokens in {path}: {wrong}"),
             None => Ok(lines.tokens),
         }
     }
@@ -127,7 +128,7 @@ fn found(path: &Path) -> Found {
     };
     // A pipe would be waited for.
     if !told.is_file() {
-        return Found::Nothing("it is no file".to_owned());
+        return Found::Nothing("it is not a file".to_owned());
     }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
@@ -197,7 +198,7 @@ impl Lines {
             }
         }
         if lines.tokens.is_empty() && lines.wrong.is_empty() {
-            let wrong = "the file has no tokens; add one with: codesearch token NAME >> FILE";
+            let wrong = "the file has no tokens; to add one, run: codesearch token NAME >> FILE";
             lines.wrong.push(wrong.to_owned());
         }
         lines
@@ -225,7 +226,7 @@ fn token(line: &str, each: Quota) -> Result<Token> {
     let hash = words.next().and_then(hash_of);
     let hash = hash.with_context(|| {
         format!(
-            "after the name, the hash of a token is missing ({SCHEME} and 64 digits); add a new token with: codesearch \
+            "after the name, the hash of a token is missing ({SCHEME} and 64 digits); to add a token, run: codesearch \
              token NAME >> FILE"
         )
     })?;
@@ -237,8 +238,8 @@ fn token(line: &str, each: Quota) -> Result<Token> {
         }
         let wrong = || {
             format!(
-                "\"{word}\" is not a limit; use at-once=N, per-minute=N or mib-per-minute=N, with N a number \
-                 from 1 or none, or admin"
+                "\"{word}\" is not a limit; use at-once=N, per-minute=N or mib-per-minute=N, where N is none or a \
+                 number from 1, or admin"
             )
         };
         let (what, most) = word.split_once('=').with_context(wrong)?;

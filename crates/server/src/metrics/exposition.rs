@@ -20,9 +20,9 @@ const PER_DOUBLING: usize = 2;
 /// `/metrics`.
 pub const METRICS: Endpoint = Endpoint {
     doc: Some(Doc {
-        summary: "The same for Prometheus",
+        summary: "Metrics for Prometheus",
         description: "",
-        answers: &[Answer::ok("Prometheus's text format.", Content::Text("text/plain"))],
+        answers: &[Answer::ok("Metrics in Prometheus's text format.", Content::Text("text/plain"))],
     }),
     admits: Admits::Operators,
     ..Endpoint::undocumented("/metrics", Class::Free, || get(metrics))
@@ -54,7 +54,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         &mut text,
         "searches_total",
         "outcome",
-        "Searches that ended, by how they did.",
+        "Ended searches, by outcome.",
         counts(
             &|word| outcomes.get(word).map_or(0, Histogram::total),
             Outcome::ALL.iter().map(|outcome| outcome.word()).collect(),
@@ -64,7 +64,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         &mut text,
         "searches_by_kind_total",
         "kind",
-        "Searches that ended, by what their plan was.",
+        "Ended searches, by plan.",
         counts(
             &|word| kinds.get(word).map_or(0, Histogram::total),
             Kind::ALL.iter().map(|kind| kind.word()).collect(),
@@ -74,14 +74,14 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         &mut text,
         "refused_total",
         "reason",
-        "Requests that were turned away, by the limit that they met.",
+        "Refused requests, by limit.",
         counts(
             &|word| refused.get(word).copied().unwrap_or(0),
             Refusal::ALL.iter().map(|reason| reason.word()).collect(),
         ),
     );
     let name = "search_duration_seconds";
-    head(&mut text, name, "histogram", "How long searches took, until their last result.");
+    head(&mut text, name, "histogram", "Duration of searches until their last result.");
     let mut sum = 0;
     for row in since_start.all().rows(PER_DOUBLING) {
         sum += row.count;
@@ -93,57 +93,61 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
     let _ = writeln!(text, "codesearch_{name}_sum {seconds}\ncodesearch_{name}_count {sum}");
     for (name, counter, help) in [
         ("slow_searches_total", &metrics.slow_searches, "Searches that took longer than --slow."),
-        ("shards_searched_total", &metrics.shards_searched, "Shards that searches asked."),
-        ("shards_pruned_total", &metrics.shards_pruned, "Shards that were ruled out unasked."),
+        ("shards_searched_total", &metrics.shards_searched, "Shards that were searched."),
+        (
+            "shards_pruned_total",
+            &metrics.shards_pruned,
+            "Shards that were excluded before searching.",
+        ),
         (
             "candidates_total",
             &metrics.candidates,
             "Chunks that the trigram indexes named and their n-grams did not rule out.",
         ),
         ("rechecks_total", &metrics.rechecks, "Texts that were read and matched."),
-        ("read_bytes_total", &metrics.bytes, "Bytes of text in those."),
+        ("read_bytes_total", &metrics.bytes, "Bytes of text in these."),
         ("results_total", &metrics.results, "Files in answers."),
-        ("shards_checked_total", &metrics.shards_checked, "Shards that were checked by chance."),
+        ("shards_checked_total", &metrics.shards_checked, "Random shards that were checked."),
     ] {
         head(&mut text, name, "counter", help);
         let _ = writeln!(text, "codesearch_{name} {}", counter.load(Ordering::Relaxed));
     }
-    head(&mut text, "statements_total", "counter", "Statements that searches and pages made.");
+    head(&mut text, "statements_total", "counter", "SQL statements of searches and pages.");
     let statements = server.admin().store.statements();
     let _ = writeln!(text, "codesearch_statements_total {statements}");
     let (used, room) = server.admin().searcher.memory();
     let (busy, most) = server.admin().store.connections();
     let mut gauges = vec![
-        ("searches_running", metrics.running(), "Searches that run now."),
+        ("searches_running", metrics.running(), "Searches that are running."),
         (
             "problems",
             metrics.problems.load(Ordering::Relaxed),
-            "What the last check of a shard found wrong: 0 is well.",
+            "Problems found by the last check of a shard.",
         ),
         ("cache_used_bytes", used, "Bytes of compressed text in memory."),
-        ("cache_capacity_bytes", room, "Bytes of compressed text that may be in memory."),
-        ("connections_busy", busy as u64, "Connections to Postgres that searches use now."),
+        ("cache_capacity_bytes", room, "Limit of compressed text in memory, in bytes."),
+        ("connections_busy", busy as u64, "Connections to Postgres in use by searches."),
         (
             "tokens_wrong_seconds",
             server.limits.tokens_wrong_for().map_or(0, |time| time.as_secs()),
-            "For how long the file of tokens has been wrong: 0 is well.",
+            "Seconds since the token file has had errors; 0 if it has none.",
         ),
-        ("connections_max", most as u64, "Connections to Postgres that searches may use."),
+        ("connections_max", most as u64, "Limit of connections to Postgres for searches."),
     ];
     // Without an index or a database, the server's own values are still exposed.
     if let Ok(catalog) = server.admin().catalog().await {
         let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
         gauges.push(("repositories", catalog.repos.len() as u64, "Repositories in the index."));
-        gauges.push(("shards", catalog.shards.len() as u64, "Shards that hold files."));
+        gauges.push(("shards", catalog.shards.len() as u64, "Shards with files."));
         gauges.push((
             "text_bytes",
             bytes as u64,
-            "Bytes of text in the index, each contents once.",
+            "Bytes of text in the index, equal contents counted once.",
         ));
-        gauges.push(("epoch", catalog.epoch.0 as u64, "How often the index has changed."));
+        gauges.push(("epoch", catalog.epoch.0 as u64, "Number of changes of the index."));
     }
     if let Ok(ingest) = server.admin().store.ingest().await {
-        gauges.push(("ingest_running", u64::from(ingest.running), "Whether an ingest runs."));
+        gauges.push(("ingest_running", u64::from(ingest.running), "Whether an ingest is running."));
         gauges.push(("ingest_shards", ingest.fresh as u64, "Shards that an ingest is filling."));
     }
     for (name, value, help) in gauges {

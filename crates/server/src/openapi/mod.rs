@@ -8,11 +8,11 @@ use super::params::Param;
 use super::params::names::FORMAT;
 
 const DESCRIPTION: &str = "\
-Search repositories by regular expression. All addresses are asked with GET. A browser (Accept: text/html) is given \
-pages at the same addresses. Answers are compressed with zstd or gzip for clients that ask for it. No other site may \
-read answers (no CORS headers are sent). A parameter that an address does not have is refused with 400 (pages ignore \
-it). A server on a loopback address that is asked by another name than localhost or a loopback address answers 421, \
-unless it was started with --host NAME. What a browser asks for a page of another site is refused with 403.";
+Search repositories by regular expression. All endpoints use GET. Browsers (Accept: text/html) get pages at the same \
+addresses. Answers are compressed with zstd or gzip if the client accepts it. The server sends no CORS headers, so \
+pages of other sites cannot read answers. An unknown parameter gets 400 (pages ignore it). A server on a loopback \
+address accepts only localhost and loopback addresses as host name, and names given with --host NAME; any other name \
+gets 421. A browser's request for a page of another site gets 403.";
 
 /// The name of the only security scheme.
 const TOKEN: &str = "token";
@@ -41,7 +41,7 @@ pub(crate) fn document(endpoints: &[Endpoint]) -> String {
                 TOKEN: {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token, where the server asks for one (codesearch token).",
+                    "description": "A token, if the server requires one (codesearch token).",
                 },
             },
         },

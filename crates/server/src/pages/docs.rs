@@ -29,12 +29,12 @@ use statistics::{self, Outcome};
 
 const LIMIT: Param = Param {
     kind: ParamKind::Number { least: 1, most: 1000, instead: "a number from 1 to 1000" },
-    ..Param::text("limit", "Most results; 100 unless given.")
+    ..Param::text("limit", "Maximum number of results; default 100.")
 };
 const DICTIONARY: Param = Param::one_of(
     "dictionary",
     &["both", "english", "plain"],
-    "Which texts: those in English, by the stems of their words; all others, by their words as they are; or both.",
+    "Which texts to search: english (by word stems), plain (all others, by whole words), or both.",
 );
 
 /// `/docs`.
@@ -46,26 +46,26 @@ pub(crate) const DOCS: Endpoint = Endpoint {
     params: DeclaredParams {
         documented: &[
             Q.at_most(MAX_QUERY).saying(
-                "Words, all of which must be there, in any form; quotes hold a phrase, or stands between two of which \
-                 one will do, a minus before what must not be there. An identifier is found by its parts. repo: and \
-                 lang: narrow the search as in a query for code; other fields are ignored.",
+                "Words that must all occur, in any form; a phrase in quotes; or between alternatives; a minus before \
+                 a word that must not occur. Parts of an identifier find it. repo: and lang: narrow the search as in \
+                 a query for code; other fields are ignored.",
             ),
             LIMIT,
-            REPO.saying("A regular expression for names of repositories."),
+            REPO.saying("A regular expression for repository names."),
             LANG.saying("A language."),
             DICTIONARY,
-            TIMEOUT.saying("How long it may take: 500ms, 5s, 2m; 10s unless given."),
+            TIMEOUT.saying("Timeout: 500ms, 5s, 2m; default 10s."),
             FORMAT,
         ],
         undocumented: &[],
     },
     doc: Some(Doc {
-        summary: "Find documents and comments by their words",
-        description: "Documents (Markdown, reStructuredText, AsciiDoc, pages of the manual, plain text) and the \
-                      comment at the head of each source file, the best first. Contents that several files have are \
-                      one result.",
+        summary: "Search documents and comments",
+        description: "Searches documents (Markdown, reStructuredText, AsciiDoc, manual pages, plain text) and the \
+                      comment at the head of each source file, and returns the best first. Files with the same \
+                      contents are one result.",
         answers: &[
-            Answer::ok("The best of what matches.", Content::Json(&["Docs"])),
+            Answer::ok("The best matches.", Content::Json(&["Docs"])),
             Answer::BAD,
         ],
     }),

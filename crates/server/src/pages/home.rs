@@ -143,7 +143,7 @@ pub(super) fn held(catalog: &Catalog, repos: &[Repo]) -> String {
     if size(bytes as u64) == once {
         all
     } else {
-        format!("{all} ({once} stored: equal files once)")
+        format!("{all} ({once} stored, equal files once)")
     }
 }
 

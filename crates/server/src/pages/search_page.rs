@@ -25,7 +25,7 @@ const PLACES: [(&str, &str); 5] = [
     ("/docs", "Search documents"),
     ("/files", "Find a file"),
     ("/repos", "Repositories"),
-    ("/syntax", "What a query can say"),
+    ("/syntax", "Query syntax"),
 ];
 
 #[derive(Template)]

@@ -18,7 +18,7 @@ use request::human::count;
 /// Most completions.
 const MOST: usize = 8;
 
-const WORD: Param = Param::text("word", "The word as far as it is typed.").at_most(1024);
+const WORD: Param = Param::text("word", "The beginning of a word.").at_most(1024);
 
 /// `/suggest`.
 pub(crate) const SUGGEST: Endpoint = Endpoint {
@@ -28,9 +28,9 @@ pub(crate) const SUGGEST: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: DeclaredParams { documented: &[WORD], undocumented: &[] },
     doc: Some(Doc {
-        summary: "How a word of a query could go on",
+        summary: "Completions of a word of a query",
         description: "",
-        answers: &[Answer::ok("At most eight.", Content::Json(&["Suggestions"]))],
+        answers: &[Answer::ok("At most eight completions.", Content::Json(&["Suggestions"]))],
     }),
 };
 

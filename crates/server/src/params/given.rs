@@ -61,9 +61,7 @@ impl Pairs {
 
     fn check(&self, browser: bool) -> Result<CheckedParams, Failure> {
         if !self.is_text {
-            return Err(Failure::bad_request(
-                "the address holds bytes that are no UTF-8: encode its text as UTF-8",
-            ));
+            return Err(Failure::bad_request("the address is not UTF-8; encode its text as UTF-8"));
         }
         for (at, (name, value)) in self.values.iter().enumerate() {
             let Some(param) = self.known.find(name) else {

@@ -109,7 +109,7 @@ impl Param {
     pub(crate) fn check(&self, value: &str) -> Result<(), String> {
         let most = self.most_bytes();
         if value.len() > most {
-            return Err(format!("{}= is longer than {most} bytes: give less at once", self.name));
+            return Err(format!("{}= is longer than {most} bytes; give a shorter text", self.name));
         }
         let (fits, instead) = match self.kind {
             Kind::Text { .. } => return Ok(()),
@@ -177,12 +177,12 @@ mod tests {
             (
                 Param::text("t", "").at_most(4),
                 "ééé",
-                Some("t= is longer than 4 bytes: give less at once"),
+                Some("t= is longer than 4 bytes; give a shorter text"),
             ),
             (
                 number,
                 "0000000000000000000000000000000000000000000000000000000000000000000000001",
-                Some("n= is longer than 64 bytes: give less at once"),
+                Some("n= is longer than 64 bytes; give a shorter text"),
             ),
         ] {
             assert_eq!(param.check(value).err().as_deref(), wrong, "{value}");

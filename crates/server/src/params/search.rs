@@ -39,7 +39,7 @@ impl SearchParams {
         let context = self.given.get(&CONTEXT).map(|text| {
             request::context(text).ok_or_else(|| {
                 Failure::bad_request(format!(
-                    "context={text}: use a number of lines up to {MAX_CONTEXT}, or two with a comma"
+                    "context={text}: use a number of lines up to {MAX_CONTEXT}, or two separated by a comma"
                 ))
             })
         });
@@ -80,7 +80,7 @@ impl SearchParams {
         let cursor = Cursor::parse(text).ok_or_else(wrong)?;
         if cursor.order != order {
             return Err(Failure::bad_request(
-                "this cursor belongs to another order; give the sort= that it came with, or leave out cursor=",
+                "this cursor belongs to another order; use the original sort=, or leave out cursor=",
             ));
         }
         Ok(Some(cursor))
@@ -94,7 +94,7 @@ impl SearchParams {
         match [WAIT, FACETS, TYPED].iter().find(|param| self.given.get(param).is_some()) {
             None => Ok(()),
             Some(Param { name, .. }) => Err(Failure::bad_request(format!(
-                "{name}= is for pages only: leave it out, or ask for one with format=html"
+                "{name}= is only for pages; leave it out, or use format=html"
             ))),
         }
     }

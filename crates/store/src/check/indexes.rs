@@ -22,8 +22,8 @@ impl Check {
         .await?;
         if sorts_otherwise {
             problems.push(problem(
-                "the system sorts texts by other rules than when the database was made: run reindex database, and \
-                 then alter database ... refresh collation version"
+                "the system's sort order has changed since the database was created: run reindex database, then alter \
+                 database ... refresh collation version"
                     .to_owned(),
             ));
         }

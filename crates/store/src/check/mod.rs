@@ -57,9 +57,7 @@ impl Store {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Err(Error::Unsuitable(
-            "the index is being changed; check it when the ingest has ended".to_owned(),
-        ))
+        Err(Error::Unsuitable("the index is changing; run the check after the ingest".to_owned()))
     }
 }
 

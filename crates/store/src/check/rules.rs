@@ -34,7 +34,7 @@ const RULES: &[Rule] = &[
              (select from blobs b where f.shard = b.shard and f.blob = b.id)",
     ),
     rule(
-        "files whose size is not that of their text",
+        "files whose size differs from their text",
         "select count(*) from {files} f join blobs b on f.shard = b.shard and f.blob = b.id where f.bytes <> b.bytes",
     ),
     rule(
@@ -78,12 +78,12 @@ const RULES: &[Rule] = &[
              (select from blobs b where c.shard = b.shard and c.blob = b.id)",
     ),
     rule(
-        "documents of SCIP indexes that are gone",
+        "documents of SCIP indexes that no longer exist",
         "select count(*) from {scip} c where not exists
              (select from scip_imports i where i.id = c.import and c.shard = any(i.shards))",
     ),
     rule(
-        "SCIP indexes of repositories that are gone",
+        "SCIP indexes of repositories that no longer exist",
         "select count(*) from scip_imports i where not exists (select from repos r where r.id = i.repo)",
     ),
     settled(
@@ -104,7 +104,7 @@ const RULES: &[Rule] = &[
              (select coalesce(sum(bytes), 0) from blobs b where b.shard = s.shard)",
     ),
     settled(
-        "rows of a state that was never published",
+        "rows of an unpublished state",
         "select (select count(*) from {files} t, state
                  where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
               + (select count(*) from skipped, state

@@ -140,7 +140,7 @@ impl Check {
             text.text.push_str(&contents);
             if n >= stored.filtered {
                 if !stored.garbage.contains(&blob) {
-                    found.derived("some texts are in no document and no filter");
+                    found.derived("some texts have no document and no filter");
                 }
                 continue;
             }
@@ -157,12 +157,10 @@ impl Check {
             }
             if let Some(filters) = &filters {
                 if !filters.hold(n, &contents) {
-                    found.derived(format!(
-                        "the filter of the block of chunk {n} lacks some of its text"
-                    ));
+                    found.derived(format!("the block filter of chunk {n} lacks some of its text"));
                 }
                 if n == blob && !filters.is_blob_start(n) {
-                    found.derived(format!("chunk {n} is not marked as the beginning of a text"));
+                    found.derived(format!("chunk {n} is not marked as the start of a text"));
                 }
             }
         }
@@ -258,13 +256,13 @@ impl Stored {
         if self.symbols.remove(&text.blob).is_some_and(|row| !row.fits(&text.text)) {
             found.problems.push((
                 Some(BlobId(text.blob)),
-                "its symbols are those of another text".to_owned(),
+                "its symbols belong to another text".to_owned(),
                 true,
             ));
         }
         for (path, document) in self.scip.remove(&text.blob).unwrap_or_default() {
             if document.is_none_or(|document| !document.fits(&text.text)) {
-                let what = format!("what a SCIP index tells of {path} is that of another text");
+                let what = format!("the SCIP data of {path} belong to another text");
                 found.problems.push((Some(BlobId(text.blob)), what, true));
             }
         }
@@ -273,7 +271,7 @@ impl Stored {
             found.text(
                 text.blob,
                 format!(
-                    "it has {bytes} bytes in {chunks} chunks, and had {} in {}",
+                    "it has {bytes} bytes in {chunks} chunks, expected {} in {}",
                     blob.bytes, blob.chunks
                 ),
             );
@@ -300,7 +298,7 @@ impl Stored {
                 document.lexemes.add(contents);
                 document.chunks += 1;
             }
-            _ => found.derived(format!("chunk {n} is in no document")),
+            _ => found.derived(format!("chunk {n} has no document")),
         }
     }
 

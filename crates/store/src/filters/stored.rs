@@ -378,7 +378,8 @@ impl Store {
             Ordering::Equal => return Ok(()),
             Ordering::Greater => {
                 return Err(Error::Unsuitable(
-                    "the filters of the index were made by a newer version of codesearch: use that one".to_owned(),
+                    "a newer version of codesearch made the index's filters; use that version"
+                        .to_owned(),
                 ));
             }
         }
@@ -388,8 +389,7 @@ impl Store {
                 .await?;
         if !shards.is_empty() {
             tracing::info!(
-                "the index is of an earlier version: what is derived of its texts is rebuilt, which takes about as long as \
-                 ingesting them"
+                "the index is from an earlier version: derived data is rebuilt, which takes about as long as an ingest"
             );
         }
         let memory_kb = self.index_memory_kb(1).await?;

@@ -120,7 +120,7 @@ impl Store {
         .await?;
         if !writes {
             return Err(Error::Unsuitable(
-                "the ingest's connection to the database broke; run it again: what it has stored is kept"
+                "the ingest's connection to the database failed; run it again; stored data is kept"
                     .to_owned(),
             ));
         }

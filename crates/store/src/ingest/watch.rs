@@ -43,8 +43,8 @@ impl Store {
             () = self.silence(silent) => {
                 self.give_up_lock().await;
                 Err(Error::Unreachable(
-                    "it has done nothing for this ingest for a minute; run it again when the database answers: what \
-                     is stored is kept"
+                    "it has not responded to this ingest for a minute; run it again when the database responds; \
+                     stored data is kept"
                         .to_owned(),
                 )
                 .into())
@@ -68,7 +68,7 @@ impl Store {
             .await
         };
         if let Err(error) = answered(CONNECT, ending).await {
-            tracing::debug!("the lock on writing could not be given up: {error}");
+            tracing::debug!("the write lock could not be released: {error}");
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
                 })
                 .await;
             let error = waits.unwrap_err().to_string();
-            assert!(error.contains("has done nothing for this ingest"), "{error}");
+            assert!(error.contains("has not responded to this ingest"), "{error}");
             // The next one need not wait for its lock.
             session(store).await.close().await.unwrap();
         });

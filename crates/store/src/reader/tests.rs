@@ -14,7 +14,7 @@ use crate::testing::{ingest, on_index, value};
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Part of what is said of a statement that is no query.
-const NO_QUERY: &str = "only queries are run";
+const NO_QUERY: &str = "only queries are allowed";
 
 /// Part of what is said of a function or a table that the role has no right to.
 const DENIED: &str = "permission denied";

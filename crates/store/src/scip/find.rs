@@ -63,7 +63,7 @@ impl FromRow<'_, PgRow> for PlaceRow {
         let Some(document) =
             ScipDocument::unpack(row.try_get("names")?, row.try_get("occurrences")?)
         else {
-            tracing::warn!("what a SCIP index tells of {path} is damaged: codesearch check");
+            tracing::warn!("the SCIP data of {path} are damaged; run: codesearch check");
             return Ok(Self(None));
         };
         Ok(Self(Some(ScipPlace {

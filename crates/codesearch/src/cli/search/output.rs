@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::color::Color;
 use crate::cli::sort::{Sort, order, reverse_order};
 
-/// Of these options, the last one wins.
+/// The last of these options wins.
 const MODES: [&str; 5] =
     ["files_with_matches", "files_without_match", "count", "count_matches", "json"];
 
@@ -15,24 +15,24 @@ pub(crate) struct OutputArgs {
     /// Print only the paths of files that match
     #[arg(short = 'l', long, overrides_with_all = MODES)]
     pub(crate) files_with_matches: bool,
-    /// Print only the paths of files in which nothing matches
+    /// Print only the paths of files without a match
     ///
-    /// Conditions on paths, repositories and languages must still hold.
+    /// Conditions on paths, repositories and languages still apply.
     #[arg(long, overrides_with_all = MODES)]
     pub(crate) files_without_match: bool,
-    /// Print only how many lines match in each file
+    /// Print only the number of matching lines in each file
     #[arg(short, long, overrides_with_all = MODES)]
     pub(crate) count: bool,
-    /// Print only how many matches each file has
+    /// Print only the number of matches in each file
     #[arg(long, overrides_with_all = MODES)]
     pub(crate) count_matches: bool,
-    /// Print JSON, one object a line, as ripgrep does
+    /// Print JSON as ripgrep does, one object per line
     #[arg(long, overrides_with_all = MODES)]
     pub(crate) json: bool,
-    /// Print path:line:column:text for editors, a line for each match, with paths as of --local
+    /// Print a line path:line:column:text for each match, for editors, with paths as for --local
     #[arg(long)]
     pub(crate) vimgrep: bool,
-    /// Print nothing; the exit status tells whether something was found
+    /// Print nothing; the exit status says whether something was found
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Print N lines after each match
@@ -44,37 +44,38 @@ pub(crate) struct OutputArgs {
     /// Print N lines before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     pub(crate) context: usize,
-    /// Print only what matches, each match on a line of its own
+    /// Print only the matches, each on its own line
     #[arg(short = 'o', long)]
     pub(crate) only_matching: bool,
-    /// Print this text in the place of each match
+    /// Print TEXT in place of each match
     ///
-    /// $1, $name and ${name} in it stand for groups of the pattern, $0 for the match, $$ for a dollar sign. No file is
-    /// changed. There must be one pattern that does not match across lines: by -e, or the only word of the query.
+    /// In TEXT, $1, $name and ${name} stand for groups of the pattern, $0 for the match, and $$ for a dollar sign.
+    /// Files are not changed. Give exactly one pattern, as -e or as the only word of the query; it must not match
+    /// across lines.
     #[arg(short = 'r', long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) replace: Option<String>,
     /// Print at most N matching lines of each file
     ///
-    /// By default, on a terminal in order of relevance the best 10, and the number of the others; else all.
+    /// The default is all lines; on a terminal, in order of relevance, it is the best 10 and the number of the others.
     #[arg(short = 'm', long, value_name = "N")]
     pub(crate) max_count: Option<usize>,
     /// Print files in this order: relevance, path, none
     ///
-    /// By default, relevance on a terminal if --limit is at most 500, else none.
+    /// The default is relevance on a terminal if --limit is at most 500, else none.
     #[arg(long, value_name = "ORDER", value_parser = order, overrides_with = "sortr")]
     pub(crate) sort: Option<Sort>,
     /// Print files in this order, reversed
     #[arg(long, value_name = "ORDER", value_parser = reverse_order, hide_short_help = true)]
     pub(crate) sortr: Option<Sort>,
-    /// Print paths in the folders that were indexed
+    /// Print paths in the ingested folders
     ///
-    /// Editors and other programs can open them. Other paths begin with the name of their repository.
+    /// Other programs can open these paths. By default, a path begins with the name of its repository.
     #[arg(long)]
     pub(crate) local: bool,
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// When nothing is found, suggest other queries on stderr [auto: on a terminal]
+    /// If nothing is found, suggest other queries on stderr [auto: on a terminal]
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) hints: Color,
     /// Print each path once, above its matches [the default on a terminal]
@@ -101,7 +102,7 @@ pub(crate) struct OutputArgs {
     /// Print the column of the first match in each line, in bytes from 1
     #[arg(long)]
     pub(crate) column: bool,
-    /// Print where each line begins in its file, in bytes from 0
+    /// Print the offset of each line in its file, in bytes from 0
     #[arg(short = 'b', long, hide_short_help = true)]
     pub(crate) byte_offset: bool,
     /// Print a NUL byte after each path, for xargs -0
@@ -110,13 +111,13 @@ pub(crate) struct OutputArgs {
     /// Leave out lines of more than N bytes; 0 for none [default: 500 on a terminal, else 0]
     #[arg(short = 'M', long, value_name = "N")]
     pub(crate) max_columns: Option<usize>,
-    /// Print the beginning of lines that are too long [the default with the default of --max-columns]
+    /// Print the beginning of lines that are too long [the default unless --max-columns is given]
     #[arg(long)]
     pub(crate) max_columns_preview: bool,
-    /// Print lines without the spaces and tabs at their beginning
+    /// Print lines without leading spaces and tabs
     #[arg(long)]
     pub(crate) trim: bool,
-    /// What separates groups of lines when there is context
+    /// Text between groups of lines when there is context
     #[arg(
         long,
         value_name = "TEXT",
@@ -129,7 +130,7 @@ pub(crate) struct OutputArgs {
     /// Print nothing between groups of lines
     #[arg(long, hide_short_help = true, overrides_with = "context_separator")]
     pub(crate) no_context_separator: bool,
-    /// What follows path, number and column of a line that matches
+    /// Text after path, number and column of a matching line
     #[arg(
         long,
         value_name = "TEXT",
@@ -138,7 +139,7 @@ pub(crate) struct OutputArgs {
         hide_short_help = true
     )]
     pub(crate) field_match_separator: String,
-    /// What follows path and number of a line of context
+    /// Text after path and number of a context line
     #[arg(
         long,
         value_name = "TEXT",

@@ -392,7 +392,7 @@ fn what_a_file_was_and_where_its_lines_come_from() {
             "location.pathname === '/file' && document.querySelectorAll('#text li').length === 2",
         )
         .await;
-        assert!(tab.text(".notice").await.contains("does not have now"));
+        assert!(tab.text(".notice").await.contains("This is the version with the hash"));
         tab.click(".notice a").await;
         tab.until("document.querySelectorAll('#text li').length > 100").await;
     };

@@ -26,18 +26,18 @@ fn a_bad_index_changes_nothing() {
     refused(MAIN.as_bytes(), "this is not a SCIP index");
     refused(
         &good[..good.len() - 3],
-        &format!("the index is cut off after {} bytes", good.len() - 3),
+        &format!("the SCIP index is truncated after {} bytes", good.len() - 3),
     );
-    refused(&index("scip-test", &[]), "the index tells of no file");
+    refused(&index("scip-test", &[]), "the SCIP index has no documents");
     // A document that is no message, after some that are stored already.
     let broken = [&good[..], &field(2, &[0xff; 20])].concat();
-    refused(&broken, "the index is broken at byte");
-    refused(&[&good[..], &[0x0f]].concat(), "the index is broken at byte");
+    refused(&broken, "the SCIP index is corrupt at byte");
+    refused(&[&good[..], &[0x0f]].concat(), "the SCIP index is corrupt at byte");
     // Of another project.
     let other = document("lib/none.ts", MAIN, Unit::Utf16, &[("run", 0, RUN, 0)]);
     refused(
         &index("scip-test", &[other.clone(), other]),
-        "none of the 2 files in the index fits shop as it is indexed (",
+        "none of the 2 files in the SCIP index matches shop as indexed (",
     );
     let named_alike =
         document("src/main.ts", "other contents\nrun\n", Unit::Utf16, &[("run", 0, RUN, 0)]);
@@ -46,7 +46,7 @@ fn a_bad_index_changes_nothing() {
     fixture.write("shop/src/empty.ts", "");
     fixture.ingest();
     let empty = document("src/empty.ts", "", Unit::Utf16, &[]);
-    refused(&index("scip-test", &[empty]), "none of the 1 file in the index");
+    refused(&index("scip-test", &[empty]), "none of the 1 file in the SCIP index");
     for (args, sentence) in [
         (&["scip", "shop", "none.scip"][..], "cannot read none.scip"),
         (&["scip", "shop", "shop"], "shop is a folder; give the file index.scip in it"),
@@ -91,10 +91,10 @@ fn what_does_not_fit_is_left_out_and_counted() {
     let ran = import(&fixture, "shop", &index("scip-test", &documents)).code(0);
     assert!(ran.out.contains(": 1 place in 1 file; 6 files left out, "), "{}", ran.out);
     for told in [
-        "left out 1 file not in the repository as it is indexed: src/none.ts",
-        "left out 2 files told of twice, and taken once, such as",
-        "left out 1 file with places outside of the file, which is another now: src/long.ts",
-        "left out 1 file with names that are not where they are said to be: the file is another now: src/main.ts",
+        "left out 1 file not in the indexed repository: src/none.ts",
+        "left out 2 files listed twice, and imported once, such as",
+        "left out 1 file with positions outside the file, which has changed: src/long.ts",
+        "left out 1 file with names at other positions: the file has changed: src/main.ts",
     ] {
         assert!(ran.err.contains(told), "{}", ran.err);
     }
@@ -127,7 +127,7 @@ fn an_index_is_read_from_standard_input() {
     let ran =
         Ran::of(fixture.command(&["scip", "shop", "-"]).stdin(file).output().unwrap()).code(0);
     assert!(
-        ran.out.starts_with("imported the index of scip-test 1.0: 4 places in 3 files, "),
+        ran.out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "),
         "{}",
         ran.out
     );

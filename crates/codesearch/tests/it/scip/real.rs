@@ -17,7 +17,7 @@ fn imported() -> Fixture {
     for (repo, tool) in [("regatta", "scip-typescript"), ("lighthouse", "scip-python")] {
         let index = root.join(format!("tests/it/scip/{repo}.scip"));
         let ran = fixture.run(&["scip", repo, index.to_str().unwrap()]).code(0);
-        assert!(ran.out.starts_with(&format!("imported the index of {tool} ")), "{}", ran.out);
+        assert!(ran.out.starts_with(&format!("imported the SCIP index of {tool} ")), "{}", ran.out);
         assert!(!ran.out.contains("left out"), "{}{}", ran.out, ran.err);
     }
     fixture

@@ -66,7 +66,7 @@ pub(super) fn read(parameters: &[(String, String)]) -> Result<LivegrepQuery, Str
     }
     if query.line.is_empty() {
         let kind = if regex { "regular expression" } else { "string" };
-        return Err(format!("nothing to search for: give a {kind} in q="));
+        return Err(format!("the query is empty; give a {kind} in q="));
     }
     Ok(query)
 }

@@ -119,11 +119,11 @@ fn asked(said: &HashMap<&str, Vec<String>>, regex: bool) -> Result<LivegrepQuery
     let single = |name: &str| match all(name) {
         [] => Ok(String::new()),
         [one] => Ok(pattern(one)),
-        _ => Err(format!("{name}: can be given once only")),
+        _ => Err(format!("{name}: can be given only once")),
     };
     if all("").len() > 1 {
         return Err(
-            "the pattern is in two places: put file:, repo: and others before or behind all of it"
+            "the pattern is in two places: put file:, repo: and others before or after all of it"
                 .to_owned(),
         );
     }

@@ -51,7 +51,7 @@ async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection
         }
         if args.repo_ids.is_some() {
             return Err(Failure::bad_request(
-                "repositories have no numbers here: leave out RepoIDs, and name repositories in Q with repo:",
+                "RepoIDs is not supported: name repositories in Q with repo:",
             ));
         }
         find(&server, parse(&args.q)?, args.opts).await
@@ -71,7 +71,7 @@ async fn list(State(server): State<Server>, body: Result<Bytes, BytesRejection>)
             0 => {}
             2 => {
                 return Err(Failure::bad_request(
-                    "Field 2 asks for a map by the numbers of repositories, which have none here: use Field 0",
+                    "Field 2 is not supported: repositories have no numbers; use Field 0",
                 ));
             }
             other => return Err(internal(format!("Field {other}: use 0"))),

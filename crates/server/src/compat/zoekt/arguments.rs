@@ -71,7 +71,7 @@ pub(super) struct ListOptions {
 pub(super) fn read<T: DeserializeOwned + Default>(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<T, Failure> {
-    let wrong = |why: String| Failure::bad_request(format!("the body cannot be read: {why}"));
+    let wrong = |why: String| Failure::bad_request(format!("cannot read the body: {why}"));
     let body =
         body.map_err(|error| Failure { status: error.status(), ..wrong(error.body_text()) })?;
     if body.trim_ascii().is_empty() {

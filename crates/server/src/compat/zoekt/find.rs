@@ -275,7 +275,7 @@ pub(super) async fn complete(
         bytes += file.content.0.len();
         if bytes > MAX_ANSWER_BYTES {
             return Err(Failure::bad_request(format!(
-                "these files are longer than {MAX_ANSWER_BYTES} bytes together; ask for fewer with MaxDocDisplayCount"
+                "these files exceed {MAX_ANSWER_BYTES} bytes together; ask for fewer with MaxDocDisplayCount"
             )));
         }
     }

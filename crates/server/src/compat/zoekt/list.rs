@@ -51,8 +51,7 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
         let stats = gather(server, request, |file| names.insert(file.repo)).await?;
         if stats.stopped.is_some() {
             return Err(internal(
-                "the list is not complete: the search took too long or broke off; ask for less"
-                    .to_owned(),
+                "the list is incomplete: the search timed out or failed; ask for less".to_owned(),
             ));
         }
     }

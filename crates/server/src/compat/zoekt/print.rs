@@ -58,7 +58,9 @@ async fn answer(
     let StrictParams(given) = given.map_err(|refused| refused.failure)?;
     let [repo, path, branch, q] = [REPO, FILE, BRANCH, Q].map(|param| given.text(&param));
     if repo.is_empty() || path.is_empty() {
-        return Err(Failure::bad_request("which file? give a repository in r= and a path in f="));
+        return Err(Failure::bad_request(
+            "the file is missing; give a repository in r= and a path in f=",
+        ));
     }
     if !branch.is_empty() && branch != HEAD {
         let repos = server.view().repos().await?;

@@ -73,7 +73,7 @@ struct WebParams<'a> {
 
 async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failure> {
     if params.q.is_empty() {
-        return Err(Failure::bad_request("nothing to search for: give a query in q="));
+        return Err(Failure::bad_request("the query is empty; give it in q="));
     }
     let query = parse(params.q)?;
     // A value that is no number counts as missing, as in Zoekt.

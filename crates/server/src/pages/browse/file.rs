@@ -87,7 +87,7 @@ pub(crate) const FILE: Endpoint = Endpoint {
             PATH.required(),
             LINE_RANGE,
             HASH,
-            Param::text("q", "For a page: a query, of which the matches are shown.")
+            Param::text("q", "For a page: a query whose matches are marked.")
                 .at_most(MAX_QUERY_BYTES),
             FORMAT,
         ],
@@ -97,18 +97,15 @@ pub(crate) const FILE: Endpoint = Endpoint {
         summary: "A file",
         description: "",
         answers: &[
-            Answer::ok(
-                "The file, with an ETag by which it is known again.",
-                Content::Json(&["File"]),
-            ),
+            Answer::ok("The file, with an ETag.", Content::Json(&["File"])),
             Answer {
                 status: 303,
-                says: "The path is a folder, whose page is elsewhere.",
+                says: "The path is a folder; redirects to it.",
                 content: Content::Nothing,
             },
             Answer {
                 status: 304,
-                says: "It is what the client has (If-None-Match).",
+                says: "The client has this version (If-None-Match).",
                 content: Content::Nothing,
             },
             Answer::BAD,
@@ -132,13 +129,13 @@ pub(crate) const RAW: Endpoint = Endpoint {
         description: "",
         answers: &[
             Answer::ok(
-                "The bytes of the file, always as text/plain. They are made of the text that is indexed and the encoding \
-                 of the file, which a header `codesearch-encoding` names unless it is UTF-8. If that ends in \
-                 `(inexact)`, the text does not give the bytes again, as some were invalid: then it is sent as it is \
-                 indexed, as UTF-8, with U+FFFD in their place.",
+                "The bytes of the file, always as text/plain, re-encoded from the indexed text. The header \
+                 `codesearch-encoding` names the encoding unless it is UTF-8. If it ends in `(inexact)`, some bytes \
+                 were invalid; the answer is then the indexed text as UTF-8, with U+FFFD in place of the invalid \
+                 bytes.",
                 Content::Text("text/plain"),
             ),
-            Answer { status: 304, says: "It is what the client has.", content: Content::Nothing },
+            Answer { status: 304, says: "The client has this version.", content: Content::Nothing },
             Answer::NOT_FOUND,
         ],
     }),
@@ -155,7 +152,7 @@ async fn file(
 
 async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileText>, Failure> {
     if wanted.repo.is_empty() || wanted.path.is_empty() {
-        return Err(Failure::bad_request("which file? give repo= and path="));
+        return Err(Failure::bad_request("the file is missing; give repo= and path="));
     }
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
     let Some(hash) = wanted.hash.as_deref() else {
@@ -163,7 +160,7 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
     };
     if !is_hash(hash) {
         return Err(Failure::bad_request(format!(
-            "hash={hash}: use all digits of a hash, as an answer of /file has them"
+            "hash={hash}: give a whole hash, as in an answer of /file"
         )));
     }
     if let Some(document) = browse::file_text_of(server.view(), repo, path, hash).await? {
@@ -213,7 +210,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     ];
     facts.retain(|fact| !fact.is_empty());
     if bytes > MAX_COLOURED {
-        facts.push("too large for colours".to_owned());
+        facts.push("too large to highlight".to_owned());
     }
     let (repo, path) = (("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()));
     let hash = ("hash", document.hash.as_str());

@@ -47,12 +47,12 @@ pub(crate) const FILES: Endpoint = Endpoint {
         documented: &[
             Param::text(
                 "q",
-                "Letters of the path, in any case, in order, with gaps, a few of them wrong; a blank sets apart what \
-                 may stand in any order. The name of the repository, or its last folders, may stand before the path. \
-                 Up to 256 letters and 8 words.",
+                "Letters of the path in order, in any case, with gaps and a few errors; parts separated by spaces may \
+                 be in any order. The path may begin with the name of the repository, or its last folders. At most \
+                 256 letters and 8 words.",
             )
             .at_most(MAX_QUERY_BYTES),
-            REPO.saying("A part of the repository's name."),
+            REPO.saying("Part of the repository's name."),
             LANG,
             LIMIT,
             FORMAT,
@@ -60,10 +60,10 @@ pub(crate) const FILES: Endpoint = Endpoint {
         undocumented: &[],
     },
     doc: Some(Doc {
-        summary: "Find files by letters of their paths",
+        summary: "Find files by parts of their paths",
         description: "",
         answers: &[
-            Answer::ok("The files, the nearest first.", Content::Json(&["Near"])),
+            Answer::ok("Files, the nearest first.", Content::Json(&["Near"])),
             Answer::BAD,
         ],
     }),

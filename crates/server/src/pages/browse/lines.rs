@@ -51,7 +51,7 @@ async fn lines(
 async fn lines_answer(server: &Server, wanted: &BrowseParams) -> Answered {
     let exactly = |name: &str| vec![format!("(?-i:^{}$)", query::escape(name))];
     if wanted.q.trim().is_empty() {
-        return Err(Failure::bad_request("nothing to search for: give a query in q="));
+        return Err(Failure::bad_request("the query is empty; give it in q="));
     }
     let options = Options {
         repos: exactly(&wanted.repo),

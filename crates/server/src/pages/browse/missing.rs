@@ -39,7 +39,7 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &BrowseParams, page: bool) -> An
     let mut message = format!("{} is not in the index", wanted.repo);
     if !page {
         if !near.is_empty() {
-            message = format!("{message}; the nearest repositories are: {}", near.join(", "));
+            message = format!("{message}; similar repositories: {}", near.join(", "));
         }
         return Err(Failure::no_such(message));
     }
@@ -48,7 +48,7 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &BrowseParams, page: bool) -> An
         (link::file_or_folder(name, path), name.to_owned(), path.to_owned())
     });
     let links: Vec<_> = links.collect();
-    let near = if links.is_empty() { Vec::new() } else { vec![("Near it".to_owned(), links)] };
+    let near = if links.is_empty() { Vec::new() } else { vec![("Similar".to_owned(), links)] };
     let (up, up_name) = ("/repos".to_owned(), "All repositories".to_owned());
     let page = MissingPage { query: "", message: &message, near, up, up_name };
     Ok(render(StatusCode::NOT_FOUND, &page))
@@ -94,14 +94,14 @@ pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: b
         } else {
             ("a file", link::file(&repo.name, path, "", None))
         };
-        return Err(Failure::no_such(format!("{name} is {what}: ask {place}")));
+        return Err(Failure::no_such(format!("{name} is {what}: use {place}")));
     }
     let mut message = not_in_index(server, &repo.name, path).await?;
     let (here, elsewhere) = near(&tree, &repo.name, path).await?;
     if !page {
         if !here.is_empty() {
             let paths: Vec<&str> = here.iter().map(|near| near.path.as_str()).collect();
-            message = format!("{message}; the nearest files are: {}", paths.join(", "));
+            message = format!("{message}; similar files: {}", paths.join(", "));
         }
         return Err(Failure::no_such(message));
     }
@@ -109,7 +109,7 @@ pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: b
         let href = link::file(&near.repo, &near.path, &wanted.q, None);
         (href, near.path, near.repo)
     };
-    let lists = [(format!("Near it in {}", repo.name), here), ("Elsewhere".to_owned(), elsewhere)];
+    let lists = [(format!("Similar in {}", repo.name), here), ("Elsewhere".to_owned(), elsewhere)];
     let lists = lists.into_iter().filter(|(_, files)| !files.is_empty());
     let near = lists.map(|(heading, files)| (heading, files.into_iter().map(to).collect()));
     let page = MissingPage {
@@ -137,11 +137,12 @@ pub(super) async fn no_such_text(
     let mut failure = Failure::not_stored(&format!("{repo}/{path}"), hash);
     let present = link::file(repo, path, "", None);
     if !page {
-        failure.body.message = format!("{}; what it has now: {present}", failure.body.message);
+        failure.body.message = format!("{}; the current version: {present}", failure.body.message);
         return Err(failure);
     }
     let message = format!("{}: the file has changed since.", failure.body.message);
-    let near = vec![("As it is now".to_owned(), vec![(present, path.to_owned(), repo.to_owned())])];
+    let near =
+        vec![("Current version".to_owned(), vec![(present, path.to_owned(), repo.to_owned())])];
     let (up, up_name) = (link::folder(repo, ""), format!("All files of {repo}"));
     let page = MissingPage { query: &wanted.q, message: &message, near, up, up_name };
     Ok(render(StatusCode::NOT_FOUND, &page))

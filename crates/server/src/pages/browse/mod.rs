@@ -25,27 +25,27 @@ use crate::params::{CheckedParams, Kind, Param, wants_page};
 use crate::server::Server;
 
 /// A path in a repository.
-const PATH: Param = Param::text("path", "A path in it.");
+const PATH: Param = Param::text("path", "A path in the repository.");
 
 /// Most files that the finder lists.
 const LIMIT: Param = Param {
     kind: Kind::Number { least: 0, most: 1000, instead: "a number up to 1000" },
-    ..Param::text("limit", "Most files, up to 1000; 50 unless given.")
+    ..Param::text("limit", "Maximum number of files, up to 1000; default 50.")
 };
 
 /// The range of lines to send.
-const LINE_RANGE: Param = Param::word("lines", "Which lines: 10-20, or 10.");
+const LINE_RANGE: Param = Param::word("lines", "A range of lines, such as 10-20, or one line.");
 
 /// Contents of a file.
 const HASH: Param = Param::text(
     "hash",
-    "Git's hash of the contents, as `hash` of an answer: the file with these, whatever it has now, as long as they are \
-     stored or the clone has them.",
+    "Git's hash of the contents, from `hash` of an answer. Returns this version of the file as long as the index or \
+     the clone has it.",
 )
 .at_most(128);
 
 /// Makes the browser save the file.
-const DOWNLOAD: Param = Param::word("download", "1 for a file to be saved.");
+const DOWNLOAD: Param = Param::word("download", "1 to save the file instead of showing it.");
 
 /// The parameters of a request for files or repositories.
 #[derive(Clone, Debug)]

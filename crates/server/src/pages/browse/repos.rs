@@ -93,21 +93,21 @@ pub(crate) const REPOS: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: DeclaredParams {
         documented: &[
-            Param::text("q", "A part of the names to list."),
-            REPO.saying("One repository."),
-            PATH.saying("A folder in it."),
+            Param::text("q", "Part of the names to list."),
+            REPO.saying("A repository."),
+            PATH.saying("A folder in the repository."),
             FORMAT,
         ],
         undocumented: &[],
     },
     doc: Some(Doc {
-        summary: "The repositories, or one of them and a folder in it",
+        summary: "List repositories, or a folder of one repository",
         description: "",
         answers: &[
-            Answer::ok("All of them, or the one.", Content::Json(&["Repos", "Folder"])),
+            Answer::ok("The repositories, or the folder.", Content::Json(&["Repos", "Folder"])),
             Answer {
                 status: 303,
-                says: "The path is a file, whose page is elsewhere.",
+                says: "The path is a file; redirects to it.",
                 content: Content::Nothing,
             },
             Answer::NOT_FOUND,

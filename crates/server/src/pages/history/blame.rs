@@ -34,11 +34,12 @@ pub(crate) const BLAME: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
     doc: Some(Doc {
-        summary: "Which commit each line of a file comes from",
-        description: "As the clone has it that the repository was ingested from, if it is where the server runs: at the \
-                      commit that was checked out at the last ingest or, if that is gone, now.",
+        summary: "The commit that last changed each line of a file",
+        description: "Reads the clone that the repository was ingested from, if it is on the server's machine, at the \
+                      commit that was checked out at the last ingest; if that commit no longer exists, at the current \
+                      one.",
         answers: &[
-            Answer::ok("The commits, and their lines.", Content::Json(&["Blame"])),
+            Answer::ok("Commits and their lines.", Content::Json(&["Blame"])),
             Answer::BAD,
             Answer::NOT_FOUND,
             Answer::UNAVAILABLE,
@@ -83,7 +84,7 @@ async fn blame(
             format!("{at}.")
         } else {
             format!(
-                "{at}, which is not the text that is indexed: that has changes since, or is not committed."
+                "{at}, which is not the indexed text: the file has changed since, or was not committed."
             )
         };
         let language = document.and_then(|document| document.language);

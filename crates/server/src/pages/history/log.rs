@@ -33,11 +33,11 @@ pub(crate) const HISTORY: Endpoint = Endpoint {
     params: DeclaredParams { documented: &[IN_REPO, PATH, SKIP, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "The commits that changed a file",
-        description: "As the clone has them that the repository was ingested from, if it is where the server runs, the \
-                      newest first, 50 at once, by whatever names the file had. `/file?hash=` has the contents after \
-                      each.",
+        description: "Reads the clone that the repository was ingested from, if it is on the server's machine, and \
+                      follows renames. Returns 50 commits at a time, the newest first. `/file?hash=` has the contents \
+                      after each.",
         answers: &[
-            Answer::ok("The changes.", Content::Json(&["History"])),
+            Answer::ok("Changes of the file.", Content::Json(&["History"])),
             Answer::BAD,
             Answer::NOT_FOUND,
             Answer::UNAVAILABLE,
@@ -107,11 +107,8 @@ fn draw(
         String::new()
     };
     let is_cut = wanted.skip + history.changes.len() >= MAX_CHANGES;
-    let end = if is_cut {
-        format!("; older ones than {MAX_CHANGES} are not shown")
-    } else {
-        String::new()
-    };
+    let end =
+        if is_cut { format!("; only the last {MAX_CHANGES} are shown") } else { String::new() };
     head.note = format!("{shown} up to commit {}{after}{end}.", short(commit));
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
     let text = |blob: &str| link::to("/file", &[("repo", repo), ("path", path), ("hash", blob)]);

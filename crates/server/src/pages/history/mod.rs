@@ -22,12 +22,15 @@ use request::human::ago;
 use statistics::now;
 
 const IN_REPO: Param = REPO.saying("The name of a repository.").required();
-const PATH: Param = Param::text("path", "A path in it.").required();
+const PATH: Param = Param::text("path", "A path in the repository.").required();
 
 /// Changes to leave out.
 const SKIP: Param = Param {
     kind: Kind::Number { least: 0, most: git::MAX_CHANGES, instead: "a number up to 1000" },
-    ..Param::text("skip", "Changes to leave out, the newest first: `next` of the answer before.")
+    ..Param::text(
+        "skip",
+        "Number of changes to skip, from the newest: `next` of the previous answer.",
+    )
 };
 
 /// Which file, and which of its changes.
@@ -159,10 +162,10 @@ struct Tracked {
 async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Failure> {
     let HistoryParams { repo, path, .. } = wanted;
     if repo.is_empty() || path.is_empty() {
-        return Err(Failure::bad_request("which file? give repo= and path="));
+        return Err(Failure::bad_request("the file is missing; give repo= and path="));
     }
     if !server.shows_history() {
-        return Err(Failure::no_such("this server shows no blame and no history of files"));
+        return Err(Failure::no_such("this server does not show blame and history"));
     }
     let tree = server.view().tree().await?;
     let found = browse::repo(server, repo).await?;

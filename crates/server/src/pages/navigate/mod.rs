@@ -22,15 +22,16 @@ use crate::server::Server;
 /// A name.
 const NAME: Param = Param::text(
     "name",
-    "The name, as it is spelled: Foo; or with its containers: Foo.bar, Foo::bar. Without it, the name that stands at the \
-     line and column of from.",
+    "The exact name: Foo; or with its containers: Foo.bar, Foo::bar. By default, the name at the line and column of \
+     from.",
 );
 
 /// A place.
 const FROM: Param = Param::text(
     "from",
-    "The place from which is asked: repository/path:line:column, with the column in bytes from 1. What is near it comes \
-     first, and languages are those of its family. If a SCIP index tells of it, what the name means there comes before all.",
+    "The place of the name: repository/path:line:column, with the column in bytes from 1. The nearest results come \
+     first, and only languages of the same family are searched. If a SCIP index covers the place, the symbol that it \
+     names there comes first.",
 );
 
 /// Most results.
@@ -38,7 +39,7 @@ const LIMIT: Param = Param {
     kind: Kind::Number { least: 1, most: 500, instead: "a number from 1 to 500" },
     ..Param::text(
         "limit",
-        "Most definitions, or most files with references, up to 500; 50 unless given.",
+        "Maximum number of definitions, or of files with references, up to 500; default 50.",
     )
 };
 

@@ -35,10 +35,10 @@ pub(crate) const DEFINITIONS: Endpoint = Endpoint {
     },
     doc: Some(Doc {
         summary: "Where a name is defined",
-        description: "All definitions of the name, those near the place from which is asked first. Those that a SCIP index \
-                      tells of that place come before all, as precise; of the others, which one is meant is not told.",
+        description: "Returns all definitions with the name, the nearest to from= first. If a SCIP index covers that \
+                      place, its definitions come first, marked precise; the others only have the same name.",
         answers: &[
-            Answer::ok("The definitions.", Content::Json(&["Definitions"])),
+            Answer::ok("Definitions.", Content::Json(&["Definitions"])),
             Answer::BAD,
             Answer::NOT_FOUND,
             Answer::UNAVAILABLE,
@@ -58,12 +58,11 @@ pub(crate) const REFERENCES: Endpoint = Endpoint {
     },
     doc: Some(Doc {
         summary: "Where a name is used",
-        description: "The places where the name stands as a whole word, without its definitions; each with what it is \
-                      there. What is near the place from which is asked comes first, comments and texts last. Those \
-                      that a SCIP index tells of come before all, as precise: they refer to what the name means at that \
-                      place.",
+        description: "Returns the places where the name occurs as a whole word, except its definitions, each with its \
+                      kind of use. The nearest to from= come first, comments and strings last. If a SCIP index covers \
+                      that place, references to the same symbol come first, marked precise.",
         answers: &[
-            Answer::ok("The places.", Content::Json(&["References"])),
+            Answer::ok("References.", Content::Json(&["References"])),
             Answer::BAD,
             Answer::NOT_FOUND,
             Answer::UNAVAILABLE,
@@ -272,7 +271,7 @@ fn summary(all: usize, shown: usize, what: &str) -> String {
     if shown == 0 || all.starts_with(&format!("{shown} ")) {
         return all;
     }
-    format!("{all}, the nearest {shown} of which are shown")
+    format!("{all}; the nearest {shown} are shown")
 }
 
 /// What is said of where a place is from; nothing where no SCIP index tells of it.

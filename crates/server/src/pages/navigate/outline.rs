@@ -19,7 +19,7 @@ use crate::params::{CheckedParams, DeclaredParams, Param, StrictParams, wants_pa
 use crate::server::Server;
 use request::notes::outline_note;
 
-const PATH: Param = Param::text("path", "A path in it.").required();
+const PATH: Param = Param::text("path", "A path in the repository.").required();
 const IN_REPO: Param = REPO.saying("The name of a repository.").required();
 
 /// `/outline`: what a file defines.
@@ -30,10 +30,10 @@ pub(crate) const OUTLINE: Endpoint = Endpoint {
     admits: Admits::Clients,
     params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
     doc: Some(Doc {
-        summary: "What a file defines",
+        summary: "Definitions in a file",
         description: "",
         answers: &[
-            Answer::ok("Its symbols, in order.", Content::Json(&["Outline"])),
+            Answer::ok("Symbols in order.", Content::Json(&["Outline"])),
             Answer::BAD,
             Answer::NOT_FOUND,
         ],
@@ -82,7 +82,7 @@ async fn outline(
     let work = async {
         let Place { repo, path, .. } = &wanted.place;
         if repo.is_empty() || path.is_empty() {
-            return Err(Failure::bad_request("which file? give repo= and path="));
+            return Err(Failure::bad_request("the file is missing; give repo= and path="));
         }
         let outline = navigate::outline(server.view(), &wanted.place).await.map_err(refused)?;
         Ok(if page {

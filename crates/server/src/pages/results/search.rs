@@ -66,7 +66,8 @@ struct Found<'a> {
 /// The message in place of files that cannot be rendered.
 #[derive(Template)]
 #[template(
-    source = "<section class=\"error\" role=\"alert\"><p>The other results cannot be shown: {{ message }}</p></section>",
+    source = "<section class=\"error\" role=\"alert\"><p>The remaining results cannot be shown: {{ message \
+              }}</p></section>",
     ext = "html"
 )]
 struct Broken<'a> {
@@ -238,7 +239,7 @@ impl Search {
             .then(|| explained(&request, server.view().no_recheck(), Some(&stats)));
         let skipped = (!stats.skipped.is_empty()).then(|| {
             let said = format!(
-                "Files that are not in the index, though they might match: {}",
+                "Files that are not in the index, but might match: {}",
                 request::notes::skipped(&stats)
             );
             let place = only.as_ref().map_or_else(

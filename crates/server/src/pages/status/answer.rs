@@ -36,9 +36,9 @@ pub(crate) const STATS: Endpoint = Endpoint {
         undocumented: &[],
     },
     doc: Some(Doc {
-        summary: "What the server holds, and how long searches took",
+        summary: "The index, and how long searches took",
         description: "",
-        answers: &[Answer::ok("The status.", Content::Json(&["Status"])), Answer::BAD],
+        answers: &[Answer::ok("Status.", Content::Json(&["Status"])), Answer::BAD],
     }),
 };
 

@@ -152,7 +152,7 @@ pub(super) fn shard_views(shards: &[ShardStatus]) -> Vec<ShardView> {
             fill: (shard.bytes * 100 / most) as u64,
             health: match (shard.live, shard.valid) {
                 (true, true) => "good",
-                (true, false) => "its index is missing: run codesearch ingest again",
+                (true, false) => "its index is missing; run codesearch ingest again",
                 (false, _) => "being filled",
             },
         })

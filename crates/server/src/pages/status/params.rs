@@ -15,18 +15,16 @@ pub(super) const DEFAULT_SPAN: &str = "24h";
 /// Most slow searches listed.
 const MAX_SLOW: i64 = 20;
 
-pub(super) const SINCE: Param = Param::word(
-    "since",
-    "The span of time: 24h (the default), 7d, 48h-24h. Spans are whole hours.",
-);
+pub(super) const SINCE: Param =
+    Param::word("since", "Time span in whole hours: 24h (the default), 7d, 48h-24h.");
 pub(super) const FROM: Param =
-    Param::word("from", "Its beginning instead: 2026-01-31, 2026-01-31T12:00Z.");
-pub(super) const TO: Param = Param::word("to", "Its end; now unless it is said.");
+    Param::word("from", "Start of the time span, instead: 2026-01-31, 2026-01-31T12:00Z.");
+pub(super) const TO: Param = Param::word("to", "End of the time span; default: now.");
 pub(super) const COMPARE: Param =
-    Param::word("compare", "Another span, or before: as many hours right before this one.");
+    Param::word("compare", "A time span to compare with, or before for as many hours before.");
 pub(super) const TRIM: Param = Param::word(
     "trim",
-    "Percentages of the quickest and of the slowest that the trimmed mean leaves out: 5,5.",
+    "Percentages of the fastest and slowest searches that the trimmed mean leaves out: 5,5.",
 );
 
 /// The parameters of `/stats`.
