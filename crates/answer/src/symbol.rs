@@ -25,6 +25,7 @@ pub struct Symbol {
 
 impl Symbol {
     /// Returns it as it is shown: the names of headings without Markdown's marks.
+    #[must_use]
     pub fn shown(mut self) -> Self {
         let heading = SymbolKind::Heading.word();
         if self.kind == heading {

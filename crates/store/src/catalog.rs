@@ -43,11 +43,14 @@ pub struct Catalog {
     /// Whether the epoch has further repositories, which may not be seen.
     is_restricted: bool,
     /// Restrictions of this catalog, each with the names that may be seen.
-    restricted: StdMutex<Vec<(Arc<HashSet<String>>, Arc<Catalog>)>>,
+    restricted: StdMutex<Vec<Restricted>>,
     pin: Arc<Mutex<PgConnection>>,
     skipped: OnceCell<Vec<SkippedFile>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
 }
+
+/// The names of repositories that may be seen, and the catalog with these alone.
+type Restricted = (HashSet<String>, Arc<Catalog>);
 
 /// A file that was left out.
 #[derive(Clone, Debug)]
@@ -255,7 +258,7 @@ impl Catalog {
             seen.map(|(id, repo)| (*id, repo.clone())).collect();
         let names: HashSet<String> = repos.values().map(|repo| repo.name.clone()).collect();
         let mut kept = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = kept.iter().find(|(known, _)| **known == names) {
+        if let Some((_, known)) = kept.iter().find(|(known, _)| *known == names) {
             return Arc::clone(known);
         }
         let holding: HashSet<ShardId> =
@@ -273,7 +276,7 @@ impl Catalog {
             skipped: OnceCell::new(),
             by_reason: OnceLock::new(),
         });
-        kept.insert(0, (Arc::new(names), Arc::clone(&only)));
+        kept.insert(0, (names, Arc::clone(&only)));
         kept.truncate(MAX_RESTRICTED);
         only
     }

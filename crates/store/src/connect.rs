@@ -6,7 +6,6 @@ use std::sync::Arc;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
-use crate::ShardId;
 use crate::error::{Error, Result};
 use crate::pool::ConnectionPool;
 use crate::prepare::{ServerProperties, encoding};

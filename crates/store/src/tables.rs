@@ -26,8 +26,10 @@ pub(crate) struct Table {
     toast: Option<u16>,
     /// The columns that identify a row. All begin with, or have, the shard: Postgres demands it of partitions, Citus of
     /// tables that are distributed by shard.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests compare it with the schema"))]
     pub(crate) key: &'static [&'static str],
     /// The columns that name a text of `blobs`, beside the shard; none for rows of several texts.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests compare it with the schema"))]
     pub(crate) blob: Option<&'static str>,
 }
 

@@ -183,24 +183,19 @@ fn settled(value: Value) -> Value {
                     continue;
                 }
                 let mut value = settled(value);
-                if key == "stats" || key == "info" || key == "Stats" {
-                    if let Value::Object(stats) = &mut value {
-                        for cost in [
-                            "bytes",
-                            "analyze_time",
-                            "git_time",
-                            "index_time",
-                            "sort_time",
-                            "re2_time",
-                        ] {
-                            stats.remove(cost);
-                        }
-                        stats.retain(|key, _| {
-                            !key.contains("Bytes")
-                                && !key.contains("Considered")
-                                && !key.contains("Loaded")
-                        });
+                if ["stats", "info", "Stats"].contains(&&*key)
+                    && let Value::Object(stats) = &mut value
+                {
+                    for cost in
+                        ["bytes", "analyze_time", "git_time", "index_time", "sort_time", "re2_time"]
+                    {
+                        stats.remove(cost);
                     }
+                    stats.retain(|key, _| {
+                        !key.contains("Bytes")
+                            && !key.contains("Considered")
+                            && !key.contains("Loaded")
+                    });
                 }
                 kept.insert(key, value);
             }
@@ -219,7 +214,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// The addresses that are compared, of each endpoint that OpenAPI names.
+/// The addresses that are compared, of each endpoint in the description of all.
 fn addresses() -> Vec<String> {
     let mut all = Vec::new();
     for query in QUERIES {

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use answer::FileMatch;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
