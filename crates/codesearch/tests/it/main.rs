@@ -43,4 +43,5 @@ mod trigrams;
 mod typed;
 mod updates;
 mod upgrade;
+mod words;
 mod zoekt;
