@@ -65,7 +65,7 @@ pub async fn file_text(
     }))
 }
 
-/// Returns a file with the text that has this hash, in small letters, if a file of the same repository has it: in the
+/// Returns a file with the text that has this hash, in lowercase, if a file of the same repository has it: in the
 /// newest epoch, or in one that searches can still resume in. What only other repositories have, or had, and what is
 /// stored only because nothing has deleted it yet, is not given.
 ///

@@ -9,7 +9,7 @@ use search::{RepoTree, Tree};
 /// A request to the file finder.
 #[derive(Clone, Debug, Default)]
 pub struct FindRequest<'a> {
-    /// Letters in any case, in the order of the path; gaps and a few errors are allowed. Blanks separate
+    /// Letters in any case, in the order of the path; gaps and a few errors are allowed. Spaces separate
     /// parts, which may match in any order. The name of the repository may stand before the path.
     pub query: &'a str,
     /// Only repositories whose names contain this, in any case.

@@ -1,7 +1,7 @@
 //! The words of texts and queries, as Postgres indexes and searches them.
 //!
 //! The text search parser of Postgres has rules of its own for punctuation (`a/b.c` is a file, `x.org` a
-//! host, `<b>` a tag that it drops), so it is given words separated by blanks. An identifier is followed by
+//! host, `<b>` a tag that it drops), so it is given words separated by spaces. An identifier is followed by
 //! its parts: `getUserName` and `get_user_name` both become `getusername get user name`. Queries are treated
 //! in the same way, so that phrases match.
 
@@ -16,7 +16,7 @@ pub const ENGLISH: [&str; 20] = [
     "from", "not", "which", "if", "can", "will",
 ];
 
-/// Returns the words of a text, each followed by a blank. With `identifiers`, an identifier is followed by
+/// Returns the words of a text, each followed by a space. With `identifiers`, an identifier is followed by
 /// its parts; else it is replaced by them.
 pub fn words_of(text: &str, identifiers: bool) -> String {
     let mut all = String::with_capacity(text.len() + text.len() / 4);
@@ -121,8 +121,8 @@ pub fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns the parts of an identifier. Cuts at underscores, before a capital that follows a small letter or a
-/// digit, and before the last of several capitals if two small letters follow it (`HTTPServer`, but not
+/// Returns the parts of an identifier. Cuts at underscores, before a capital that follows a lowercase letter or a
+/// digit, and before the last of several capitals if two lowercase letters follow it (`HTTPServer`, but not
 /// `URLs`).
 pub fn parts(run: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;

@@ -18,7 +18,7 @@ pub fn fold(letter: char) -> char {
 pub(super) enum LetterRole {
     /// Inside a word.
     Inside,
-    /// First letter of a word: after a separator, a capital after a small letter, or a digit after a letter.
+    /// First letter of a word: after a separator, a capital after a lowercase letter, or a digit after a letter.
     Word,
     /// A separator: neither letter nor digit.
     Separator,

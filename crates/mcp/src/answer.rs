@@ -88,7 +88,7 @@ pub(super) struct Text {
     items: Vec<Value>,
     /// Bytes of the answer at most.
     max: usize,
-    /// A sentence about what was not searched; empty, or it begins with a blank.
+    /// A sentence about what was not searched; empty, or it begins with a space.
     left_out: String,
 }
 

@@ -1,13 +1,13 @@
 //! Families of languages: what one of them defines, the others use by the same name.
 
-/// The families, by the names of languages in small letters.
+/// The families, by the names of languages in lowercase.
 const FAMILIES: [&[&str]; 3] = [
     &["c", "c++", "objective-c", "objective-c++", "cuda"],
     &["javascript", "typescript", "tsx", "jsx", "vue", "svelte"],
     &["java", "kotlin", "scala", "groovy"],
 ];
 
-/// Returns the languages of the family of a language, in small letters; the language itself if it has none.
+/// Returns the languages of the family of a language, in lowercase; the language itself if it has none.
 pub(super) fn of(language: &str) -> Vec<&str> {
     let lower = language.to_lowercase();
     let family = FAMILIES.iter().find(|family| family.contains(&lower.as_str()));

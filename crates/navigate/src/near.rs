@@ -50,7 +50,7 @@ pub(super) struct Origin {
     pub(super) text: String,
     pub(super) repo: RepoId,
     pub(super) blob: (ShardId, BlobId),
-    /// The words of its imports, in small letters.
+    /// The words of its imports, in lowercase.
     imports: HashSet<String>,
 }
 

@@ -27,7 +27,7 @@ pub struct CompiledQuery {
     pub expr: Expr,
     /// The terms, each once.
     pub terms: Vec<CompiledTerm>,
-    /// The languages asked for: each as the names, in small letters, that will do.
+    /// The languages asked for: each as the names, in lowercase, that will do.
     pub languages: Vec<Vec<String>>,
     /// The part of the files that is shown.
     pub select: Select,
@@ -45,7 +45,7 @@ pub struct CompiledTerm {
     pub literals: LiteralQuery,
     /// The n-grams that filters are asked for.
     pub ngrams: NgramQuery,
-    /// The languages, in small letters, of most files whose paths it matches, if its end tells that.
+    /// The languages, in lowercase, of most files whose paths it matches, if its end tells that.
     pub languages_of_paths: Option<Vec<String>>,
     /// What of its matches is shown.
     pub shown: Shown,

@@ -19,7 +19,7 @@ pub struct QueryError {
     pub position: usize,
     /// A query to run instead, if one is known.
     pub suggestion: Option<Box<Suggestion>>,
-    /// The edit that mends the query, if the place that raised the error knows one.
+    /// The edit that corrects the query, if the place that raised the error knows one.
     pub(crate) edit: Option<Box<Edit>>,
     source: String,
 }

@@ -135,7 +135,7 @@ impl Settings {
     }
 }
 
-/// Prints as it is typed, with a blank before each setting: ` type:file count:10`.
+/// Prints as it is typed, with a space before each setting: ` type:file count:10`.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.select {

@@ -177,7 +177,7 @@ impl SymbolPattern {
         Ok((again(format!("{flags}{name}"))?, rest))
     }
 
-    /// These very characters in a name.
+    /// Exactly these characters in a name.
     pub(crate) fn literal(text: &str, case: Case) -> Result<(Pattern, Self), QueryError> {
         let source = crate::write::escape(text);
         let pattern = Pattern::of_name(&source, case)?;
@@ -266,7 +266,7 @@ fn flags(source: &str) -> &str {
     if rest[end..].starts_with(')') && end > 0 { &source[..end + 3] } else { "" }
 }
 
-/// The length of the class at the beginning; one byte if it is not closed.
+/// The length of the class at the beginning; one byte if it is unclosed.
 fn class_length(bytes: &[u8]) -> usize {
     let (mut at, mut depth) = (1 + usize::from(bytes.get(1) == Some(&b'^')), 1_usize);
     at += usize::from(bytes.get(at) == Some(&b']'));

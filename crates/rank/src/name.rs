@@ -1,6 +1,6 @@
 //! Names as programmers spell them: `readFile`, `ReadFile` and `read_file` are one.
 
-/// A name without its underscores, in small letters.
+/// A name without its underscores, in lowercase.
 pub(super) fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

@@ -214,7 +214,7 @@ pub(super) fn is_name(c: char) -> bool {
 }
 
 /// The text for which a pattern stands, if it stands for one, more or less: a dot between names is one, and `\s+` is a
-/// blank.
+/// space.
 fn as_text(pattern: &str) -> Option<String> {
     let mut text = String::new();
     let mut chars = pattern.chars().peekable();

@@ -165,7 +165,7 @@ impl Earlier {
         kept.retain(|(kept, _)| kept.switch != switch);
     }
 
-    /// Forgets catalogs that are not in the history of `newest`: the database was made anew, or lost its last
+    /// Forgets catalogs that are not in the history of `newest`: the database was created again, or lost its last
     /// commits.
     fn retain_history_of(&self, newest: &Catalog) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -200,7 +200,7 @@ mod tests {
                 ("LATIN1", "is encoded in LATIN1; create one with: create database"),
                 ("SQL_ASCII", "is encoded in SQL_ASCII; create one with: create database"),
                 ("EUC_JP", "is encoded in EUC_JP; create one with: create database"),
-                ("MULE_INTERNAL", "is encoded in something else than UTF-8; create one"),
+                ("MULE_INTERNAL", "is encoded in something other than UTF-8; create one"),
                 ("ISO_8859_7", "is encoded in ISO_8859_7; create one with: create database"),
                 ("WIN1251", "is encoded in WIN1251; create one with: create database"),
                 ("KOI8R", "is encoded in KOI8R; create one with: create database"),

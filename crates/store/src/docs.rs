@@ -1,7 +1,7 @@
 //! Docs as `tsvector`s: storing, finding and ranking them, and marking matches.
 //!
 //! A doc is the prose of a blob: all of a README, manual page or the like, or the comment at the
-//! head of a source file. Texts and queries arrive here as words with blanks between them;
+//! head of a source file. Texts and queries arrive here as words with spaces between them;
 //! `engine::docs` chooses the words.
 
 use std::collections::{BTreeMap, HashSet};

@@ -164,7 +164,7 @@ pub(crate) fn encoding(name: Option<&str>) -> Error {
     Error::Unsuitable(format!(
         "the database is encoded in {}; create one with: create database codesearch encoding 'UTF8' locale 'C.UTF-8' \
          template template0",
-        name.unwrap_or("another encoding than UTF-8")
+        name.unwrap_or("something other than UTF-8")
     ))
 }
 

@@ -10,7 +10,7 @@ use crate::walk::{Descent, Walk};
 
 /// The table of a language.
 pub(crate) struct Grammar {
-    /// Its names as files have them, in small letters.
+    /// Its names as files have them, in lowercase.
     pub(crate) names: &'static [&'static str],
     pub(crate) language: LanguageFn,
     pub(crate) rules: &'static [Rule],

@@ -29,7 +29,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// Returns its name in small letters.
+    /// Returns its name in lowercase.
     pub fn word(self) -> &'static str {
         match self {
             Label::Definition => "definition",
@@ -48,7 +48,7 @@ impl Label {
     }
 }
 
-/// Returns what the names at some places of a text are, in a language that is named in small letters; `None` if the
+/// Returns what the names at some places of a text are, in a language that is given in lowercase; `None` if the
 /// language has no grammar, or the text cannot be parsed in a bounded time.
 pub fn labels(language: &str, text: &str, places: &[Range<usize>]) -> Option<Vec<Label>> {
     let grammar = languages::ALL.iter().find(|grammar| grammar.names.contains(&language))?;

@@ -30,7 +30,7 @@ pub use guard::{
 };
 pub use label::{Label, labels};
 
-/// The form of what [`take`] returns. It changes when symbols taken before are to be taken anew.
+/// The form of what [`take`] returns. It changes when symbols taken before must be extracted again.
 pub const FORMAT: i32 = 5;
 
 /// Something that a text defines.
@@ -57,7 +57,7 @@ pub struct Taken {
     pub given_up: Option<Reason>,
 }
 
-/// Returns the names of the languages that have symbols, in small letters.
+/// Returns the names of the languages that have symbols, in lowercase.
 pub fn languages() -> Vec<&'static str> {
     let mut names: Vec<&str> = markdown::NAMES.to_vec();
     names.extend(languages::ALL.iter().flat_map(|grammar| grammar.names));
@@ -82,7 +82,7 @@ fn parse(grammar: &'static Grammar, text: &str) -> Result<(&'static Grammar, Tre
     guard::parse(grammar, text).map(|tree| (grammar, tree))
 }
 
-/// Returns the symbols of a text in a language, named in small letters; `None` if the language has no symbols.
+/// Returns the symbols of a text in a language, given in lowercase; `None` if the language has no symbols.
 pub fn take(language: &str, text: &str) -> Option<Taken> {
     let grammar = languages::ALL.iter().find(|grammar| grammar.names.contains(&language));
     if grammar.is_none() && !markdown::NAMES.contains(&language) {

@@ -5,7 +5,7 @@ use query::SymbolKind;
 
 use crate::walk::{Found, Parent};
 
-/// Names of the language, in small letters.
+/// Names of the language, in lowercase.
 pub(crate) const NAMES: &[&str] = &["markdown"];
 
 /// Returns the headings. Each ends where the next one begins that is not below it.

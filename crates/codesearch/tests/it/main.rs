@@ -44,4 +44,5 @@ mod typed;
 mod updates;
 mod upgrade;
 mod view;
+mod words;
 mod zoekt;

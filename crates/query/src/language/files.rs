@@ -1,6 +1,6 @@
 //! Files whose language `gengo-language` does not know by their names, or takes for another.
 
-/// Extensions, in small letters.
+/// Extensions, in lowercase.
 pub(super) const EXTENSIONS: &[(&str, &str)] = &[
     ("adoc", "AsciiDoc"),
     ("asciidoc", "AsciiDoc"),
@@ -186,7 +186,7 @@ pub(super) fn by_name(name: &str) -> Option<&'static str> {
     STEMS.iter().find(|(known, _)| *known == stem).map(|(_, language)| *language)
 }
 
-/// Returns the language of files with an extension in small letters.
+/// Returns the language of files with an extension in lowercase.
 pub(super) fn by_extension(extension: &str) -> Option<&'static str> {
     let at = EXTENSIONS.binary_search_by_key(&extension, |(known, _)| known).ok()?;
     Some(EXTENSIONS[at].1)

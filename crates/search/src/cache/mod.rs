@@ -103,7 +103,7 @@ impl ShardCache {
     }
 
     /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the
-    /// database was made anew, or lost its last commits. The same numbers may then name other data.
+    /// database was created again, or lost its last commits. The same numbers may then name other data.
     pub(crate) fn clear_if_stale(&self, catalog: &Catalog) {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if !catalog.follows(index.identity, index.switch) {

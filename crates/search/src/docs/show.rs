@@ -122,7 +122,7 @@ fn runs_of(marked: &str) -> Vec<TextRun> {
     all
 }
 
-/// Replaces each run of white space by one blank.
+/// Replaces each run of white space by one space.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

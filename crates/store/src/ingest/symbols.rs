@@ -107,7 +107,7 @@ pub struct Waiting {
 
 impl Session {
     /// Returns the shards whose symbols are not complete, smallest first. A program that takes
-    /// symbols in a newer form begins anew, and one that knows more languages looks at all contents
+    /// symbols in a newer form starts over, and one that knows more languages looks at all contents
     /// again.
     ///
     /// # Errors

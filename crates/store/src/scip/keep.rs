@@ -93,7 +93,7 @@ pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<
     Ok(rows.into_iter().map(stored).collect())
 }
 
-/// Deletes the documents of a shard that do not fit their texts. They cannot be made anew: their index must be imported
+/// Deletes the documents of a shard that do not fit their texts. They cannot be rebuilt: their index must be imported
 /// again.
 pub(crate) async fn delete_damaged(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let mut damaged = Vec::new();

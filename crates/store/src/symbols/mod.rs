@@ -71,7 +71,7 @@ pub(crate) fn has_symbols(shard: ShardId, blob: &str) -> String {
     )
 }
 
-/// Forgets the symbols of a shard, which are taken anew then.
+/// Forgets the symbols of a shard, which are then extracted again.
 pub(crate) async fn forget(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     for sql in [
         &*format!("delete from {}", shard.symbols()),
@@ -173,7 +173,7 @@ impl Lease {
         Ok(rows.into_iter().map(|(shard, upto)| (ShardId(shard), upto)).collect())
     }
 
-    /// Returns the languages of which symbols are taken, in small letters.
+    /// Returns the languages of which symbols are taken, in lowercase.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.

@@ -23,7 +23,7 @@ struct GroupExtent {
 }
 
 /// Adds the symbols of some blobs, which are ascending and have none yet, and removes those of others. Groups that they
-/// lie in, and one before them that is not full, are written anew.
+/// lie in, and one before them that is not full, are rewritten.
 pub(crate) async fn update_groups(
     conn: &mut PgConnection,
     shard: ShardId,
