@@ -127,9 +127,9 @@ impl ServerProperties {
         let room = (connections - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
         if room < wanted {
             tracing::info!(
-                "the database takes {connections} connections, {reserved} of them reserved, {used} in use and \
-                 {beside} kept for an ingest, the operator and the like: searches use at most {room} instead of \
-                 {wanted}; raise max_connections for more"
+                "the database allows {connections} connections: {reserved} are reserved, {used} in use, and {beside} \
+                 kept for an ingest and operators; searches use at most {room} instead of {wanted}; raise \
+                 max_connections for more"
             );
         }
         room.min(wanted)

@@ -337,7 +337,7 @@ fn connections_leave_room_for_others() {
     server.stop();
     let mut text = String::new();
     log.read_to_string(&mut text).unwrap();
-    assert!(text.contains("the database takes 20 connections"), "{text}");
+    assert!(text.contains("the database allows 20 connections"), "{text}");
     assert!(text.contains("raise max_connections for more"), "{text}");
 }
 

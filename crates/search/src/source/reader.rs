@@ -180,7 +180,7 @@ impl ShardReader {
         match blobs.iter().find(|(blob, bytes)| have(*blob) != *bytes) {
             None => Ok(()),
             Some((blob, bytes)) => Err(store::Error::Damaged(format!(
-                "of the {bytes} bytes of blob {} in shard {}, {} are there",
+                "blob {} in shard {} has {} of its {bytes} bytes",
                 blob.0,
                 self.shard.id.0,
                 have(*blob)
