@@ -135,7 +135,7 @@ impl Store {
     /// # Errors
     /// The server cannot be reached, or the role may not.
     pub async fn checkpoint(&self) -> Result<()> {
-        let mut conn = self.helper().await?;
+        let mut conn = self.connection().await?;
         conn.execute("checkpoint").await?;
         Ok(conn.close().await?)
     }

@@ -1,6 +1,6 @@
 //! `codesearch ingest`: brings the index up to date, and prints a summary.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -21,21 +21,29 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     check_paths(&args.paths)?;
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
-    let data = disks.first().cloned();
     database.run(async |store| {
-        let report = ingest(store, &args.paths, &args.how, disks).await?;
+        let report = ingest(store, &args.paths, &args.how, disks.clone()).await?;
         if !args.no_symbols {
             symbols::take(store).await?;
         }
-        settle(store, data.as_deref()).await?;
+        settle(store, &disks).await?;
         Ok(if report.untouched.is_empty() { crate::FOUND } else { crate::FAILED })
     })
 }
 
-/// Has a private server delete its log, and prints what is left on disk. `data` is the server's folder.
-pub(crate) async fn settle(store: &Store, data: Option<&Path>) -> Result<()> {
-    let Some(data) = data else { return Ok(()) };
-    store.checkpoint().await?;
+/// Bytes of write-ahead log from which an ingest ends with a checkpoint, which deletes it. A small ingest need not wait for one.
+const MUCH_LOG: u64 = 64 << 20;
+
+/// Has a private server delete its write-ahead log, and prints the space that is left in use. `disks` are the server's
+/// folders: its data, and in these its log.
+pub(crate) async fn settle(store: &Store, disks: &[PathBuf]) -> Result<()> {
+    let [data, log] = disks else { return Ok(()) };
+    if postgres::size_of(log) > MUCH_LOG {
+        // The index is complete without it.
+        if let Err(error) = store.checkpoint().await {
+            tracing::warn!("Postgres keeps its log for now: {error}");
+        }
+    }
     say!("in all: {} on disk, with all of Postgres", size(postgres::size_of(data)));
     Ok(())
 }

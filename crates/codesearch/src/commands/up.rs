@@ -42,9 +42,8 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
 }
 
 async fn ingest_all(database: &Database, args: &UpArgs, disks: Vec<PathBuf>) -> Result<()> {
-    let data = disks.first().cloned();
-    ingest::ingest(&database.store, &args.paths, &args.how, disks).await?;
-    ingest::settle(&database.store, data.as_deref()).await
+    ingest::ingest(&database.store, &args.paths, &args.how, disks.clone()).await?;
+    ingest::settle(&database.store, &disks).await
 }
 
 /// Returns the folder of the sample, which comes with the source code.
