@@ -236,13 +236,15 @@ mod tests {
             let fast = ["-c", "core.compression=1", "hash-object", "-w", "--stdin"];
             git(folder, &fast, zeros)
         };
-        let (small, large) = (write(300), write(512));
+        let (tiny, small, large) = (write(1), write(300), write(512));
         let mut trust = Trust::known(Vec::new());
         let data = GitData::of(folder, &mut trust).unwrap().unwrap();
         let objects = data.objects(&mut trust).unwrap().unwrap();
         let clone = Arc::new(Skeleton::new(objects, &large).unwrap());
-        let read = async |hash: &str| bytes(&clone, &["cat-file", "blob", hash], 100).await;
-        assert!(matches!(read(&small).await, Err(Error::TooLarge)));
-        assert!(matches!(read(&large).await, Err(Error::Failed)));
+        // To compare two objects, git has both in memory.
+        let compare = async |hash: &str| bytes(&clone, &["diff", &tiny, hash], 1000).await;
+        let compared = compare(&small).await.unwrap();
+        assert!(compared.starts_with(b"diff --git"), "{compared:?}");
+        assert!(matches!(compare(&large).await, Err(Error::Failed)));
     }
 }

@@ -68,7 +68,7 @@ pub(crate) const DOCS: Table = Table {
     name: "docs",
     unit: Unit::Shard,
     toast: SHORT_ROWS,
-    key: &["shard", "blob", "comment"],
+    key: &["shard", "blob"],
     blob: Some("blob"),
 };
 

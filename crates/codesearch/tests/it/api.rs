@@ -173,7 +173,7 @@ fn a_server_on_loopback_is_asked_by_its_own_names() {
     assert!(answer.contains("wrong_host") && answer.contains("--host NAME"), "{answer}");
     assert!(!answer.contains("indexed_at"), "{answer}");
     let page = ask(&server, "Host: evil.example\r\n", "Accept: text/html\r\n");
-    assert!(page.starts_with("HTTP/1.1 421") && page.contains("<p>this server"), "{page}");
+    assert!(page.starts_with("HTTP/1.1 421") && page.contains("<p>unknown host name"), "{page}");
     let server = fixture.serve_with(&["--host", "code.example"]);
     assert!(ask(&server, "Host: Code.example:443\r\n", "").starts_with("HTTP/1.1 200"));
     assert!(ask(&server, "Host: evil.example\r\n", "").starts_with("HTTP/1.1 421"));

@@ -422,7 +422,11 @@ fn builds_that_cannot_be_used() {
     home.run(&["search", "hello"]).code(0);
 
     fs::write(home.path().join("build.json"), "{").unwrap();
-    assert!(complaint(&home, &["search", "hello"]).contains("build.json cannot be read"));
+    let unreadable = complaint(&home, &["search", "hello"]);
+    assert!(
+        unreadable.contains("cannot read") && unreadable.contains("build.json"),
+        "{unreadable}"
+    );
 }
 
 #[test]

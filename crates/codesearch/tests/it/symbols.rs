@@ -251,7 +251,9 @@ fn hostile_texts_cost_their_symbols_only() {
     let out = fixture.run(&all).code(0).out;
     assert!(out.contains("\nsymbols: "), "{out}");
     assert!(
-        out.contains("; of ") && out.contains("1 nested too deeply") && out.contains("1 minified"),
+        out.contains("; incomplete in ")
+            && out.contains("1 nested too deeply")
+            && out.contains("1 minified"),
         "{out}"
     );
     let given_up = given_up(&fixture);
