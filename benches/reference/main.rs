@@ -36,7 +36,7 @@ use steps::Steps;
 /// The allocator of codesearch itself, so that code measured in this process allocates as it does
 /// there.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The experiments, by their names for `--only`.
 const EXPERIMENTS: [&str; 5] = ["regex", "prose", "loading", "names", "operator"];

@@ -6,7 +6,8 @@ mod scratch;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use search::docs::{Dictionary, DocsRequest, MAX_RANKED, websearch_query};
+use docs::words::websearch_query;
+use search::docs::{Dictionary, DocsRequest, MAX_RANKED};
 use serde::{Deserialize, Serialize};
 
 use crate::Bench;
