@@ -135,6 +135,17 @@ impl Tree {
         &self.languages
     }
 
+    /// Returns the bytes of all texts, each contents once.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        let texts: HashMap<(u16, BlobId), usize> = self
+            .files
+            .iter()
+            .map(|file| (file.0, self.entry(*file)))
+            .map(|(shard, entry)| ((shard, entry.blob), entry.bytes))
+            .collect();
+        texts.values().sum()
+    }
+
     /// Returns a repository by name.
     pub fn repo(&self, name: &str) -> Option<&RepoTree> {
         let at = self.repos.binary_search_by(|repo| repo.name.as_str().cmp(name)).ok()?;

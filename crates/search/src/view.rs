@@ -77,6 +77,19 @@ impl View {
         Ok(repos)
     }
 
+    /// Returns the bytes of text that are stored for the repositories that may be seen, each contents once.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn stored_bytes(&self) -> Result<i64, store::Error> {
+        let catalog = self.catalog().await?;
+        if catalog.visible().is_some() {
+            // Shards hold texts of other repositories, too.
+            return Ok(self.tree().await?.stored_bytes() as i64);
+        }
+        Ok(catalog.shards.iter().map(|shard| shard.bytes).sum())
+    }
+
     /// Returns the SCIP indexes that were imported for repositories that may be seen.
     ///
     /// # Errors

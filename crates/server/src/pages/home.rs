@@ -98,7 +98,8 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
     let index = async {
         let catalog = server.view().catalog().await?;
         let repos = server.view().repos().await?;
-        Ok::<_, store::Error>(Index::of(&catalog, repos))
+        let stored = server.view().stored_bytes().await?;
+        Ok::<_, store::Error>(Index::of(&catalog, stored, repos))
     };
     let page = match index.await {
         Ok(index) => HomePage { query: "", is_empty: false, trouble: None, index: Some(index) },
@@ -114,7 +115,7 @@ pub(crate) async fn home(State(server): State<Server>) -> Response {
 }
 
 impl Index {
-    fn of(catalog: &Catalog, mut repos: Vec<Repo>) -> Self {
+    fn of(catalog: &Catalog, stored: i64, mut repos: Vec<Repo>) -> Self {
         repos.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
         let largest = repos.iter().take(LARGEST).map(|repo| LargeRepo {
             name: repo.name.clone(),
@@ -124,7 +125,7 @@ impl Index {
         let more = repos.len() > LARGEST;
         Self {
             repos: count(repos.len(), "repository"),
-            size: held(catalog, &repos),
+            size: held(stored, &repos),
             examples: examples(&languages(catalog)),
             heading: if more { "Largest repositories" } else { "Repositories" },
             largest: largest.collect(),
@@ -133,11 +134,10 @@ impl Index {
     }
 }
 
-/// Describes the amount of text, and how much of it is stored: equal files are stored once.
-pub(super) fn held(catalog: &Catalog, repos: &[Repo]) -> String {
+/// Describes the amount of text, and how many bytes of it are stored: equal files are stored once.
+pub(super) fn held(stored: i64, repos: &[Repo]) -> String {
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
-    let stored: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
     let all = format!("{}, {} of text", count(files as usize, "file"), size(bytes as u64));
     let once = size(stored as u64);
     if size(bytes as u64) == once {

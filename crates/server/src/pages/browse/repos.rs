@@ -163,6 +163,7 @@ fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
 async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
     let catalog = server.view().catalog().await?;
     let repos = chosen_repos(server, wanted).await?;
+    let stored = server.view().stored_bytes().await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let names = catalog.repos.values().map(|repo| repo.name.as_str()).collect::<Vec<_>>();
@@ -172,7 +173,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
         filter: &wanted.q,
         near: near.map(|name| (link::folder(name, ""), name.to_owned())),
         summary: if wanted.q.is_empty() {
-            format!("{}, {}", count(repos.len(), "repository"), held(&catalog, &repos))
+            format!("{}, {}", count(repos.len(), "repository"), held(stored, &repos))
         } else {
             format!(
                 "{} of {}, {}, {} of text",

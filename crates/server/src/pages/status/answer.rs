@@ -85,7 +85,7 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
     let index: i64 = shards.iter().map(|shard| shard.index_bytes).sum();
     let facts = vec![
         ("Repositories", grouped(catalog.repos.len())),
-        ("Files", held(&catalog, &repos)),
+        ("Files", held(bytes, &repos)),
         ("Shards", grouped(catalog.shards.len())),
         ("Trigram indexes", size(index as u64)),
         ("In memory", format!("{} of at most {}", size(used), size(room))),
