@@ -79,6 +79,14 @@ impl View {
         Ok(SymbolsKnown { languages, is_taken, given_up })
     }
 
+    /// Returns for how much of the whole index symbols were taken.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn symbols_progress(&self) -> Result<store::SymbolsProgress, store::Error> {
+        self.store().symbols_progress().await
+    }
+
     /// Opens the SCIP data of the repositories of a catalog of this view.
     ///
     /// # Errors

@@ -114,14 +114,6 @@ impl View {
         self.store().skipped(repo).await
     }
 
-    /// Returns for how much of the whole index symbols were taken.
-    ///
-    /// # Errors
-    /// The database cannot be asked.
-    pub async fn symbols_progress(&self) -> Result<store::SymbolsProgress, store::Error> {
-        self.store().symbols_progress().await
-    }
-
     /// Returns whether the index can be asked for chunks without a recheck by Postgres.
     pub fn no_recheck(&self) -> bool {
         self.store().no_recheck()

@@ -4,18 +4,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use query::Matcher;
-use store::{Catalog, DocHit, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, ShardDocsQuery};
+use store::{Catalog, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, ShardDocsQuery};
 
 use super::show::show_docs;
-use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY};
+use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, ShardHit};
 use crate::view::View;
 use ::docs::words;
 
 /// Least time to read the titles and snippets of what was found.
 const SHOWING: Duration = Duration::from_secs(2);
-
-/// A hit, after the index of its shard in the catalog.
-pub(super) type ShardHit = (usize, DocHit);
 
 /// Returns the docs that match, best first.
 ///

@@ -8,9 +8,8 @@ use std::collections::HashMap;
 use futures_util::StreamExt;
 use store::{Catalog, DocHit, File, FileFilter, Headline};
 
-use super::find::ShardHit;
 use super::snippet;
-use super::types::{Doc, DocKind, DocsRequest, TextRun};
+use super::types::{Doc, DocKind, DocsRequest, ShardHit, TextRun};
 use crate::view::View;
 use ::docs::DocText;
 use ::docs::words;

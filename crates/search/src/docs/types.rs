@@ -133,3 +133,6 @@ pub struct Doc {
     /// Number of other files with the same contents.
     pub same: usize,
 }
+
+/// A hit, after the index of its shard in the catalog.
+pub(super) type ShardHit = (usize, store::DocHit);
