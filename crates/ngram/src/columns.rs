@@ -39,7 +39,11 @@ impl Columns {
 
     /// Returns the number of columns in the set.
     pub fn count(&self) -> usize {
-        self.0.iter().map(|byte| byte.count_ones() as usize).sum()
+        let (words, rest) = self.0.as_chunks::<8>();
+        // Most words of a large set are empty.
+        let words = words.iter().map(|word| u64::from_le_bytes(*word)).filter(|word| *word != 0);
+        let bytes = rest.iter().map(|byte| byte.count_ones());
+        words.map(u64::count_ones).chain(bytes).map(|ones| ones as usize).sum()
     }
 
     /// Returns whether the set contains a column.
@@ -105,25 +109,40 @@ impl Columns {
         }
     }
 
+    /// Adds the columns of a range, as far as there is room.
+    pub fn add_range(&mut self, range: Range<usize>) {
+        let end = range.end.min(self.0.len() * 8);
+        if range.start >= end {
+            return;
+        }
+        let (first, last) = (range.start / 8, (end - 1) / 8);
+        let (head, tail) = (u8::MAX << (range.start % 8), u8::MAX >> (7 - (end - 1) % 8));
+        if first == last {
+            self.0[first] |= head & tail;
+        } else {
+            self.0[first] |= head;
+            self.0[first + 1..last].fill(u8::MAX);
+            self.0[last] |= tail;
+        }
+    }
+
     /// Keeps the columns within some ranges.
     pub fn retain_ranges(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
-        let mut kept = vec![0_u8; self.0.len()];
-        for range in ranges {
-            let end = range.end.min(kept.len() * 8);
-            if range.start >= end {
-                continue;
-            }
-            let (first, last) = (range.start / 8, (end - 1) / 8);
-            let (head, tail) = (u8::MAX << (range.start % 8), u8::MAX >> (7 - (end - 1) % 8));
-            if first == last {
-                kept[first] |= head & tail;
-            } else {
-                kept[first] |= head;
-                kept[first + 1..last].fill(u8::MAX);
-                kept[last] |= tail;
-            }
+        let mut kept = Self(vec![0; self.0.len()]);
+        ranges.into_iter().for_each(|range| kept.add_range(range));
+        self.and(&kept);
+    }
+
+    /// Returns the last column of the set that is `column` or before it.
+    pub fn last_to(&self, column: usize) -> Option<usize> {
+        let last = (column / 8).min(self.0.len().checked_sub(1)?);
+        let below = if column / 8 > last { u8::MAX } else { u8::MAX >> (7 - column % 8) };
+        let bit = |byte: u8| 7 - byte.leading_zeros() as usize;
+        if self.0[last] & below != 0 {
+            return Some(last * 8 + bit(self.0[last] & below));
         }
-        self.and_row(&kept);
+        let at = self.0[..last].iter().rposition(|byte| *byte != 0)?;
+        Some(at * 8 + bit(self.0[at]))
     }
 
     /// Returns the columns within some bytes of the bitmap, numbered from the first of these bytes.
@@ -160,6 +179,18 @@ mod tests {
             all.add(*column);
         }
         all
+    }
+
+    #[test]
+    fn the_last_column_before_another_is_found() {
+        let set = of(&[3, 8, 15, 40], 6);
+        let last = |column| set.last_to(column);
+        assert_eq!([0, 2, 3, 7].map(last), [None, None, Some(3), Some(3)]);
+        assert_eq!([8, 14, 15, 39].map(last), [Some(8), Some(8), Some(15), Some(15)]);
+        assert_eq!([40, 47, 48, 1000].map(last), [Some(40); 4]);
+        assert_eq!(of(&[], 3).last_to(20), None);
+        assert_eq!(of(&[], 0).last_to(0), None);
+        assert_eq!(of(&[1, 63, 64, 70], 9).count(), 4);
     }
 
     #[test]

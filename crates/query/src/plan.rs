@@ -161,15 +161,12 @@ impl Plan {
 
     /// Returns an upper estimate of how many of 1000 files (of the size of a chunk) it finds.
     pub fn frequency(&self) -> u32 {
-        match self {
-            Plan::Scan => 1000,
-            Plan::Lookup(Lookup { scope: Scope::Path, literals, .. }) => {
-                literals.frequency() / CHUNKS_PER_PATH
-            }
-            Plan::Lookup(lookup) => lookup.literals.frequency(),
-            Plan::All(parts) => parts.iter().map(Plan::frequency).min().unwrap_or(1000),
-            Plan::Any(parts) => parts.iter().map(Plan::frequency).sum::<u32>().min(1000),
-        }
+        let frequency = |lookup: &Lookup| match lookup.scope {
+            Scope::Path => Some(lookup.literals.frequency() / CHUNKS_PER_PATH),
+            Scope::Chunk | Scope::Blob | Scope::Symbol => Some(lookup.literals.frequency()),
+        };
+        let most = |one: u32, other: u32| (one + other).min(1000);
+        self.fold(&mut { frequency }, &u32::min, &most).unwrap_or(1000)
     }
 
     /// Whether it asks for symbols.
@@ -186,16 +183,51 @@ impl Plan {
         }
     }
 
+    /// Combines what is known of its lookups. `None` means that nothing is known, so that anything may match: a scan is
+    /// `None`; an `All` leaves out the parts that are; an `Any` with such a part is `None`, too.
+    pub fn fold<'p, T>(
+        &'p self,
+        known: &mut impl FnMut(&'p Lookup) -> Option<T>,
+        all: &impl Fn(T, T) -> T,
+        any: &impl Fn(T, T) -> T,
+    ) -> Option<T> {
+        match self {
+            Plan::Scan => None,
+            Plan::Lookup(lookup) => known(lookup),
+            Plan::All(parts) => {
+                let parts = parts.iter().filter_map(|part| part.fold(known, all, any));
+                parts.reduce(all)
+            }
+            Plan::Any(parts) => {
+                let each: Option<Vec<T>> =
+                    parts.iter().map(|part| part.fold(known, all, any)).collect();
+                each?.into_iter().reduce(any)
+            }
+        }
+    }
+
+    /// Returns the plan for texts alone: without its lookups of paths, in which hardly a text is read. `None` if it looks up
+    /// nothing else.
+    pub fn of_texts(&self) -> Option<Self> {
+        let of_parts =
+            |parts: &[Plan]| -> Vec<Plan> { parts.iter().filter_map(Plan::of_texts).collect() };
+        match self {
+            Plan::Scan => Some(Plan::Scan),
+            Plan::Lookup(lookup) => (lookup.scope != Scope::Path).then(|| self.clone()),
+            Plan::All(parts) => {
+                Some(of_parts(parts)).filter(|parts| !parts.is_empty()).map(Plan::All)
+            }
+            Plan::Any(parts) => {
+                Some(of_parts(parts)).filter(|parts| !parts.is_empty()).map(Plan::Any)
+            }
+        }
+    }
+
     /// Whether it looks up chunks, or chunks and paths. Filters can replace such lookups.
     pub fn is_of_chunks(&self) -> bool {
-        match self {
-            Plan::Lookup(lookup) => lookup.scope == Scope::Chunk,
-            Plan::All(parts) | Plan::Any(parts) => {
-                parts.iter().all(|part| part.is_of_chunks() || part.is_of_paths())
-                    && !parts.iter().all(Plan::is_of_paths)
-            }
-            Plan::Scan => false,
-        }
+        let lookups = self.lookups();
+        lookups.iter().all(|of| matches!(of.scope, Scope::Chunk | Scope::Path))
+            && lookups.iter().any(|of| of.scope == Scope::Chunk)
     }
 
     /// Whether it is a question about paths only.
@@ -204,11 +236,7 @@ impl Plan {
     }
 
     fn strings(&self) -> usize {
-        match self {
-            Plan::Scan => 0,
-            Plan::Lookup(lookup) => lookup.literals.strings(),
-            Plan::All(parts) | Plan::Any(parts) => parts.iter().map(Plan::strings).sum(),
-        }
+        self.lookups().iter().map(|lookup| lookup.literals.strings()).sum()
     }
 }
 

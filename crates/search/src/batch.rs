@@ -3,6 +3,7 @@
 use store::{BlobId, File};
 
 use super::candidates::{CandidateList, Candidates};
+use super::chunk_set::BlobStarts;
 use super::cost::{
     BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, JOB_BYTES, LARGE_FILE, MAX_BYTES, READ_FIRST,
     SMALL_BATCH,
@@ -93,12 +94,11 @@ impl FileGroups {
 /// The candidates of a shard, batch by batch.
 pub(crate) struct Batches<'a> {
     lists: &'a [CandidateList],
+    starts: Option<&'a BlobStarts>,
     blobs: Vec<BlobId>,
     /// All files of the shard in the order of `blobs`, if they were loaded at once.
     files: Option<std::iter::Peekable<std::vec::IntoIter<File>>>,
     at: usize,
-    /// How far each list is used up.
-    used: Vec<usize>,
     /// Whether some term is matched in whole texts.
     pub(crate) whole: bool,
     /// Whether candidate chunks are read before their files. With chunks in memory this costs less than
@@ -132,10 +132,10 @@ impl<'a> Batches<'a> {
         let ahead = ahead.filter(|_| read_first && !whole);
         Self {
             lists: &candidates.lists,
+            starts: candidates.starts.as_deref(),
             blobs,
             files: files.map(|files| files.into_iter().peekable()),
             at: 0,
-            used: vec![0; candidates.lists.len()],
             whole,
             read_first,
             parts: ahead.map_or(1, |cores| BATCHES_PER_CORE * cores),
@@ -178,11 +178,9 @@ impl<'a> Batches<'a> {
         let mut blobs = 0;
         while self.at < self.blobs.len() && batch.chunks.len().max(blobs) < size {
             let blob = self.blobs[self.at];
+            let extent = self.starts.map_or(0..0, |starts| starts.extent(blob));
             for (i, list) in self.lists.iter().enumerate() {
-                let used = &mut self.used[i];
-                *used += list.chunks[*used..].partition_point(|(_, at)| *at < blob);
-                let named = list.chunks[*used..].iter().take_while(|(_, at)| *at == blob);
-                batch.chunks.extend(named.map(|(n, blob)| (*n, *blob, i)));
+                batch.chunks.extend(list.chunks.within(extent.clone()).map(|n| (n, blob, i)));
             }
             batch.blobs.push(blob);
             // A blob that is decided without its text still costs a row.
@@ -208,13 +206,12 @@ mod tests {
     use super::*;
 
     fn batches(parts: usize) -> Batches<'static> {
-        let (lists, blobs, used) = (&[], Vec::new(), Vec::new());
         Batches {
-            lists,
-            blobs,
+            lists: &[],
+            starts: None,
+            blobs: Vec::new(),
             files: None,
             at: 0,
-            used,
             whole: false,
             read_first: true,
             parts,

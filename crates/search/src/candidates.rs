@@ -1,9 +1,12 @@
 //! Candidates: the blobs of a shard that can match, and for each term the chunks that can. This module
-//! follows a plan; the source of the shard answers its lookups.
+//! follows a plan; [`super::find`] answers its lookups.
+
+use std::sync::Arc;
 
 use query::{LiteralQuery, Lookup, Plan, Predicate, Scope};
 use store::BlobId;
 
+use super::chunk_set::{BlobStarts, ChunkSet};
 use super::cost::FEW_BLOBS_FOR_STRINGS;
 
 /// The candidates of one shard.
@@ -13,6 +16,8 @@ pub(crate) struct Candidates {
     pub(crate) blobs: Option<Vec<BlobId>>,
     /// Lists of the chunks that can match some terms. Within the candidate blobs, they are complete.
     pub(crate) lists: Vec<CandidateList>,
+    /// The blobs that the chunks of the lists belong to; `None` without lists.
+    pub(crate) starts: Option<Arc<BlobStarts>>,
     /// Blobs for which some predicates can hold, ascending. The predicates hold for no other blob.
     within: Vec<(Vec<Predicate>, Vec<BlobId>)>,
 }
@@ -22,8 +27,7 @@ pub(crate) struct Candidates {
 #[derive(Clone, Debug)]
 pub(crate) struct CandidateList {
     pub(crate) terms: Vec<usize>,
-    /// Chunk numbers, ascending, each with its blob.
-    pub(crate) chunks: Vec<(i32, BlobId)>,
+    pub(crate) chunks: ChunkSet,
 }
 
 /// Answers the lookups of a plan in one shard.
@@ -34,13 +38,15 @@ pub(crate) trait LookupExecutor {
 
     /// Returns about how many chunks or files a lookup goes through, if that is known beforehand.
     fn count(&self, lookup: &Lookup) -> Option<usize>;
+
+    /// Returns the blobs that the chunks of answers belong to, if any answer has chunks.
+    fn starts(&self) -> Option<&Arc<BlobStarts>>;
 }
 
 /// The answer to a lookup in a shard; may hold too much, never too little.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Chunks, ascending, each with its blob.
-    Chunks(Vec<(i32, BlobId)>),
+    Chunks(ChunkSet),
     /// Blobs, ascending, without duplicates.
     Blobs(Vec<BlobId>),
 }
@@ -49,11 +55,11 @@ impl Candidates {
     /// Follows a plan. Then answers the lookups of negated terms for the blobs that are left: these list chunks, and
     /// leave out no blob.
     pub(crate) fn of(plan: &Plan, negated: &[Lookup], source: &impl LookupExecutor) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { starts: source.starts().cloned(), ..Self::default() };
         found.blobs = match plan {
             // Only the top level narrows: within an alternative, a blob that is not left may still be found
             // by another alternative.
-            Plan::All(parts) => found.all(&shortest_first(parts, source), source, true, None),
+            Plan::All(parts) => found.narrow(&shortest_first(parts, source), source),
             plan => found.follow(plan, source, None),
         };
         let blobs = found.blobs.take();
@@ -80,22 +86,19 @@ impl Candidates {
         self.within.iter().any(without)
     }
 
-    /// Returns whether there are at most `most` candidate blobs, and at most `most` chunks of theirs in the lists.
+    /// Returns whether there are at most `most` candidate blobs, and at most `most` chunks in the lists.
     pub(crate) fn are_at_most(&self, most: usize) -> bool {
-        let Some(blobs) = self.blobs.as_ref().filter(|blobs| blobs.len() <= most) else {
-            return false;
-        };
-        let chunks = self.lists.iter().flat_map(|list| &list.chunks);
-        chunks.filter(|(_, blob)| blobs.binary_search(blob).is_ok()).nth(most).is_none()
+        self.blobs.as_ref().is_some_and(|blobs| blobs.len() <= most) && self.chunks() <= most
     }
 
     /// Returns the numbers of the chunks in all lists, ascending, without duplicates.
     pub(crate) fn chunk_numbers(&self) -> Vec<i32> {
-        let chunks = self.lists.iter().flat_map(|list| &list.chunks);
-        let mut numbers: Vec<i32> = chunks.map(|(n, _)| *n).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
+        let sets = self.lists.iter().map(|list| &list.chunks);
+        let all = sets.cloned().reduce(|mut all, set| {
+            all.or(&set);
+            all
+        });
+        all.iter().flat_map(ChunkSet::numbers).collect()
     }
 
     /// Returns the numbers of the candidate blobs; none if all blobs are candidates.
@@ -105,16 +108,16 @@ impl Candidates {
 
     /// Drops the chunks of blobs that are no candidates.
     pub(crate) fn drop_others(&mut self) {
-        if let Some(blobs) = &self.blobs {
+        if let (Some(blobs), Some(starts)) = (&self.blobs, &self.starts) {
             for list in &mut self.lists {
-                list.chunks.retain(|(_, blob)| blobs.binary_search(blob).is_ok());
+                list.chunks.retain_blobs(blobs, starts);
             }
         }
     }
 
     /// Returns the number of chunks in all lists.
     pub(crate) fn chunks(&self) -> usize {
-        self.lists.iter().map(|list| list.chunks.len()).sum()
+        self.lists.iter().map(|list| list.chunks.count()).sum()
     }
 
     /// Returns whether a list holds all chunks in which a term can match.
@@ -129,50 +132,21 @@ impl Candidates {
         source: &impl LookupExecutor,
         left: Option<&[BlobId]>,
     ) -> Option<Vec<BlobId>> {
-        match plan {
-            Plan::Scan => None,
-            Plan::Lookup(lookup) => self.look_up(lookup, source, left),
-            Plan::All(parts) => self.all(&parts.iter().collect::<Vec<_>>(), source, false, left),
-            Plan::Any(parts) => self.any(parts, source, left),
-        }
+        let mut look_up = |lookup: &Lookup| self.look_up(lookup, source, left);
+        plan.fold(&mut look_up, &|one, other| intersection(&one, &other), &union)
     }
 
-    /// Returns the blobs that all plans find. With `narrowing`, each plan looks only at the blobs that the
-    /// plans before it left.
-    fn all(
-        &mut self,
-        parts: &[&Plan],
-        source: &impl LookupExecutor,
-        narrowing: bool,
-        within: Option<&[BlobId]>,
-    ) -> Option<Vec<BlobId>> {
+    /// Returns the blobs that all plans find. Each plan looks only at the blobs that those before it left.
+    fn narrow(&mut self, parts: &[&Plan], source: &impl LookupExecutor) -> Option<Vec<BlobId>> {
         let mut left: Option<Vec<BlobId>> = None;
         for part in parts {
             if left.as_ref().is_some_and(Vec::is_empty) {
                 break;
             }
-            let within = if narrowing { left.as_deref().or(within) } else { within };
-            let found = self.follow(part, source, within);
+            let found = self.follow(part, source, left.as_deref());
             left = both(left, found);
         }
         left
-    }
-
-    /// Returns the blobs that at least one plan finds.
-    fn any(
-        &mut self,
-        parts: &[Plan],
-        source: &impl LookupExecutor,
-        left: Option<&[BlobId]>,
-    ) -> Option<Vec<BlobId>> {
-        let mut union = Vec::new();
-        for part in parts {
-            union.extend(self.follow(part, source, left)?);
-        }
-        // The stable sort detects the runs, which are sorted, and merges them.
-        union.sort();
-        union.dedup();
-        Some(union)
     }
 
     /// Returns the blobs that a lookup finds, ascending; `None` for all.
@@ -194,8 +168,10 @@ impl Candidates {
                 Some(found)
             }
             Answer::Chunks(chunks) => {
-                let same = chunks.chunk_by(|(_, blob), (_, next)| blob == next);
-                let blobs = same.map(|same| same[0].1).collect();
+                let blobs = match source.starts() {
+                    _ if chunks.is_empty() => Vec::new(),
+                    starts => chunks.blobs(starts?),
+                };
                 self.lists.push(CandidateList { terms: lookup.terms.clone(), chunks });
                 Some(blobs)
             }
@@ -206,19 +182,11 @@ impl Candidates {
 /// Returns the parts of a plan in the order in which they are followed: the one with the fewest candidates first, since
 /// the others then look only at what it leaves. Keeps the plan's order, which is an estimate, if not all are known.
 fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookupExecutor) -> Vec<&'p Plan> {
-    fn count(plan: &Plan, source: &impl LookupExecutor) -> Option<usize> {
-        match plan {
-            Plan::Scan => Some(usize::MAX),
-            Plan::Lookup(lookup) => source.count(lookup),
-            Plan::All(parts) => parts
-                .iter()
-                .try_fold(usize::MAX, |least, part| Some(least.min(count(part, source)?))),
-            Plan::Any(parts) => parts
-                .iter()
-                .try_fold(0_usize, |sum, part| Some(sum.saturating_add(count(part, source)?))),
-        }
-    }
-    let counts: Option<Vec<usize>> = parts.iter().map(|part| count(part, source)).collect();
+    let count = |plan: &Plan| {
+        let mut count = |lookup: &Lookup| source.count(lookup);
+        plan.fold(&mut count, &usize::min, &usize::saturating_add)
+    };
+    let counts: Option<Vec<usize>> = parts.iter().map(count).collect();
     let mut parts: Vec<(usize, &Plan)> =
         counts.unwrap_or_else(|| vec![0; parts.len()]).into_iter().zip(parts).collect();
     parts.sort_by_key(|(count, _)| *count);
@@ -248,10 +216,7 @@ pub(crate) fn blobs_with(
         LiteralQuery::Any(parts) if !is_in_a_chunk(literals) => {
             let each: Option<Vec<_>> =
                 parts.iter().map(|part| blobs_with(part, in_a_chunk)).collect();
-            let mut union = each?.concat();
-            union.sort_unstable();
-            union.dedup();
-            Some(union)
+            each?.into_iter().reduce(union)
         }
         LiteralQuery::Any(_) | LiteralQuery::Literal(_) => in_a_chunk(literals),
     }
@@ -290,8 +255,17 @@ fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<Blo
     }
 }
 
+/// Returns the union of two ascending lists.
+pub(crate) fn union(mut one: Vec<BlobId>, other: Vec<BlobId>) -> Vec<BlobId> {
+    one.extend(other);
+    // The stable sort detects the runs, which are sorted, and merges them.
+    one.sort();
+    one.dedup();
+    one
+}
+
 /// Returns the intersection of two ascending lists.
-fn intersection(left: &[BlobId], right: &[BlobId]) -> Vec<BlobId> {
+pub(crate) fn intersection(left: &[BlobId], right: &[BlobId]) -> Vec<BlobId> {
     let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
     short.iter().filter(|blob| long.binary_search(blob).is_ok()).copied().collect()
 }
@@ -330,6 +304,10 @@ mod tests {
                 _ => Some(letters(lookup)),
             }
         }
+
+        fn starts(&self) -> Option<&Arc<BlobStarts>> {
+            None
+        }
     }
 
     fn asked(query: &str, source: &Letters) -> Vec<(String, Option<usize>)> {
@@ -341,21 +319,22 @@ mod tests {
 
     #[test]
     fn few_candidates_are_few_blobs_with_few_chunks() {
-        let chunks = |of: &[(i32, i32)]| CandidateList {
+        let chunks = |of: &[i32]| CandidateList {
             terms: vec![0],
-            chunks: of.iter().map(|(n, blob)| (*n, BlobId(*blob))).collect(),
+            chunks: ChunkSet::of_ranges(20, of.iter().map(|n| *n..n + 1)),
         };
+        let starts = BlobStarts::new([0, 3, 9].into_iter().map(BlobId));
         let mut candidates = Candidates {
             blobs: Some(vec![BlobId(0), BlobId(9)]),
-            lists: vec![chunks(&[(1, 0), (4, 3), (9, 9), (11, 9)]), chunks(&[(1, 0), (10, 9)])],
+            lists: vec![chunks(&[1, 4, 9, 11]), chunks(&[1, 10])],
+            starts: Some(Arc::new(starts)),
             within: Vec::new(),
         };
-        assert!(
-            candidates.are_at_most(5) && !candidates.are_at_most(4) && !candidates.are_at_most(1)
-        );
         assert_eq!(candidates.chunk_numbers(), [1, 4, 9, 10, 11]);
         candidates.drop_others();
         assert_eq!(candidates.chunk_numbers(), [1, 9, 10, 11]);
+        assert!(candidates.are_at_most(5));
+        assert!(!candidates.are_at_most(4) && !candidates.are_at_most(1));
         assert_eq!(candidates.blob_numbers(), [0, 9]);
         candidates.blobs = None;
         assert!(!candidates.are_at_most(1000));

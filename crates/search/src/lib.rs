@@ -16,11 +16,12 @@
 //! | find the best beyond the first | [`best`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
-mod answers;
 mod batch;
 mod best;
+mod blocks;
 mod cache;
 mod candidates;
+mod chunk_set;
 mod chunk_terms;
 mod clock;
 mod context;
@@ -29,6 +30,7 @@ pub mod docs;
 mod entry;
 mod evaluate;
 mod filters;
+mod find;
 mod jobs;
 mod left_out;
 mod merge;
@@ -37,6 +39,7 @@ mod order;
 mod plans;
 mod prefetch;
 mod ranked;
+mod reader;
 mod reads;
 mod searcher;
 mod sender;
@@ -46,7 +49,6 @@ mod snapshot;
 mod source;
 mod state;
 mod stats;
-mod stored_survivors;
 mod survivors;
 mod symbols;
 pub mod threads;

@@ -11,7 +11,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
-use query::{CompiledQuery, Expr, Plan, Predicate};
+use query::{CompiledQuery, Expr, Lookup, Predicate};
 use store::{Shard, Store};
 
 use super::cost::{MANY_BLOCKS, ORDER_HASHES};
@@ -122,7 +122,11 @@ impl Blocks<'_> {
     /// Returns the expected blocks of the shard, in thousandths; `None` if nothing is known.
     fn expected_blocks(&mut self, shard_query: &ShardQuery) -> Option<u64> {
         let shard = &self.candidate.shard;
-        let blocks = self.of_plan(&shard_query.plan).map(|blocks| blocks.count() as u64);
+        let blocks = shard_query.of_texts.as_ref().and_then(|plan| {
+            let and = combined(Columns::and);
+            plan.fold(&mut |lookup| self.of_lookup(lookup), &and, &combined(Columns::or))
+        });
+        let blocks = blocks.map(|blocks| blocks.count() as u64);
         let wanted = in_languages(&shard_query.file_condition, shard, self.query);
         if blocks.is_none() && wanted.is_none() {
             return None;
@@ -130,27 +134,11 @@ impl Blocks<'_> {
         Some(blocks.unwrap_or(count_blocks(shard) as u64) * wanted.unwrap_or(WHOLE))
     }
 
-    /// Returns the blocks that may hold what a plan asks of texts; `None` for all blocks.
-    fn of_plan(&mut self, plan: &Plan) -> Option<Columns> {
-        match plan {
-            Plan::Scan => None,
-            plan if plan.is_of_paths() => None,
-            Plan::Lookup(lookup) => {
-                let each: Option<Vec<Columns>> =
-                    lookup.terms.iter().map(|term| self.of_term(*term)).collect();
-                reduce(each?, Columns::or)
-            }
-            Plan::All(parts) => {
-                let parts = parts.iter().filter_map(|part| self.of_plan(part)).collect();
-                reduce(parts, Columns::and)
-            }
-            // Matches in paths add little.
-            Plan::Any(parts) => {
-                let parts = parts.iter().filter(|part| !part.is_of_paths());
-                let parts: Option<Vec<Columns>> = parts.map(|part| self.of_plan(part)).collect();
-                reduce(parts?, Columns::or)
-            }
-        }
+    /// Returns the blocks that may hold what a lookup asks for; `None` if unknown.
+    fn of_lookup(&mut self, lookup: &Lookup) -> Option<Columns> {
+        let each: Option<Vec<Columns>> =
+            lookup.terms.iter().map(|term| self.of_term(*term)).collect();
+        each?.into_iter().reduce(combined(Columns::or))
     }
 
     /// Returns the blocks that may hold a term; `None` if unknown.
@@ -164,11 +152,11 @@ impl Blocks<'_> {
     }
 }
 
-fn reduce(parts: Vec<Columns>, with: fn(&mut Columns, &Columns)) -> Option<Columns> {
-    parts.into_iter().reduce(|mut all, one| {
+fn combined(with: fn(&mut Columns, &Columns)) -> impl Fn(Columns, Columns) -> Columns {
+    move |mut all, one| {
         with(&mut all, &one);
         all
-    })
+    }
 }
 
 /// Returns how many chunks in 1000 belong to files in the languages that a condition asks for, by name or by

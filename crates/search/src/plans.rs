@@ -14,6 +14,8 @@ use super::cost::ORDER_HASHES;
 pub(crate) struct ShardQuery {
     /// Plan for the indexes of the shard.
     pub(crate) plan: Plan,
+    /// The part of the plan that is about texts: [`Plan::of_texts`].
+    pub(crate) of_texts: Option<Plan>,
     /// Lookups for terms that must not match: elsewhere they are known not to.
     pub(crate) negated: Vec<Lookup>,
     /// Condition on a file, whatever its text.
@@ -153,6 +155,7 @@ impl ShardQuery {
             Predicate::Path(term) => Some(*term),
             _ => None,
         });
-        Some(Self { plan, negated, file_condition, path_terms: path_terms.collect(), ruled_out })
+        let (of_texts, path_terms) = (plan.of_texts(), path_terms.collect());
+        Some(Self { plan, of_texts, negated, file_condition, path_terms, ruled_out })
     }
 }

@@ -8,8 +8,9 @@ use store::{ShardId, Store};
 use tokio::task::JoinSet;
 
 use super::cost::AHEAD_SHARDS;
+use super::filters::CachedFilters;
 use super::plans::PlanCache;
-use super::shards::ShardCandidate;
+use super::shards::{ShardCandidate, ShardTask};
 use super::state::{ChunkEstimate, Search};
 use super::survivors::Survivors;
 use super::together::{Prefetched, answer_all, asks_together, read_all};
@@ -105,8 +106,15 @@ impl Prefetch {
         plans: &mut PlanCache,
     ) {
         let (selection, query) = (&search.selection, search.query());
-        let needed = || shards.iter().filter(|of| lacks_texts(of)).take(AHEAD_SHARDS);
         let go_on = || search.state.clock.goes_on();
+        // No wanted file may lie near what the filters of blocks leave.
+        let is_ruled_out = |task: &ShardTask| {
+            texts.is_some_and(|texts| {
+                let filters = CachedFilters::new(task, selection, query, texts);
+                Survivors::of(task, query, &filters, &go_on).rules_out(&task.query.plan)
+            })
+        };
+        let needed = || shards.iter().filter(|of| lacks_texts(of)).take(AHEAD_SHARDS);
         let mut tasks = Vec::new();
         for candidate in needed() {
             let id = candidate.shard.id;
@@ -114,11 +122,7 @@ impl Prefetch {
                 None => {
                     self.known.insert(id, Prefetched::RuledOut);
                 }
-                // No wanted file lies near what the filters of blocks leave.
-                Some(task)
-                    if Survivors::of(&task, selection, query, texts, &go_on)
-                        .rules_out(&task.query.plan) =>
-                {
+                Some(task) if is_ruled_out(&task) => {
                     self.known.insert(id, Prefetched::RuledOut);
                 }
                 Some(task) if !asks_together(&task) => {

@@ -18,13 +18,16 @@ use super::evaluate::{Evaluator, Hits, Jobs, OpenFile};
 use super::jobs::{Matching, split};
 use super::sender::{ResultSender, ShardEvent};
 use super::shards::ShardTask;
-use super::source::{ContentReader, Source};
+use super::source::{ContentReader, Pace, Source};
 use super::state::{ChunkCount, Search};
 use super::symbols::{enclose, lines};
 use super::verify::{ChunkText, Hit, MatchInput, Terms, TextChunk, join};
 use answer::FileMatch;
 
 mod read_first;
+mod run;
+
+pub(crate) use run::{ShardRun, is_in_memory};
 
 /// The search of one shard.
 pub(crate) struct ShardSearch<'s, S> {
@@ -74,22 +77,21 @@ impl<S: Source> ShardSearch<'_, S> {
     /// Searches the shard range by range. With a limit, the first range is as large as is likely to hold
     /// enough results, and each later one twice as large as the one before.
     async fn search(&self, results: &mut ResultSender) -> Result<(), store::Error> {
-        let mut sizer = BatchSizer::new(self.search.request.limit, self.source.costs());
+        let pace = self.source.pace();
+        let mut sizer = BatchSizer::new(self.search.request.limit, pace.costs);
         let chunks = self.task.shard.chunks;
         let rate = &self.search.state.hit_rate;
         let wanted = results.wanted();
-        let mut width = match self.source.known_chunks() {
-            Some(named) => rate.first_range(chunks, named, wanted),
-            None => match self.source.named_blobs() {
-                Some(blobs) => first_range_of_names(chunks, blobs, wanted),
-                None => chunks,
-            },
+        let mut width = match (pace.known_chunks, pace.named_blobs) {
+            (Some(named), _) => rate.first_range(chunks, named, wanted),
+            (None, Some(blobs)) => first_range_of_names(chunks, blobs, wanted),
+            (None, None) => chunks,
         };
         let mut from = self.from.0;
         while from < chunks {
             let end = from.saturating_add(width);
             let upto = if end < chunks { self.source.end_of_range(end) } else { i32::MAX };
-            if self.search_range(from..upto, &mut sizer, results).await?.is_err() {
+            if self.search_range(from..upto, &pace, &mut sizer, results).await?.is_err() {
                 break;
             }
             (from, width) = (upto, width.saturating_mul(2));
@@ -101,6 +103,7 @@ impl<S: Source> ShardSearch<'_, S> {
     async fn search_range(
         &self,
         blobs: Range<i32>,
+        pace: &Pace,
         sizer: &mut BatchSizer,
         results: &mut ResultSender,
     ) -> Result<Result<(), StopShard>, store::Error> {
@@ -111,7 +114,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let candidates = self.source.candidates(blobs).await?;
         let state = &self.search.state;
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
-        if self.source.known_chunks().is_none() {
+        if pace.known_chunks.is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
             // The other ranges are likely to have as many.
             let counted = candidates.chunks().max(blobs) as f64 / part;
@@ -130,8 +133,8 @@ impl<S: Source> ShardSearch<'_, S> {
             Some(_) => None,
         };
         let evaluator = Evaluator { search: self.search, task: self.task, candidates: &candidates };
-        let ahead = self.source.pipelines().then_some(self.cores);
-        let first = self.source.reads_chunks_first();
+        let ahead = pace.pipelines.then_some(self.cores);
+        let first = pace.reads_chunks_first;
         let mut batches = Batches::of(&candidates, files, evaluator.reads_whole(), first, ahead);
         let mut pending = VecDeque::new();
         loop {

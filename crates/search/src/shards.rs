@@ -6,7 +6,7 @@ use std::sync::Arc;
 use query::{CompiledQuery, Expr, Predicate};
 use store::{CatalogRepo, FileFilter, RepoId, Shard, ShardId};
 
-use super::filters::ShardFilters;
+use super::blocks::TermBlocks;
 use super::plans::{PlanCache, ShardQuery};
 use crate::cache::{CachedShard, ShardCache};
 
@@ -44,7 +44,7 @@ pub(crate) struct ShardTask {
     pub(crate) cached: CachedShard,
     pub(crate) query: Arc<ShardQuery>,
     /// Blocks that survive the filters of the shard, for the terms that are matched line by line.
-    pub(crate) filters: ShardFilters,
+    pub(crate) blocks: TermBlocks,
 }
 
 impl Selection {
@@ -101,13 +101,13 @@ impl Selection {
         query: &CompiledQuery,
         plans: &mut PlanCache,
     ) -> Option<ShardTask> {
-        let mut filters = ShardFilters::default();
+        let mut blocks = TermBlocks::default();
         let mut values = candidate.agreed.clone();
         for at in plans.order(&self.predicates, candidate.cached.filters.as_deref(), query) {
             if values[at].is_none() {
                 let predicate = self.predicates[at];
                 let hits = &mut plans.hits;
-                values[at] = filters.value(predicate, &candidate.cached, query, hits);
+                values[at] = blocks.value(predicate, &candidate.cached, query, hits);
             }
             // Usually a single false predicate rules the shard out.
             let value = |of| values[self.predicates.iter().position(|p| *p == of)?];
@@ -117,7 +117,7 @@ impl Selection {
         }
         let shard_query = plans.shard_query((&self.predicates, self.brute), query, &values)?;
         let (shard, cached) = (candidate.shard.clone(), candidate.cached.clone());
-        Some(ShardTask { shard, cached, query: shard_query, filters })
+        Some(ShardTask { shard, cached, query: shard_query, blocks })
     }
 
     /// Returns whether a predicate on names holds for a repository; `None` for other predicates.

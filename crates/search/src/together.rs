@@ -12,14 +12,14 @@ use ngram::NgramQuery;
 use query::{Lookup, Scope};
 use store::{BlobId, Chunk, ChunkRows, File, IndexAnswer, Lease, Shard, ShardId, Store};
 
-use super::answers::{PostgresAnswers, indexed};
 use super::candidates::Candidates;
 use super::cost::{FEW_CANDIDATES, FEW_FOR_INDEX, SHARDS_PER_CONNECTION};
 use super::evaluate::Evaluator;
+use super::filters::{StoredFilters, StoredRows};
+use super::find::{IndexAnswers, Stored, follow, indexed};
 use super::shards::ShardTask;
 use super::state::Search;
 use super::stats::Phase;
-use super::stored_survivors::StoredSurvivors;
 
 /// What is known of a shard before its turn.
 pub(crate) enum Prefetched {
@@ -100,7 +100,7 @@ impl ReadyShard {
 pub(crate) type ReadContext = (Arc<Search>, Store, usize);
 
 /// A shard, and what survives its filters, if they were asked.
-type AskedShard = (ShardTask, Option<StoredSurvivors>);
+type AskedShard = (ShardTask, Option<Stored>);
 
 /// Cuts a list into equal parts for several connections, or fewer if it is short.
 fn parts<T>(all: &[T], connections: usize) -> impl Iterator<Item = &[T]> {
@@ -114,9 +114,8 @@ pub(crate) async fn answer_all(
 ) -> Result<Vec<(ShardId, Prefetched)>, store::Error> {
     let answering = async {
         let query = search.query();
-        let (to_filter, others): (Vec<ShardTask>, Vec<ShardTask>) = tasks
-            .into_iter()
-            .partition(|task| !StoredSurvivors::ngrams(&task.query, query).is_empty());
+        let (to_filter, others): (Vec<ShardTask>, Vec<ShardTask>) =
+            tasks.into_iter().partition(|task| !StoredRows::ngrams(&task.query, query).is_empty());
         let mut rows = ask_filters(&to_filter, &search, &store, connections).await?;
         if search.state.clock.is_over() {
             return Ok(Vec::new());
@@ -126,7 +125,7 @@ pub(crate) async fn answer_all(
         for task in to_filter {
             match rows.remove(&task.shard.id) {
                 Some(rows) => {
-                    let stored = StoredSurvivors::of(rows, &task, query);
+                    let stored = Stored::of(rows, &search, &task);
                     answered.push((task, Some(stored)));
                 }
                 None => known.push((task.shard.id, Prefetched::AsksItself)),
@@ -135,7 +134,7 @@ pub(crate) async fn answer_all(
         // Shards with many candidates, by the lookups for which their trigram indexes are worth asking.
         let mut many: Vec<(Vec<Lookup>, Vec<AskedShard>)> = Vec::new();
         for (task, stored) in answered {
-            let candidates = candidates(&search, &task, stored.as_ref(), Vec::new());
+            let candidates = candidates(&search, &task, stored.as_ref(), &Vec::new());
             let is_few = |found: &Candidates| found.are_at_most(FEW_FOR_INDEX);
             let asked: Vec<Lookup> = if candidates.as_ref().is_none_or(is_few) {
                 Vec::new()
@@ -156,7 +155,7 @@ pub(crate) async fn answer_all(
             for (task, stored) in shards {
                 let found = answers.remove(&task.shard.id).unwrap_or_default();
                 let found = asked.iter().zip(found).collect();
-                let candidates = candidates(&search, &task, stored.as_ref(), found);
+                let candidates = candidates(&search, &task, stored.as_ref(), &found);
                 known.push((task.shard.id, ready(task, candidates)));
             }
         }
@@ -174,7 +173,7 @@ async fn ask_filters(
 ) -> Result<HashMap<ShardId, ChunkRows>, store::Error> {
     let mut ngrams: Vec<Cow<'_, NgramQuery>> = Vec::new();
     for task in tasks {
-        for asked in StoredSurvivors::ngrams(&task.query, search.query()) {
+        for asked in StoredRows::ngrams(&task.query, search.query()) {
             if !ngrams.contains(&asked) {
                 ngrams.push(asked);
             }
@@ -221,15 +220,16 @@ async fn look_up(
 fn candidates(
     search: &Search,
     task: &ShardTask,
-    stored: Option<&StoredSurvivors>,
-    found: Vec<(&Lookup, IndexAnswer)>,
+    stored: Option<&Stored>,
+    answers: &IndexAnswers<'_>,
 ) -> Option<Candidates> {
-    let (plan, negated) = (&task.query.plan, &task.query.negated);
-    if stored.is_some_and(|stored| stored.rules_out(plan)) {
+    if stored.is_some_and(|stored| stored.rule_out(task)) {
         return None;
     }
-    let answers = PostgresAnswers { search, task, survivors: None, stored, found };
-    let mut candidates = Candidates::of(plan, negated, &answers);
+    let mut candidates = match stored {
+        Some(stored) => stored.candidates((search, task), answers),
+        None => follow::<StoredFilters<'_>>((search, task), None, answers, 0..i32::MAX),
+    };
     candidates.drop_others();
     let none = candidates.blobs.as_ref().is_some_and(Vec::is_empty);
     (!none).then_some(candidates)

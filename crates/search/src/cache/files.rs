@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ngram::{BitSlices, BloomFilter, FilterKind, NgramQuery};
 use query::{CompiledTerm, Scratch};
 use store::{BlobId, File, FileFilter, RepoId};
 
+use crate::chunk_set::BlobStarts;
 use crate::entry::FileEntry;
 
 mod wanted;
@@ -22,6 +24,8 @@ pub(crate) struct ShardFiles {
     languages: Vec<Language>,
     /// Bloom filters of the n-grams of paths, one for each block of [`BLOCK_FILES`] files.
     pub(crate) filters: BitSlices,
+    /// The blobs of the files.
+    pub(crate) starts: Arc<BlobStarts>,
     blocks: Vec<FileBlock>,
 }
 
@@ -82,6 +86,7 @@ impl ShardFiles {
             paths: String::with_capacity(bytes),
             languages: Vec::new(),
             filters: BitSlices::new(FilterKind::PathGroup, &[]),
+            starts: Arc::new(BlobStarts::new(files.iter().map(|file| file.blob))),
             blocks: Vec::new(),
         };
         let mut bloom_filters: Vec<BloomFilter> = Vec::new();
@@ -172,31 +177,6 @@ impl ShardFiles {
         }
         matching.dedup();
         matching
-    }
-
-    /// Returns the ranges of the chunks of some blobs, which are in order. Leaves out blobs without files.
-    /// Chunks that belong to no visible file are counted to the blob before them.
-    pub(crate) fn extents(&self, blobs: &[BlobId]) -> Vec<Range<i32>> {
-        let mut extents: Vec<Range<i32>> = Vec::new();
-        let mut at = 0;
-        for blob in blobs {
-            at = self.seek(at, *blob);
-            let same = self.rows[at..].iter().take_while(|row| row.blob == *blob).count();
-            at += same;
-            let end = self.rows.get(at).map_or(i32::MAX, |next| next.blob.0);
-            match extents.last_mut() {
-                _ if same == 0 => {}
-                Some(last) if last.end == blob.0 => last.end = end,
-                _ => extents.push(blob.0..end),
-            }
-        }
-        extents
-    }
-
-    /// Returns the blobs from number `from` on, ascending.
-    pub(crate) fn blobs(&self, from: i32) -> impl Iterator<Item = BlobId> {
-        let rows = &self.rows[self.from(from)..];
-        rows.chunk_by(|row, next| row.blob == next.blob).map(|same| same[0].blob)
     }
 
     /// Returns the index of the first file, from `from` on, whose blob is `blob` or a later one. Galloping
@@ -320,7 +300,6 @@ mod tests {
         assert_eq!(paths(Some(&some), &filter(None, None)), ["a.rs", "b\nb.rs", "README"]);
         assert_eq!(paths(Some(&some), &filter(Some(vec![RepoId(2)]), None)), ["b\nb.rs", "README"]);
         assert_eq!(paths(None, &filter(None, Some("go"))), ["c/a.go"]);
-        assert_eq!(files.blobs(0).collect::<Vec<_>>(), [BlobId(1), BlobId(5), BlobId(9)]);
         let matching = |query: &str| {
             let query = CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap();
             files.matching(&query.terms.iter().collect::<Vec<_>>(), &(0..i32::MAX), None, &|| true)
@@ -338,14 +317,5 @@ mod tests {
         assert_eq!(left(&[0, 2, 5, 7]), [BlobId(5)]);
         assert_eq!(left(&[4, 9]), [BlobId(9)]);
         assert_eq!(left(&[]), []);
-        assert_eq!(files.blobs(2).collect::<Vec<_>>(), [BlobId(5), BlobId(9)]);
-        let extents = |blobs: &[i32]| {
-            let blobs: Vec<BlobId> = blobs.iter().copied().map(BlobId).collect();
-            let extents = files.extents(&blobs).into_iter();
-            extents.map(|extent| (extent.start, extent.end)).collect::<Vec<_>>()
-        };
-        assert_eq!(extents(&[1, 5]), [(1, 9)]);
-        assert_eq!(extents(&[0, 1, 2, 9]), [(1, 5), (9, i32::MAX)]);
-        assert_eq!(extents(&[0, 6, 10]), []);
     }
 }

@@ -5,7 +5,6 @@
 //! so that most chunks that do not match need not be decompressed.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -243,32 +242,17 @@ impl Segment {
         (entries + self.data.len() + self.filters.memory() + size_of::<Self>()) as u64
     }
 
-    /// Returns the places of the chunks that may hold the n-grams.
+    /// Returns the chunks that may hold the n-grams: bit n stands for the n-th number of the segment.
     pub(crate) fn may_hold(&self, ngrams: &NgramQuery) -> Columns {
-        self.filters.columns(ngrams)
-    }
-
-    /// Returns the chunks at some places, ascending from number `from` on, each with its blob.
-    pub(crate) fn entries(
-        &self,
-        parts: &Columns,
-        from: i32,
-    ) -> impl Iterator<Item = (i32, BlobId)> {
-        let first = self.places(&(from..from)).start;
-        // Entries are far apart in memory, so read them only if numbers are missing.
-        let n = |at: usize| if self.gapless { self.first + at as i32 } else { self.chunks[at].n };
-        parts.iter_from(first).map(move |at| (n(at), self.blobs[at]))
-    }
-
-    /// Returns the places of the chunks with these numbers.
-    pub(crate) fn places(&self, numbers: &Range<i32>) -> Range<usize> {
-        let place = |n| {
-            if self.gapless {
-                return usize::try_from(n - self.first).map_or(0, |at| at.min(self.chunks.len()));
-            }
-            self.chunks.partition_point(|entry| entry.n < n)
-        };
-        place(numbers.start)..place(numbers.end)
+        let places = self.filters.columns(ngrams);
+        let start = self.first - self.first % SEGMENT_CHUNKS;
+        if self.gapless && self.first == start {
+            return places;
+        }
+        let mut numbers = Columns::first(0);
+        numbers.grow(SEGMENT_CHUNKS as usize);
+        places.iter().for_each(|at| numbers.add((self.chunks[at].n - start) as usize));
+        numbers
     }
 
     /// Returns the number from which on chunks did not exist yet when the segment was read.

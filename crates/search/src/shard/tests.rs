@@ -7,8 +7,9 @@ use query::{Case, Lookup, Query};
 use store::{CatalogRepo, Epoch, RepoId, Shard, ShardId, SymbolRow};
 
 use super::super::candidates::{Answer, Candidates, LookupExecutor};
+use super::super::chunk_set::{BlobStarts, ChunkSet};
 use super::super::clock::Clock;
-use super::super::cost::{MEMORY, SourceCosts};
+use super::super::cost::MEMORY;
 use super::super::plans::PlanCache;
 use super::super::shards::Selection;
 use super::super::state::SearchState;
@@ -19,6 +20,7 @@ use crate::types::Request;
 /// A source made of vectors: the blob of each chunk, its offset there, and its text. Every blob has one file.
 struct Vectors {
     chunks: Vec<(BlobId, u64, &'static str)>,
+    starts: Arc<BlobStarts>,
     plan: query::Plan,
 }
 
@@ -37,8 +39,13 @@ struct Everything<'v>(&'v Vectors, Range<i32>);
 
 impl LookupExecutor for Everything<'_> {
     fn look_up(&self, _: &Lookup, _: Option<&[BlobId]>) -> Option<Answer> {
-        let all = (0..).zip(&self.0.chunks).map(|(n, (blob, ..))| (n, *blob));
-        Some(Answer::Chunks(all.filter(|(_, blob)| self.1.contains(&blob.0)).collect()))
+        let (chunks, all) = (&self.0.chunks, (0..).zip(&self.0.chunks));
+        let within = all.filter(|(_, (blob, ..))| self.1.contains(&blob.0)).map(|(n, _)| n..n + 1);
+        Some(Answer::Chunks(ChunkSet::of_ranges(chunks.len() as i32, within)))
+    }
+
+    fn starts(&self) -> Option<&Arc<BlobStarts>> {
+        Some(&self.0.starts)
     }
 
     fn count(&self, _: &Lookup) -> Option<usize> {
@@ -53,20 +60,14 @@ impl Source for Vectors {
         self
     }
 
-    fn costs(&self) -> &'static SourceCosts {
-        &MEMORY
-    }
-
-    fn pipelines(&self) -> bool {
-        false
-    }
-
-    fn reads_chunks_first(&self) -> bool {
-        false
-    }
-
-    fn known_chunks(&self) -> Option<usize> {
-        None
+    fn pace(&self) -> Pace {
+        Pace {
+            costs: &MEMORY,
+            pipelines: false,
+            reads_chunks_first: false,
+            known_chunks: None,
+            named_blobs: None,
+        }
     }
 
     fn end_of_range(&self, _: i32) -> i32 {
@@ -165,6 +166,7 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
             (BlobId(3), 0, "needles and threads\n"),
             (BlobId(4), 0, "only thread\n"),
         ],
+        starts: Arc::new(BlobStarts::new([0, 1, 3, 4].into_iter().map(BlobId))),
         plan: task.query.plan.clone(),
     };
     let (send, mut events) = mpsc::channel(64);

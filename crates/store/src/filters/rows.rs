@@ -15,10 +15,10 @@ use super::{
     BLOCKS, DENSE, DENSE_NUMBERS, DENSITIES, GROUP_SHARDS, LARGE, LARGE_SLICES, OWN_CHUNKS,
     PIECE_CHUNKS, Row, SLICE_BITS, STARTS, bit_bytes, block_count, numbers,
 };
+use crate::ShardId;
 use crate::catalog::Shard;
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
-use crate::{BlobId, ShardId};
 
 /// Most shards that a statement names for each shard that is asked for: see [`shard_ranges`].
 const MAX_NAMED: usize = 4;
@@ -51,18 +51,9 @@ impl ChunkRows {
         })
     }
 
-    /// Returns some chunks, ascending, each with its blob. A chunk whose blob was deleted gets the
-    /// preceding blob.
-    pub fn with_blobs(&self, chunks: &Columns) -> Vec<(i32, BlobId)> {
-        let mut starts = self.starts.iter().peekable();
-        let mut blob = 0;
-        let with_blob = |n: usize| {
-            while let Some(start) = starts.next_if(|start| *start <= n) {
-                blob = start as i32;
-            }
-            (n as i32, BlobId(blob))
-        };
-        chunks.iter().map(with_blob).collect()
+    /// Returns the chunks with which a blob begins. A chunk whose blob was deleted follows the one before.
+    pub fn starts(&self) -> &Columns {
+        &self.starts
     }
 }
 

@@ -1,20 +1,22 @@
 //! Reads files and texts of a shard from memory, and those that are not there from Postgres.
 
 use std::collections::HashMap;
+use std::iter::once;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use store::{BlobId, Epoch, File, FileFilter, Shard, Store, SymbolRow};
+use store::{BlobId, Chunk, Epoch, File, FileFilter, Shard, Store, SymbolRow};
 
-use super::super::cost::CHUNKS_PER_CONNECTION;
-use super::super::state::SearchState;
-use super::super::stats::Phase;
-use super::super::together::PrefetchedRows;
-use super::super::verify::TextChunk;
-use super::ContentReader;
+use super::cost::CHUNKS_PER_CONNECTION;
+use super::source::ContentReader;
+use super::state::SearchState;
+use super::stats::Phase;
+use super::together::PrefetchedRows;
+use super::verify::TextChunk;
 use crate::cache::ShardCache;
 use crate::cache::files::ShardFiles;
 use crate::cache::symbols::ShardSymbols;
+use crate::cache::texts::{CompressedChunk, Reader};
 
 /// Reads files and texts of one shard for one search.
 #[derive(Debug)]
@@ -71,16 +73,7 @@ impl ContentReader for ShardReader {
         if let Some(chunks) = self.contents.as_ref().and_then(|read| read.chunks(numbers)) {
             return Ok(chunks.into_iter().cloned().map(TextChunk::from).collect());
         }
-        let (mut found, mut missing) = (Vec::with_capacity(numbers.len()), Vec::new());
-        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
-        for n in numbers {
-            match texts.as_mut().and_then(|texts| texts.chunk(*n)) {
-                Some(chunk) => found.push(TextChunk::from(chunk)),
-                None => missing.push(*n),
-            }
-        }
-        drop(texts);
-        if !missing.is_empty() {
+        let load = async |missing: &[i32]| {
             let part = missing.len().div_ceil(self.connections).max(CHUNKS_PER_CONNECTION);
             let parts = try_join_all(missing.chunks(part).map(async |numbers| {
                 let mut lease = self.store.lease().await?;
@@ -88,12 +81,9 @@ impl ContentReader for ShardReader {
                 lease.done();
                 Ok::<_, store::Error>(chunks)
             }));
-            let parts = self.state.counters.time(Phase::Load, parts).await?;
-            self.missed(&missing);
-            found.extend(parts.into_iter().flatten().map(TextChunk::from));
-            found.sort_by_key(|chunk| chunk.n);
-        }
-        Ok(found)
+            Ok(parts.await?.concat())
+        };
+        self.cached_or(numbers, |texts, n| texts.chunk(*n).map(once), load).await
     }
 
     async fn symbols(&self, blobs: &[BlobId]) -> Result<Vec<SymbolRow>, store::Error> {
@@ -110,68 +100,59 @@ impl ContentReader for ShardReader {
     }
 
     async fn chunks_at(&self, places: &[(BlobId, i32)]) -> Result<Vec<TextChunk>, store::Error> {
-        let (mut found, mut missing) = (Vec::new(), Vec::new());
-        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
-        for (blob, at) in places {
-            match texts.as_mut().and_then(|texts| texts.chunk_at(*blob, *at)) {
-                Some(chunk) => found.push(chunk),
-                None => missing.push((*blob, *at)),
-            }
-        }
-        drop(texts);
-        found.dedup_by_key(|chunk| chunk.number());
-        let mut found: Vec<TextChunk> = found.into_iter().map(TextChunk::from).collect();
-        if !missing.is_empty() {
-            let load = async {
-                let mut lease = self.store.lease().await?;
-                let chunks = lease.chunks_at(self.shard.id, &missing).await?;
-                lease.done();
-                Ok::<_, store::Error>(chunks)
-            };
-            let chunks = self.state.counters.time(Phase::Load, load).await?;
-            self.missed(&chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>());
-            found.extend(chunks.into_iter().map(TextChunk::from));
-            found.sort_by_key(|chunk| chunk.n);
-            found.dedup_by_key(|chunk| chunk.n);
-        }
-        Ok(found)
+        let load = async |missing: &[(BlobId, i32)]| {
+            let mut lease = self.store.lease().await?;
+            let chunks = lease.chunks_at(self.shard.id, missing).await?;
+            lease.done();
+            Ok(chunks)
+        };
+        let cached = |texts: &mut Reader<'_>, (blob, at): &_| texts.chunk_at(*blob, *at).map(once);
+        let mut chunks = self.cached_or(places, cached, load).await?;
+        chunks.dedup_by_key(|chunk| chunk.n);
+        Ok(chunks)
     }
 
     async fn blobs(&self, blobs: &[(BlobId, usize)]) -> Result<Vec<TextChunk>, store::Error> {
-        let (mut found, mut missing) = (Vec::new(), Vec::new());
-        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
-        for (blob, bytes) in blobs {
-            match texts.as_mut().and_then(|texts| texts.blob(*blob, *bytes)) {
-                Some(chunks) => found.extend(chunks.into_iter().map(TextChunk::from)),
-                None => missing.push((*blob, *bytes)),
-            }
-        }
-        drop(texts);
-        if !missing.is_empty() {
-            let load = async {
-                let mut lease = self.store.lease().await?;
-                let ids: Vec<BlobId> = missing.iter().map(|(blob, _)| *blob).collect();
-                let chunks = lease.blobs(self.shard.id, &ids).await?;
-                lease.done();
-                Ok::<_, store::Error>(chunks)
-            };
-            let chunks = self.state.counters.time(Phase::Load, load).await?;
-            self.check_whole(&missing, &chunks)?;
-            self.missed(&chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>());
-            found.extend(chunks.into_iter().map(TextChunk::from));
-            found.sort_by_key(|chunk| chunk.n);
-        }
-        Ok(found)
+        let load = async |missing: &[(BlobId, usize)]| {
+            let mut lease = self.store.lease().await?;
+            let ids: Vec<BlobId> = missing.iter().map(|(blob, _)| *blob).collect();
+            let chunks = lease.blobs(self.shard.id, &ids).await?;
+            lease.done();
+            self.check_whole(missing, &chunks)?;
+            Ok(chunks)
+        };
+        self.cached_or(blobs, |texts, (blob, bytes)| texts.blob(*blob, *bytes), load).await
     }
 }
 
 impl ShardReader {
-    /// Checks that blobs are complete, given their sizes in bytes: a missing chunk might have matched.
-    fn check_whole(
+    /// Reads what is `wanted` from memory, and `load`s the rest from Postgres. Returns the chunks by ascending number.
+    async fn cached_or<K: Copy, C: IntoIterator<Item = CompressedChunk>>(
         &self,
-        blobs: &[(BlobId, usize)],
-        chunks: &[store::Chunk],
-    ) -> Result<(), store::Error> {
+        wanted: &[K],
+        cached: impl Fn(&mut Reader<'_>, &K) -> Option<C>,
+        load: impl AsyncFnOnce(&[K]) -> Result<Vec<Chunk>, store::Error>,
+    ) -> Result<Vec<TextChunk>, store::Error> {
+        let (mut found, mut missing) = (Vec::with_capacity(wanted.len()), Vec::new());
+        let mut texts = self.cache.as_ref().map(|cache| cache.texts.reader(&self.shard));
+        for key in wanted {
+            match texts.as_mut().and_then(|texts| cached(texts, key)) {
+                Some(chunks) => found.extend(chunks.into_iter().map(TextChunk::from)),
+                None => missing.push(*key),
+            }
+        }
+        drop(texts);
+        if !missing.is_empty() {
+            let chunks = self.state.counters.time(Phase::Load, load(&missing)).await?;
+            self.missed(&chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>());
+            found.extend(chunks.into_iter().map(TextChunk::from));
+            found.sort_by_key(|chunk| chunk.n);
+        }
+        Ok(found)
+    }
+
+    /// Checks that blobs are complete, given their sizes in bytes: a missing chunk might have matched.
+    fn check_whole(&self, blobs: &[(BlobId, usize)], chunks: &[Chunk]) -> Result<(), store::Error> {
         let mut have: HashMap<BlobId, usize> = HashMap::new();
         for chunk in chunks {
             *have.entry(chunk.blob).or_default() += chunk.contents.len();

@@ -1,4 +1,4 @@
-//! Runs the search of one shard on its source, which is chosen once.
+//! Runs the search of one shard, in memory or with the help of Postgres.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use tokio::sync::mpsc;
 
 use super::super::candidates::Candidates;
 use super::super::cost::{IndexWorth, prefers_trigram_index};
+use super::super::find::Finder;
+use super::super::reader::ShardReader;
 use super::super::sender::ShardEvent;
-use super::super::shard::ShardSearch;
 use super::super::shards::ShardTask;
 use super::super::state::{ChunkCount, Search};
 use super::super::survivors::Survivors;
 use super::super::together::PrefetchedRows;
-use super::{MemorySource, PostgresSource, ShardReader, Source};
+use super::ShardSearch;
 use crate::cache::ShardCache;
 
 /// The search of one shard before it starts. It runs as a task of its own.
@@ -56,7 +57,7 @@ pub(crate) fn is_in_memory(
     if plan.has_symbols() && cached.symbols.is_none() {
         return false;
     }
-    let Some(count) = survivors.count(plan).filter(|_| plan.is_of_chunks()) else { return true };
+    let Some(count) = survivors.count(task).filter(|_| plan.is_of_chunks()) else { return true };
     // All lookups are summed, also those of an `All`: what passes one of its parts lies in blobs that passed the parts
     // before.
     let of = |lookup: &Lookup| survivors.index_worth(lookup, search, task);
@@ -68,7 +69,7 @@ pub(crate) fn is_in_memory(
 impl ShardRun {
     /// Searches the shard, and sends its results.
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
-        let (search, task, survivors) = (&*self.search, &self.task, &self.survivors);
+        let (search, task) = (&*self.search, &self.task);
         let reader = ShardReader {
             store: self.store.clone(),
             shard: task.shard.clone(),
@@ -80,26 +81,20 @@ impl ShardRun {
             state: Arc::clone(&search.state),
             connections: search.request.limit.map_or(1, |_| self.cores),
         };
-        match (&task.cached.files, &self.cache) {
-            (Some(files), Some(cache)) if self.in_memory => {
-                let source = MemorySource { reader, search, task, files, cache, survivors };
-                self.search_from(source, events).await;
-            }
-            _ => {
-                let files = task.cached.files.as_deref().filter(|_| task.cached.texts);
-                let survivors = files.map(|files| (survivors, files));
-                let candidates = self.candidates.as_ref();
-                let source = PostgresSource { reader, search, task, survivors, candidates };
-                self.search_from(source, events).await;
-            }
-        }
-    }
-
-    async fn search_from(&self, source: impl Source, events: mpsc::Sender<ShardEvent>) {
+        let texts = self.cache.as_ref().map(|cache| &*cache.texts);
+        let finder = Finder {
+            reader,
+            search,
+            task,
+            survivors: &self.survivors,
+            texts: texts.filter(|_| task.cached.texts && task.cached.files.is_some()),
+            in_memory: self.in_memory,
+            ready: self.candidates.as_ref(),
+        };
         let search = ShardSearch {
-            search: &self.search,
-            task: &self.task,
-            source,
+            search,
+            task,
+            source: finder,
             from: self.from,
             max_repeats: self.max_repeats,
             cores: self.cores,

@@ -1,25 +1,15 @@
-//! The source of a shard: memory or Postgres. It is chosen once, before the search of the shard begins. The
-//! search itself does not depend on it.
-
-mod memory;
-mod postgres;
-mod reader;
-mod run;
+//! What the search of a shard needs: candidates, and their files and texts. The search itself does not know where these
+//! come from.
 
 use std::ops::Range;
 
 use store::{BlobId, File, SymbolRow};
 
-pub(crate) use memory::MemorySource;
-pub(crate) use postgres::PostgresSource;
-pub(crate) use reader::ShardReader;
-pub(crate) use run::{ShardRun, is_in_memory};
-
 use super::candidates::Candidates;
 use super::cost::SourceCosts;
 use super::verify::TextChunk;
 
-/// The source of one shard for one search.
+/// Finds the candidates of one shard for one search.
 pub(crate) trait Source: Send + Sync {
     /// The type that reads files and texts.
     type Reader: ContentReader;
@@ -27,25 +17,8 @@ pub(crate) trait Source: Send + Sync {
     /// Returns the reader of the shard's files and texts.
     fn reader(&self) -> &Self::Reader;
 
-    /// Returns the cost parameters.
-    fn costs(&self) -> &'static SourceCosts;
-
-    /// Returns whether later batches are read and matched while the results of the first are handed on. That
-    /// is worth it only without round trips.
-    fn pipelines(&self) -> bool;
-
-    /// Returns whether chunks are read before their files. Not worth it where reading a chunk costs more than
-    /// a file.
-    fn reads_chunks_first(&self) -> bool;
-
-    /// Returns the number of chunks that may have to be read; `None` if unknown.
-    fn known_chunks(&self) -> Option<usize>;
-
-    /// Returns about how many blobs have their names looked at, if names alone say which blobs are candidates and that is
-    /// found out range by range.
-    fn named_blobs(&self) -> Option<usize> {
-        None
-    }
+    /// Returns how the shard is read.
+    fn pace(&self) -> Pace;
 
     /// Returns the blob at which a range ends that holds about the chunks with numbers under `end`, without
     /// cutting a blob; `i32::MAX` for the end of the shard.
@@ -56,6 +29,21 @@ pub(crate) trait Source: Send + Sync {
         &self,
         blobs: Range<i32>,
     ) -> impl Future<Output = Result<Candidates, store::Error>> + Send;
+}
+
+/// How much of a shard is read at a time, and in which order.
+pub(crate) struct Pace {
+    pub(crate) costs: &'static SourceCosts,
+    /// Whether later batches are read and matched while the results of the first are handed on. That is worth it only
+    /// without round trips.
+    pub(crate) pipelines: bool,
+    /// Whether chunks are read before their files. Not worth it where reading a chunk costs more than a file.
+    pub(crate) reads_chunks_first: bool,
+    /// Number of chunks that may have to be read; `None` if unknown.
+    pub(crate) known_chunks: Option<usize>,
+    /// About how many blobs have their names matched, if names alone say which blobs are candidates and they are matched
+    /// range by range.
+    pub(crate) named_blobs: Option<usize>,
 }
 
 /// Reads files and texts of one shard for one search, independent of the source of candidates.
