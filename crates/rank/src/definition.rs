@@ -175,7 +175,7 @@ fn is_of_that_type(after: &str) -> bool {
     next.starts_with(['*', '&', ')', ',']) || !word.is_empty() && !goes_on.contains(&word)
 }
 
-/// Whether the text is `= value`, perhaps after a type; not `==` and not `=>`.
+/// Returns whether the text is `= value`, perhaps after a type; not `==` and not `=>`.
 fn is_assigned(after: &str) -> bool {
     let Some((between, value)) = after.split_once('=') else { return false };
     let between = between.trim();

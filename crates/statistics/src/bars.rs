@@ -3,7 +3,7 @@
 use super::histogram::{Histogram, Row, used_rows};
 use request::human::{duration, grouped};
 
-/// Most bars in a chart. If few buckets are in use, bars are finer.
+/// Most bars in a chart. If few buckets are used, bars are finer.
 const MAX_BARS: usize = 26;
 
 /// A range of durations, and the searches of each histogram within it.

@@ -57,7 +57,7 @@ fn chart(text: &mut String, one: &Summary, other: Option<&Summary>) {
     }
 }
 
-/// Returns a bar in eighths of a character; at least one eighth for a part above zero.
+/// Returns a bar in eighths of a character; at least one eighth if the part is above zero.
 fn blocks(part: f64) -> String {
     if part <= 0.0 {
         return String::new();
