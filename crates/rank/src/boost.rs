@@ -1,5 +1,4 @@
-//! Boost queries: extra searches beside a query and find files that define the name it looks for, or are named after
-//! it.
+//! Boost queries: extra searches for files that define the names in a query, or are named after them.
 //!
 //! A common word occurs in more files than can be ranked, and the wanted file may not be among the first. So two more
 //! queries are derived from the first. The *near* query uses conditions that the index answers at once: for `ReadFile`,

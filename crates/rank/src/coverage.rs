@@ -16,7 +16,7 @@ const USUAL_BYTES: f32 = 12_000.0;
 /// Files larger than this multiple of the typical size count as having this length.
 const MAX_LENGTH: f32 = 20.0;
 
-/// How many occurrences elsewhere one in the path, or in a definition, counts for.
+/// Weights of an occurrence in the path and in a definition; elsewhere it is 1.
 const IN_PATH: f32 = 5.0;
 const IN_DEFINITION: f32 = 5.0;
 

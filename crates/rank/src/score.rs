@@ -9,7 +9,7 @@ pub struct Parts {
     pub words: f32,
     /// Words that occur only on neighbouring lines.
     pub near: f32,
-    /// How often each word stands in the file, given its length.
+    /// How often each word occurs in the file, given its length.
     pub coverage: f32,
     /// Further definitions of the searched name.
     pub definitions: f32,

@@ -4,7 +4,7 @@ use query::{Field, Query, SymbolKind, SymbolKinds, Term, Tree};
 
 use super::name::folded;
 
-/// Words that introduce or modify a definition. Beside other words they are not names.
+/// Words that introduce or modify a definition. Next to other words they are not names.
 const KEYWORDS: [&str; 26] = [
     "async",
     "class",
@@ -34,7 +34,7 @@ const KEYWORDS: [&str; 26] = [
     "void",
 ];
 
-/// Further keywords that are also common names: keywords only beside a word written like a name.
+/// Further keywords that are also common names: keywords only next to a word written like a name.
 const NOUNS: [&str; 16] = [
     "abstract",
     "alias",
@@ -63,7 +63,7 @@ pub(super) struct Word {
     pub(super) folded: String,
     /// The name before it, folded: `json` of `json.Decoder`.
     pub(super) qualifier: Option<String>,
-    /// Whether it is a keyword beside names: it only affects whether words follow each other.
+    /// Whether it is a keyword next to names: it only affects whether words follow each other.
     pub(super) keyword: bool,
     /// The whole term that contains it, [`folded`]: `core.autocrlf`.
     pub(super) text: String,

@@ -1,4 +1,4 @@
-//! Builds a request from a query and the options beside it, and decides whether the query, an option or a default wins.
+//! Builds a request from a query and its options, and decides whether the query, an option or a default wins.
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;

@@ -1,11 +1,11 @@
-//! Restrictions beside the query text (`--file`, `&lang=`), as parts of the query.
+//! Restrictions given as options (`--file`, `&lang=`), as parts of the query.
 
 use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 
 use super::options::Options;
 use super::refused::{Refused, option};
 
-/// Restrictions beside the query text. Of each kind, one value must match.
+/// Restrictions given as options. Of each kind, one value must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Narrow<'a> {
     repos: &'a [String],

@@ -40,7 +40,7 @@ pub fn symbols_left(stats: &Stats) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Returns the note beside an outline.
+/// Returns the note on an outline.
 pub fn outline_note(outline: &Outline) -> String {
     let language = outline.language.as_deref().unwrap_or("an unknown language");
     match &outline.state {

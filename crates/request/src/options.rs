@@ -1,4 +1,4 @@
-//! The options beside the query text, and parsing their values.
+//! The options of a query, and parsing their values.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use search::Resume;
 /// Most lines of context on either side of a match over HTTP, since each match has its own.
 pub const MAX_CONTEXT: usize = 100;
 
-/// The options beside the query text.
+/// The options of a query.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {

@@ -20,8 +20,8 @@ pub struct Cell {
     pub count: u64,
     /// Length of the bar relative to the longest in the chart, from 0 to 1.
     pub length: f64,
-    /// The number of searches; beside another histogram, their share, so that spans with different
-    /// numbers of searches can be compared.
+    /// The number of searches; next to another histogram, their share, so that spans with different numbers of searches
+    /// can be compared.
     pub number: String,
 }
 

@@ -1,5 +1,5 @@
-//! Hints beside an answer: queries that find something when the original found nothing, the number of files that a
-//! suggested query finds, and a warning about a query that was probably meant as literal text.
+//! Hints for an answer: queries that find something if the original found nothing, the number of files that a suggested
+//! query finds, and a warning about a query that was probably meant as literal text.
 //!
 //! All hints are bounded in time. Queries are counted only if the original search found nothing or was invalid.
 
