@@ -11,13 +11,15 @@
 //! attaches to it, and the last one stops it. All changes of state (install, `initdb`, start, stop)
 //! happen under an exclusive `start.lock`.
 //!
-//! # Files in the home `builds/` holds downloaded builds of Postgres; `data/` the data directory; `build.json` the
-//! build that made it (another major version never opens it); `run/` the socket and `server.log` (they lie in the
-//! folder for temporary files if the home's path is too long for a socket); `reserve` takes up space, which the server
-//! gets when its disk is full.
+//! # Files in the home
+//! `builds/` holds downloaded builds of Postgres; `data/` the data directory; `build.json` the build that made it
+//! (another major version never opens it); `run/` the socket and `server.log` (they lie in the folder for temporary
+//! files if the home's path is too long for a socket); `reserve` takes up space, which the server gets when its disk is
+//! full.
 //!
-//! # Root Root runs the server as another user, who owns `data/` and `run/` and may replace anything there by a link.
-//! So root writes to them only as that user, and uses a home only if nobody else can replace it.
+//! # Root
+//! Root runs the server as another user, who owns `data/` and `run/` and may replace anything there by a link. So root
+//! writes to them only as that user, and uses a home only if nobody else can replace it.
 
 mod builds;
 mod error;

@@ -79,7 +79,8 @@ impl SearchStream {
 
     /// Returns the statistics of a search that has ended.
     ///
-    /// # Errors The failure of the search.
+    /// # Errors
+    /// The failure of the search.
     pub(crate) fn end(self) -> Result<Stats, Failure> {
         self.ended.unwrap_or_else(|| Err(Failure::panicked()))
     }

@@ -143,7 +143,8 @@ impl Server {
 
     /// Waits for a turn to run git; `None` if git is disabled.
     ///
-    /// # Errors No turn is free within [`MAX_WAIT`].
+    /// # Errors
+    /// No turn is free within [`MAX_WAIT`].
     pub(super) async fn turn_of_git(&self) -> Result<Option<OwnedSemaphorePermit>, Failure> {
         let Some(turns) = &self.git else { return Ok(None) };
         match tokio::time::timeout(MAX_WAIT, Arc::clone(turns).acquire_owned()).await {
@@ -157,7 +158,8 @@ impl Server {
 
     /// Waits for a turn to search.
     ///
-    /// # Errors No turn is free within [`MAX_WAIT`].
+    /// # Errors
+    /// No turn is free within [`MAX_WAIT`].
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let turn = Arc::clone(&self.turns).acquire_owned();
         match tokio::time::timeout(MAX_WAIT, turn).await {

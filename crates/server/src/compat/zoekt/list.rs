@@ -126,7 +126,7 @@ pub(super) fn file_url(repo: &Repo) -> String {
     repo.web.as_ref().map_or_else(String::new, |web| format!("{web}{{{{.Path}}}}"))
 }
 
-/// Returns the end of that template, which names a line.
+/// Returns the template for the end of a file's address, which names a line.
 pub(super) fn line_fragment(repo: &Repo) -> &'static str {
     repo.web.as_ref().map_or("", |_| "#L{{.LineNumber}}")
 }
