@@ -66,8 +66,8 @@ pub async fn file_text(
 }
 
 /// Returns a file with the text that has this hash, in lowercase, if a file of the same repository has it: in the
-/// newest epoch, or in one that searches can still resume in. What only other repositories have, or had, and what is
-/// stored only because nothing has deleted it yet, is not given.
+/// newest epoch, or in one that searches can still resume in. Texts that only other repositories have or had are not
+/// returned, nor are texts that merely await deletion.
 ///
 /// # Errors
 /// The database cannot be reached or refuses a statement, or a part of the text is missing.
@@ -87,7 +87,7 @@ pub async fn file_text_of(
         return Ok(None);
     };
     let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
-    // Garbage may have been collected since.
+    // The text may have been garbage-collected since.
     if text.len() != bytes {
         return Ok(None);
     }
@@ -107,7 +107,7 @@ pub async fn file_text_of(
 }
 
 impl FileText {
-    /// Makes a file with a text that is not stored.
+    /// Makes a file with a text from outside the index.
     pub fn elsewhere(
         (repo, path, hash): (&str, &str, &str),
         (text, encoding): (String, Encoding),

@@ -12,7 +12,7 @@ pub struct FindRequest<'a> {
     /// Letters in any case, in the order of the path; gaps and a few errors are allowed. Spaces separate
     /// parts, which may match in any order. The name of the repository may stand before the path.
     pub query: &'a str,
-    /// Only repositories whose names contain this, in any case.
+    /// Only repositories whose names contain this text, in any case.
     pub repo: Option<&'a str>,
     /// Only files in one of these languages, in lower case; all files if empty.
     pub languages: &'a [String],
@@ -126,8 +126,8 @@ fn variants(query: &PathQuery, repos: &[&RepoTree]) -> Vec<Variant> {
     std::iter::once(all).chain(rest).collect()
 }
 
-/// Returns the index of the part that names a repository, and the number of letters of the name in it. The
-/// name, or its last folders, must stand before a slash with something behind it.
+/// Returns the index of the part that names a repository, and the number of letters of the name in it. The name, or its
+/// last folders, must stand before a slash with something after it.
 fn longest_name(query: &PathQuery, repo: &str) -> Option<(usize, usize)> {
     let names = query.parts.iter().enumerate().flat_map(|(at, part)| {
         part.text.match_indices('/').filter_map(move |(slash, _)| {

@@ -1,20 +1,20 @@
-//! Tells why a file that is asked for is not in the index.
+//! Tells why a requested file is not in the index.
 
 use files::SkipReason;
 use search::View;
 
-/// A file that was seen and left out.
+/// A file that was left out of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Name of its repository.
     pub repo: String,
     /// Its path.
     pub path: String,
-    /// Why, as it follows "it was left out: ".
+    /// The reason, worded to follow "it was left out: ".
     pub why: String,
 }
 
-/// Returns why a file of a repository was left out; `None` if it, and the folders above it, were not.
+/// Returns why a file of a repository was left out; `None` if neither it nor a folder above it was.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -31,7 +31,8 @@ pub async fn why_left_out(
     Ok(reason.map(|reason| sentence(&reason)))
 }
 
-/// Returns a file that was left out and whose path is what was typed, or ends with it after a slash.
+/// Returns a left-out file whose path is the typed text, or ends with it after a slash. The text may begin with the
+/// repository's name.
 ///
 /// # Errors
 /// The database cannot be asked.

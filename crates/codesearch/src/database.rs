@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::cli::{DEFAULT_INDEX, DatabaseArgs};
 
-/// The role in the private Postgres, and the preferred user to run it as when started by root.
+/// The role in the private Postgres, and the preferred user to run it as if root starts it.
 const ROLE: &str = "codesearch";
 
 /// An open database, to be closed with [`Database::close`].
@@ -24,27 +24,27 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens the database to ingest into it, with up to `connections` for searching. Makes what is missing: the private
-    /// Postgres, the index in it.
+    /// Opens the database to ingest into it, with up to `connections` for searching. Creates a missing private Postgres
+    /// or index.
     pub(crate) fn open(args: &DatabaseArgs, connections: u32) -> Result<Self> {
         Self::with(args, connections, Missing::Make, true)
     }
 
-    /// Opens the database to read its index. Makes nothing: a mistyped folder must not become a private Postgres, a
-    /// mistyped name no index.
+    /// Opens the database to read its index. Creates nothing: a mistyped folder must not become a private Postgres, nor
+    /// a mistyped name an index.
     pub(crate) fn open_index(args: &DatabaseArgs, connections: u32) -> Result<Self> {
         check_made(args)?;
         Self::with(args, connections, Missing::Refuse, false)
     }
 
-    /// Opens the database to serve its index. Makes what is missing, so that a server can be started before the first
-    /// ingest; but not an index that was named, since the name may be mistyped.
+    /// Opens the database to serve its index. Creates what is missing, so that a server can be started before the first
+    /// ingest; but not an index named by the user, since the name may be mistyped.
     pub(crate) fn open_to_serve(args: &DatabaseArgs, connections: u32) -> Result<Self> {
         let is_named = external(args).is_none() && args.index != DEFAULT_INDEX;
         Self::with(args, connections, if is_named { Missing::Refuse } else { Missing::Make }, false)
     }
 
-    /// Opens the index to add to what is in it.
+    /// Opens the existing index to add to it.
     pub(crate) fn open_to_add(args: &DatabaseArgs, connections: u32) -> Result<Self> {
         check_made(args)?;
         Self::with(args, connections, Missing::Refuse, true)
@@ -75,13 +75,13 @@ impl Database {
         }
     }
 
-    /// Whether the database can be opened without anything being started first.
+    /// Returns whether the database can be opened without starting anything.
     pub(crate) fn is_running(args: &DatabaseArgs) -> bool {
         external(args).is_some()
             || postgres_options(args).is_ok_and(|options| postgres::is_running(&options))
     }
 
-    /// Runs a command that reads the index, `parallel` shards at a time, until it ends or is interrupted, and closes the
+    /// Runs a command that reads the index, `parallel` shards at a time, until it ends or is interrupted. Closes the
     /// database.
     pub(crate) fn read(
         self,
@@ -107,8 +107,8 @@ impl Database {
         if let Some(postgres) = self.postgres {
             close_postgres(postgres);
         }
-        // The process ends now, and its connections with it. Closing them before would have their servers' processes
-        // compete with this one while it ends.
+        // The process ends now, and with it its connections. If they were closed earlier, their servers' processes
+        // would compete with this one.
         self.runtime.shutdown_background();
         std::mem::forget(self.store);
         done
@@ -124,7 +124,7 @@ impl Database {
         }
     }
 
-    /// Returns folders on the disks on which the index grows, if they are this machine's.
+    /// Returns a folder on each disk on which the index grows, if the disks are this machine's.
     pub(crate) fn disks(&self) -> Vec<PathBuf> {
         self.postgres.as_ref().map_or_else(Vec::new, |postgres| postgres.disks().to_vec())
     }
@@ -139,7 +139,7 @@ impl Database {
         &self.target
     }
 
-    /// Takes the private Postgres, if this is one.
+    /// Takes the private Postgres, if there is one.
     pub(crate) fn take_postgres(&mut self) -> Option<Postgres> {
         self.postgres.take()
     }
@@ -166,7 +166,7 @@ fn visible(patterns: &[String]) -> Result<Visible> {
     Ok(Visible::Matching(matchers.context("CODESEARCH_REPOS")?.into()))
 }
 
-/// Checks that there is a private Postgres, if no other one is given.
+/// Checks that a private Postgres exists, unless another one is given.
 fn check_made(args: &DatabaseArgs) -> Result<()> {
     if external(args).is_some() {
         return Ok(());
@@ -181,8 +181,7 @@ fn check_made(args: &DatabaseArgs) -> Result<()> {
     Ok(())
 }
 
-/// Stops using the private Postgres. The command's work is done by then, so an error is only
-/// printed.
+/// Stops using the private Postgres. The command's work is done, so errors are only printed.
 pub(crate) fn close_postgres(postgres: Postgres) {
     if let Err(error) = postgres.close() {
         note!("codesearch: the private Postgres could not be stopped: {error}");
@@ -221,8 +220,8 @@ pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options>
     Ok(postgres::Options { home, name: ROLE.to_owned(), source })
 }
 
-/// Returns the default home. Root's is not below root's home folder, which the user that Postgres
-/// runs as cannot enter.
+/// Returns the default home. For root it is not below root's home folder, which the user that Postgres runs as cannot
+/// enter.
 fn default_home() -> Result<PathBuf> {
     if postgres::is_root() {
         return Ok(PathBuf::from("/var/lib/codesearch"));

@@ -1,9 +1,8 @@
 //! codesearch: search all your repositories by regular expression, on plain Postgres.
 //!
-//! This is the only crate that knows the command line, HTTP, JSON and HTML. `cli` declares the command line, `commands`
-//! has a file for each subcommand, `database` opens the index, `request` builds the engine's request from a query and
-//! its options, and `print` and `http` write the answers. [`main`] is the program; the crate is a library so that fuzz
-//! targets can call it.
+//! This crate is the command line. `cli` declares its options, `commands` has a file for each subcommand, `database`
+//! opens the index, and `print` writes the results. The crates `request` and `server` build requests and answer over
+//! HTTP. [`main`] is the program.
 
 /// Prints a line to stdout. A closed pipe is an ordinary error, not a panic.
 macro_rules! say {
@@ -46,7 +45,7 @@ pub fn main() -> ExitCode {
     if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
         // Long-running commands start their threads ahead of the first search.
         search::threads::start();
-        // jemalloc returns free memory in the background; where background threads are not available, later.
+        // jemalloc returns free memory in background threads, or later if these are not available.
         #[cfg(feature = "jemalloc")]
         let _ = tikv_jemalloc_ctl::background_thread::write(true);
     }

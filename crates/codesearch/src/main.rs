@@ -1,8 +1,8 @@
-//! The program, a thin wrapper of the library.
+//! The program, a thin wrapper around the library.
 
-/// The allocator. A server takes less memory with jemalloc than with mimalloc 2 (a tenth, in a run without a record; mimalloc 3
-/// was not measured). But jemalloc takes most of two minutes to build, mimalloc seconds: so the feature `jemalloc` is for
-/// what is distributed.
+/// The allocator. A server takes less memory with jemalloc than with mimalloc 2 (a tenth, in a run without a record;
+/// mimalloc 3 was not measured). But building jemalloc takes nearly two minutes, mimalloc seconds. So only distributed
+/// builds have the feature `jemalloc`.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

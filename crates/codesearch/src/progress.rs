@@ -19,7 +19,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Sends log lines to stderr, and shows a bar while Postgres is downloaded. `CODESEARCH_LOG` sets
 /// what is logged, in the syntax of tracing's `EnvFilter`.
 pub(crate) fn init(server: bool) {
-    // A connection whose statement was given up is closed, which the pool finds remarkable.
+    // sqlx warns when it closes a connection whose statement was given up.
     let default = if server {
         "warn,sqlx_core::pool=error,codesearch=info,ingest=info,mcp=info,postgres=info,search=info,server=info,store=info"
     } else {

@@ -1,4 +1,4 @@
-//! An answer: a text for a model to read, and the same as JSON for programs; and the bounds of both.
+//! An answer: a text for a model to read, and the same as JSON for programs; and the limits of both.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(super) const MAX_BYTES: usize = 32 * 1024;
 pub(super) const DEFAULT_BYTES: usize = 8 * 1024;
 
-/// The same, for arguments that are left out.
+/// Returns the default, for calls without the argument.
 pub(super) fn default_bytes() -> usize {
     DEFAULT_BYTES
 }
@@ -25,13 +25,13 @@ pub(super) const MAX_LINE_BYTES: usize = 500;
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: String,
-    /// The same in the form of the tool's output schema: its first lines and the last one, what is listed between them, and
-    /// how many things of the list are left out here, as JSON needs more bytes.
+    /// The answer in the form of the tool's output schema: a summary (the first lines and the last), the list, and the
+    /// number of items left out here because JSON takes more bytes.
     pub(super) structured: JsonObject,
 }
 
 impl Answer {
-    /// Makes an answer of a text, and of what it lists under a name.
+    /// Makes an answer from a text and the items that it lists; `name` is the name of the list.
     fn new(text: String, summary: &str, name: &str, items: Vec<Value>, max: usize) -> Self {
         let mut structured = JsonObject::new();
         let end = summary.floor_char_boundary(max / 2);
@@ -44,28 +44,28 @@ impl Answer {
         Self { text, structured }
     }
 
-    /// Makes an answer that lists nothing.
+    /// Makes an answer without a list.
     pub(super) fn bare(text: String, name: &str) -> Self {
         let summary = text.clone();
         Self::new(text, &summary, name, Vec::new(), MAX_BYTES)
     }
 
-    /// Adds where to go on.
+    /// Adds a value, such as where to continue.
     pub(super) fn and(mut self, name: &str, value: Value) -> Self {
         self.structured.insert(name.to_owned(), value);
         self
     }
 }
 
-/// Bytes of JSON for where to go on, for near definitions, and for numbers that grow.
+/// Bytes of JSON for where to continue, for near definitions, and for numbers that grow.
 const FURTHER: usize = 200 + 2 * MAX_NEAR_BYTES;
 
-/// Returns the bytes of a value as JSON.
+/// Returns the length of a value as JSON.
 fn bytes(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Drops the last items, and of items with `lines` the last lines, until the rest fits. Returns it and how many were
+/// Drops the last items, and of items with `lines` the last lines, until the rest fits. Returns the rest and the number
 /// dropped.
 fn fitting(mut items: Vec<Value>, most: usize) -> (Vec<Value>, usize) {
     let mut all: usize = items.iter().map(|item| bytes(item) + 1).sum();
@@ -81,29 +81,29 @@ fn fitting(mut items: Vec<Value>, most: usize) -> (Vec<Value>, usize) {
     (items, left)
 }
 
-/// The text of an answer, below its first lines.
+/// The text of an answer after its first lines.
 pub(super) struct Text {
     text: String,
-    /// What it lists, as JSON.
+    /// The items of its list, as JSON.
     items: Vec<Value>,
-    /// Bytes of the answer at most.
+    /// Most bytes of the answer.
     max: usize,
-    /// A sentence about what was not searched; empty, or it begins with a space.
+    /// A sentence about files that were not searched; empty, or begins with a space.
     left_out: String,
 }
 
 impl Text {
-    /// Of an answer of so many bytes at most.
+    /// Makes an empty text for an answer of at most `max` bytes.
     pub(super) fn of(max: usize) -> Self {
         Self { text: String::new(), items: Vec::new(), max, left_out: String::new() }
     }
 
-    /// Bytes that there is still room for.
+    /// Returns the number of bytes that still fit.
     pub(super) fn room(&self) -> usize {
         (self.max - MAX_HEAD_BYTES).saturating_sub(self.text.len())
     }
 
-    /// Bytes of the answer at most.
+    /// Returns the most bytes of the answer.
     pub(super) fn max(&self) -> usize {
         self.max
     }
@@ -112,7 +112,7 @@ impl Text {
         self.text.is_empty()
     }
 
-    /// Adds a piece; false if there is no room for it.
+    /// Adds a piece; returns false if it does not fit.
     pub(super) fn add(&mut self, piece: &str) -> bool {
         let fits = piece.len() <= self.room();
         if fits {
@@ -121,12 +121,12 @@ impl Text {
         fits
     }
 
-    /// Notes as JSON what was added.
+    /// Adds an item to the JSON list.
     pub(super) fn note(&mut self, item: Value) {
         self.items.push(item);
     }
 
-    /// Notes as JSON a line that was added, of the last file or of another one.
+    /// Adds a line to the JSON list, to the last file or to a new one.
     pub(super) fn note_line(&mut self, file: Value, line: Value) {
         let is_same = |last: &&mut Value| ["repo", "path"].iter().all(|key| last[key] == file[key]);
         let last = self.items.last_mut().filter(is_same).and_then(|last| last.get_mut("lines"));
@@ -140,13 +140,13 @@ impl Text {
         }
     }
 
-    /// Says what was not searched. It stands below the list, since it is the same for most queries.
+    /// Sets what was not searched. The sentence follows the list, since it is the same for most queries.
     pub(super) fn leave_out(&mut self, sentence: String) {
         self.left_out = sentence;
     }
 
-    /// The whole answer, which lists what was added under a name. What is said of it is short, whatever was asked;
-    /// `end` follows the list.
+    /// Returns the whole answer. `head` describes it and is always short; `name` is the name of the list, and `end`
+    /// follows the list.
     pub(super) fn below(self, head: &str, name: &str, end: &str) -> Answer {
         let summary = format!("{head}{}", self.left_out);
         let text = match (self.text.as_str(), self.left_out.trim_start()) {
@@ -173,7 +173,7 @@ pub(super) fn shown(line: &str, matched: usize) -> String {
     format!("{}{}{}", left(start), &line[start..end], left(line.len() - end))
 }
 
-/// A number of things, as in `1 file` and `2 files`.
+/// Formats a number of things: `1 file`, `2 files`.
 pub(super) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", request::human::grouped(n), if n == 1 { one } else { many })
 }
@@ -188,7 +188,7 @@ mod tests {
         let line = format!("{}é{}", "a".repeat(1000), "b".repeat(1000));
         assert_eq!(shown(&line, 0), format!("{}[... 1502 bytes ...]", "a".repeat(500)));
         assert_eq!(shown(&line, 2001), format!("[... 1502 bytes ...]{}", "b".repeat(500)));
-        // 1000 bytes in, behind an eighth of a thousand; the é is not cut in two.
+        // The part begins after an eighth of a thousand bytes; the é is not cut in two.
         let middle = format!("{}é{}", "a".repeat(125), "b".repeat(373));
         assert_eq!(shown(&line, 1000), format!("[... 875 bytes ...]{middle}[... 627 bytes ...]"));
         let wide = "é".repeat(1000);

@@ -8,13 +8,13 @@ use query::shortened;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// Longest text of an argument that says nothing else, in bytes: that of a path on most systems.
+/// Longest text of an argument without a limit of its own, in bytes: that of a path on most systems.
 const MAX_TEXT: usize = 4096;
 
-/// Longest number that is given as a text, in bytes.
+/// Longest number given as text, in bytes.
 const MAX_NUMBER: usize = 64;
 
-/// Simplifies a schema: one type for each argument, without null and without the widths of numbers. Bounds every text.
+/// Simplifies a schema: one type for each argument, without null and without the widths of numbers. Limits every text.
 pub(super) fn plain(schema: &mut JsonObject) {
     schema.remove("$schema");
     schema.remove("title");
@@ -49,7 +49,7 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> 
             bail!("{tool} has no argument {name}; use {}", names.join(", "));
         };
         let most = takes["maxLength"].as_u64().map_or(MAX_NUMBER, |most| most as usize);
-        // Whatever reads it later may take more than the length in time.
+        // Parsing the value later may take more than linear time.
         if value.as_str().is_some_and(|text| text.len() > most) {
             bail!("{name} is longer than {most} bytes; give a shorter text");
         }

@@ -1,4 +1,4 @@
-//! Answers with the best results of a search: counts of all of them, then the best files, with the best lines of each.
+//! Answers with the best results of a search: counts of all results, then the best files, each with its best lines.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(super) async fn answer(
     let context = (asked.context_lines, asked.context_lines);
     let shown = from.map_or(0, |from| from.shown as usize);
     let (request, mut ranked) = request(view, asked, from.as_ref(), move |request| {
-        // The room of the answer says for how many files context is read.
+        // The space in the answer determines for how many files context is read.
         request.context = (0, 0);
         request.enclosing = true;
         Ranked::of(request, Order::Relevance, shown, limit)
@@ -95,7 +95,7 @@ pub(super) async fn answer(
     })
 }
 
-/// Near definitions, labelled: they are no matches. As many as the head of an answer has room for.
+/// Near definitions, labelled as such since they are no matches; as many as fit in the head of an answer.
 #[derive(Default)]
 struct Near {
     text: String,
@@ -128,13 +128,13 @@ impl Near {
 struct Page {
     select: Select,
     text: Text,
-    /// Files that were found.
+    /// Number of files found.
     files: usize,
     /// A summary of all results.
     found: String,
     /// The distribution of the files over repositories and languages.
     by: String,
-    /// Files that were shown before, and with this answer.
+    /// Number of files shown before, and including this answer.
     from: usize,
     upto: usize,
     /// Whether some lines of some file are left out.
@@ -147,7 +147,7 @@ impl Page {
         self.text.room() > 0
     }
 
-    /// Adds a file; returns false if there is no room for it. The first file is cut rather than left out.
+    /// Adds a file; returns false if it does not fit. The first file is cut rather than left out.
     fn add(&mut self, ranked: &RankedFile) -> bool {
         let RankedFile { file, matches, .. } = ranked;
         if !self.select.has_lines() {
@@ -205,7 +205,7 @@ impl Page {
         taken
     }
 
-    /// Returns the head: what was found, which part of it is here, and how to get the rest.
+    /// Returns the head: a summary of all results, the part that is shown, and how to get the rest.
     fn head(&self, stats: &Stats, cursor: Option<Cursor>, goes_on: bool) -> String {
         let mut head = self.found.clone();
         match &stats.stopped {

@@ -1,4 +1,4 @@
-//! The tools beside `search`: one file or folder, files by their paths, repositories.
+//! The tools for files and repositories: read a file or folder, find files by path, list repositories.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::navigate::lines_of_symbol;
 use request::human;
 use request::scip::scip_text;
 
-/// Files or repositories in an answer unless a call says otherwise.
+/// Default number of files or repositories in an answer.
 const ENTRIES: usize = 50;
 
-/// Most similar paths or repositories named in place of one that does not exist.
+/// Most similar paths or repositories that are named in place of a missing one.
 const NEAR: usize = 3;
 
 /// What can be asked of `read_file`.
@@ -108,7 +108,7 @@ fn entries() -> usize {
     ENTRIES
 }
 
-/// A file is requested to be read, so the default is the largest answer.
+/// Returns the largest size, the default for a file that a call asks to read.
 fn most() -> usize {
     MAX_BYTES
 }
@@ -230,7 +230,7 @@ fn entry(child: &FolderItem) -> String {
     }
 }
 
-/// Returns the requested lines of a text, as many as there is room for.
+/// Returns the requested lines of a text, as many as fit.
 fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
     let all = text.split_terminator('\n').count();
     let (from, to) = (asked.from_line, asked.to_line.unwrap_or(all).min(all));
@@ -259,7 +259,7 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
             let head = format!("{what}. Lines {from} to {at} of {all}; {full} from_line={number}.");
             return Ok(shown.below(&head, "lines", "").and("first_line", json!(from)));
         }
-        // One line that is longer than an answer.
+        // A single line that is longer than an answer.
         let start = format!("{number}:");
         let end = line.floor_char_boundary(skip + shown.room() - start.len() - 1);
         shown.add(&format!("{start}{}\n", &line[skip..end]));
@@ -361,8 +361,7 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
     Ok(list(lines, page, repos.len(), ("repository", "repositories", "repositories")))
 }
 
-/// Formats an answer with as many of the lines as there is room for. They follow `offset` earlier ones; `all` is the
-/// total.
+/// Formats an answer with as many of the lines as fit. They follow `offset` earlier ones; `all` is the total.
 fn list(
     lines: Vec<(String, Value)>,
     (limit, offset, max_bytes): (usize, usize, usize),

@@ -49,7 +49,7 @@ pub(super) fn description() -> String {
 }
 
 pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
-    // Fields that narrow may stand in the words, too.
+    // Fields that narrow the search may be among the words, too.
     let words = DocsQuery::of(&asked.query);
     let request = DocsRequest {
         query: words.words.clone(),

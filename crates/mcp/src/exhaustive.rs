@@ -1,5 +1,5 @@
-//! Answers with all results of a search, in the order of the index, one part at a time. The parts put together are the
-//! whole answer.
+//! Answers with all results of a search, in the order of the index, in parts. Together the parts are the complete
+//! answer.
 
 use answer::FileMatch;
 use anyhow::Result;
@@ -61,12 +61,12 @@ struct Page {
     matches: usize,
     /// The last line shown of the next file, in this answer or the one before; 0 if none was.
     shown: u64,
-    /// Whether there was no room for more.
+    /// Whether the answer is full.
     full: bool,
 }
 
 impl Page {
-    /// Adds as many lines of a file as there is room for; returns false if some are left out.
+    /// Adds as many lines of a file as fit; returns false if some are left out.
     fn add(&mut self, file: &FileMatch) -> bool {
         let before = self.shown;
         let mut lines = file.lines.iter().filter(|line| line.number > before);
@@ -78,7 +78,7 @@ impl Page {
                 format!("{gap}{}\n", named(file))
             }
         };
-        // A file is named only together with a line of it.
+        // A file is named only together with one of its lines.
         let mut line = lines.next();
         let mut around = None;
         let mut shown = |line| format!("{}{}", navigate::around(line, &mut around), numbered(line));
@@ -116,7 +116,7 @@ impl Page {
     }
 }
 
-/// Returns the head: what the answer holds, whether it is complete, and how to get the rest.
+/// Returns the head: the contents of the answer, whether it is complete, and how to get the rest.
 fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
     let found = match page.select {
         Select::Lines | Select::Symbols => format!(

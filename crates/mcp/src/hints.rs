@@ -1,4 +1,4 @@
-//! Hints for agents: the query to call with instead of a wrong one, and queries that find something after one found
+//! Hints for agents: the query to call with instead of a wrong one, and queries that find something when a query found
 //! nothing.
 
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use request::{Client, Options, Refused};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// Longest time for all hints together. The first call of a process reads what later ones have in memory.
+/// Longest time for all hints together. The first call of a process reads data that later calls find in memory.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// Returns the error of a call, with the query to call with instead.
+/// Returns the error of a call, with a suggested query.
 pub(super) async fn refused(view: &View, refused: Refused) -> anyhow::Error {
     let suggestion = match &refused {
         Refused::Query(error) => error.suggestion.clone(),

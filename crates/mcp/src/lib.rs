@@ -1,9 +1,9 @@
 //! The tools for agents, by the Model Context Protocol: on standard input and output (`codesearch mcp`), and at `/mcp`
 //! of a server.
 //!
-//! `search`, `navigate`, `docs` and `browse` implement the tools, `arguments` parses their arguments, and `answer` bounds
-//! their answers. This file lists the tools and dispatches calls. A failed call is sent as an answer of the tool, since
-//! agents do not see errors of the protocol.
+//! `search`, `navigate`, `docs` and `browse` implement the tools, `arguments` parses their arguments, and `answer`
+//! bounds their answers. This file lists the tools and dispatches calls. A failed call returns an answer of the tool,
+//! since agents do not see errors of the protocol.
 
 mod answer;
 mod arguments;
@@ -48,7 +48,7 @@ says whether the answer is complete, and how to get the rest.";
 /// Most bytes of a tool's name that an error repeats.
 const MAX_NAME: usize = 64;
 
-/// Longest error of a call, in bytes: it repeats what was asked.
+/// Longest error of a call, in bytes: it repeats the request.
 const MAX_ERROR: usize = 2000;
 
 /// Answers the calls of one agent.
@@ -57,7 +57,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Tools that ask a view.
+    /// Makes tools that read a view.
     pub fn new(view: View) -> Self {
         Self { view }
     }

@@ -16,13 +16,13 @@ use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes, shown};
 use super::search::late;
 use request::notes::outline_note;
 
-/// Definitions, or files with references, in an answer unless a call says otherwise.
+/// Default number of definitions, or of files with references, in an answer.
 const ENTRIES: usize = 30;
 
-/// How long a search may take.
+/// Timeout of a search.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Repositories that are named with how many lines each has.
+/// Most repositories that are named with their numbers of lines.
 const NAMED: usize = 6;
 
 /// What can be asked of a name.
@@ -218,7 +218,7 @@ pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
     Ok(text.below(&format!("{head}{note}"), "symbols", "").and("next_offset", next))
 }
 
-/// The outline of a file.
+/// Returns the outline of a file.
 async fn outline_of(view: &View, repo: &str, path: &str) -> Result<Outline> {
     let place = Place::file(repo, path);
     match navigate::outline(view, &place).await {
@@ -229,7 +229,10 @@ async fn outline_of(view: &View, repo: &str, path: &str) -> Result<Outline> {
     }
 }
 
-/// The first and the last line of what a file defines by a name, and what else has that name; an error if nothing has.
+/// Returns the first and last line of a file's definition of a name, and a sentence about further definitions.
+///
+/// # Errors
+/// The file does not define the name.
 pub(super) async fn lines_of_symbol(
     view: &View,
     repo: &str,
@@ -246,7 +249,7 @@ pub(super) async fn lines_of_symbol(
             || one.symbol.name == last && (before.is_empty() || container == within)
     };
     let mut found: Vec<&OutlineSymbol> = outline.symbols.iter().filter(is_one).collect();
-    // What only contains members is read if nothing else has the name.
+    // A symbol that only contains members is used if nothing else has the name.
     found.sort_by_key(|one| one.symbol.kind == "implementation");
     let Some((first, others)) = found.split_first() else {
         let note = outline_note(&outline);
@@ -263,7 +266,7 @@ pub(super) async fn lines_of_symbol(
 
 async fn request(view: &View, asked: &Name) -> Result<NameRequest> {
     let from = match asked.from.as_deref().map(str::trim).filter(|from| !from.is_empty()) {
-        // As other tools write it.
+        // Other tools print places in this form.
         Some(from) => Some(navigate::place(view, &from.replacen(": ", "/", 1)).await?),
         None => None,
     };
@@ -277,7 +280,7 @@ async fn request(view: &View, asked: &Name) -> Result<NameRequest> {
     })
 }
 
-/// What was found, and what of it is here.
+/// Returns the head: a summary of the results, and the part that is shown.
 fn head(
     what: &str,
     (told, all, things): (usize, usize, &str),
@@ -308,7 +311,7 @@ fn head(
     head
 }
 
-/// `precise, ` or `search, `; nothing where no SCIP index tells of the place from which is asked.
+/// Returns `precise, ` or `search, `; nothing if no SCIP index covers the request's place.
 fn basis(basis: Basis, is_precise: bool) -> &'static str {
     match basis {
         _ if !is_precise => "",
@@ -350,7 +353,7 @@ fn row(one: &OutlineSymbol) -> String {
     format!("{}{}-{last_line}: {} {}\n", "  ".repeat(*depth), symbol.line, symbol.kind, symbol.name)
 }
 
-/// Says of the next line what is around it, if that is something else than before.
+/// Returns the enclosing symbol of the next line, if it differs from the last one.
 pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
     if line.ranges.is_empty() {
         return String::new();
@@ -368,7 +371,7 @@ pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
     text
 }
 
-/// A file as JSON.
+/// Returns a file as JSON.
 pub(super) fn file_json(file: &FileMatch) -> Value {
     let mut told = json!({ "repo": file.repo, "path": file.path });
     if let Some(language) = &file.language {
@@ -377,7 +380,7 @@ pub(super) fn file_json(file: &FileMatch) -> Value {
     told
 }
 
-/// A line as JSON, with what is around it.
+/// Returns a line as JSON, with its enclosing symbol.
 pub(super) fn line_json(line: &Line) -> Value {
     let matched = line.ranges.first().map_or(0, |range| range.start);
     let text = shown(&line.text, matched);
@@ -388,7 +391,7 @@ pub(super) fn line_json(line: &Line) -> Value {
     told
 }
 
-/// `method of Server`.
+/// For example, `method of Server`.
 fn qualified_kind(symbol: &Symbol) -> String {
     match &symbol.container {
         Some((name, _)) => format!("{} of {name}", symbol.kind),
@@ -396,7 +399,7 @@ fn qualified_kind(symbol: &Symbol) -> String {
     }
 }
 
-/// `method Server.serve`.
+/// For example, `method Server.serve`.
 fn named_kind(symbol: &Symbol) -> String {
     format!("{} {}", symbol.kind, qualified(symbol))
 }

@@ -1,4 +1,4 @@
-//! Progress notifications for a call, if the client asks for them (`progressToken`).
+//! Progress notifications for a call, if the client requests them (`progressToken`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -38,12 +38,12 @@ pub(super) async fn with_progress<T>(
                 0 => "searching".to_owned(),
                 files => format!("searching: {} so far", count(files, "file", "files")),
             };
-            // The number must grow, even if nothing is found.
+            // The number must grow, even if no files are found.
             times += 1.0;
             let telling =
                 ProgressNotificationParam::new(token.clone(), times).with_message(message);
             if context.peer.notify_progress(telling).await.is_err() {
-                // The client has gone. The work notices that by itself.
+                // The client is gone. The work notices that by itself.
                 std::future::pending::<()>().await;
             }
         }

@@ -1,4 +1,4 @@
-//! The schemas of what tools answer as JSON.
+//! The output schemas of the tools.
 
 use std::sync::Arc;
 

@@ -104,7 +104,7 @@ pub(super) struct Cursor {
     pub(super) resume: Resume,
     /// Whether the answer had the best results.
     pub(super) best: bool,
-    /// With `best`, the number of best files that were shown already; else the last line shown of the next file.
+    /// With `best`, the number of best files that were already shown; otherwise, the last shown line of the next file.
     pub(super) shown: u64,
 }
 
@@ -161,7 +161,7 @@ pub(super) async fn run(
 ) -> Result<Stats> {
     let (send, files) = mpsc::channel::<Vec<FileMatch>>(FOUND_AHEAD);
     let taking = async {
-        // Moved into this future, so that the receiver is dropped with it. That ends the search.
+        // Moved into this future, so that the receiver is dropped with it, which ends the search.
         let mut files = files;
         'all: while let Some(some) = files.recv().await {
             found.add(some.len());
@@ -191,7 +191,7 @@ pub(super) fn numbered(line: &Line) -> String {
     format!("{}{mark}{}\n", line.number, shown(&line.text, matched))
 }
 
-/// Returns advice for a search that hit its timeout.
+/// Returns advice for a search that timed out.
 pub(super) fn late(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     format!(

@@ -1,11 +1,11 @@
-//! On what an answer rests.
+//! The basis of an answer.
 
-/// On what an answer rests.
+/// The basis of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
-    /// A SCIP index of the repository says so: this is what the name means at the place.
+    /// A SCIP index of the repository says what the name means at the place.
     Precise,
-    /// It has the same name. What it means is not known.
+    /// The name is the same; its meaning is unknown.
     Search,
 }
 

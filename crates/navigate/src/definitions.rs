@@ -21,13 +21,13 @@ use search::View;
 pub struct Definitions {
     /// The name that was looked up.
     pub name: String,
-    /// The SCIP symbols that it means at the place, if an index tells.
+    /// The SCIP symbols that the name means at the place, if an index has the place.
     pub symbols: Vec<String>,
     /// The definitions: the precise ones, then others, the nearest first.
     pub found: Vec<Definition>,
     /// Number of definitions that were found, shown or not.
     pub count: usize,
-    /// What the search did, and whether it found all.
+    /// Statistics of the search, and whether it found everything.
     pub stats: Stats,
 }
 
@@ -44,16 +44,16 @@ pub struct Definition {
     pub symbol: Symbol,
     /// The line in which its name stands, without the line feed.
     pub text: String,
-    /// The name, as a byte range of the line.
+    /// The byte range of the name in the line.
     pub range: Range<usize>,
-    /// How near it is to the place from which was asked.
+    /// How near it is to the request's place.
     pub near: Near,
-    /// Whether this is what is meant, or only has the name.
+    /// Whether it is the name's meaning, or only has the same name.
     pub basis: Basis,
     rank: u16,
 }
 
-/// Returns the definitions of a name, those near the place from which is asked first.
+/// Returns the definitions of a name, those near the request's place first.
 ///
 /// # Errors
 /// The request is invalid, there is no file at its place, or the database cannot be asked.
@@ -88,7 +88,7 @@ pub async fn definitions(view: &View, request: &NameRequest) -> Result<Definitio
     Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
 }
 
-/// The condition that a file defines a name.
+/// Returns the condition that a file defines a name.
 fn condition(name: &str) -> Result<Tree, Error> {
     let parts = parts(name)?;
     let (last, containers) = parts.split_last().expect("a name has a part");
@@ -119,7 +119,7 @@ fn of_file(file: FileMatch, scope: &NameScope, basis: Basis) -> Vec<Definition> 
     lines.map(definition).collect()
 }
 
-/// Types before functions before what is inside of them.
+/// Returns the order of kinds: types before functions, members last.
 fn weight(kind: &str) -> u8 {
     use SymbolKind::{
         Class, Constant, Constructor, Enum, EnumMember, Field, Function, Heading, Interface, Macro,

@@ -1,4 +1,4 @@
-//! Families of languages: what one of them defines, the others use by the same name.
+//! Families of languages that use each other's definitions by the same names.
 
 /// The families, by the names of languages in lowercase.
 const FAMILIES: [&[&str]; 3] = [

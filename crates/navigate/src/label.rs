@@ -1,4 +1,4 @@
-//! What a name is where it stands, for texts that cannot be parsed.
+//! Guesses what a name is from its line, for texts that cannot be parsed.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use symbols::Label;
 
 use rank::{is_comment, is_import};
 
-/// Returns what a name in a line is, by the line alone.
+/// Returns what a name in a line is, judging by the line alone.
 pub(super) fn by_line(text: &str, name: &Range<usize>) -> Label {
     let (before, after) = (&text[..name.start], &text[name.end..]);
     if is_comment(text) || before.contains("// ") {
@@ -17,7 +17,7 @@ pub(super) fn by_line(text: &str, name: &Range<usize>) -> Label {
     }
     for quote in ['"', '\'', '`'] {
         let open = before.matches(quote).count() - before.matches(&format!("\\{quote}")).count();
-        // An apostrophe is no quote.
+        // A single apostrophe is not a quote.
         if open % 2 == 1 && after.contains(quote) {
             return Label::String;
         }

@@ -1,16 +1,16 @@
 //! Navigation: the definitions of a name, the places where it is used, and the outline of a file.
 //!
-//! What a SCIP index of the repository tells of the place from which is asked comes first, as *precise*. Beside it a name is
-//! looked up as it is spelled, by *search*. There nothing is resolved: of several definitions of a name, those come first
-//! that are near the place, and all are given.
+//! If a SCIP index of the repository covers the request's place, its results come first, as *precise*. Other results
+//! come from a *search* for the same spelling. The search resolves nothing: it returns all definitions of the name,
+//! those near the place first.
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
 //! | definitions of a name | [`definitions`] |
 //! | where a name is used, and how | [`references`], [`label`] |
-//! | what SCIP indexes tell | [`precise`] |
-//! | what a file defines | [`outline`] |
-//! | languages whose names mean the same | [`family`] |
+//! | results of SCIP indexes | [`precise`] |
+//! | the symbols of a file | [`outline`] |
+//! | languages that share names | [`family`] |
 //! | how near a file is to another | [`near`] |
 //! | the search for a name | [`request`], [`place`] |
 

@@ -1,4 +1,4 @@
-//! How near a file is to the place from which is asked.
+//! How near a file is to the request's place.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use browse::{file_text, why_left_out};
 use rank::is_import;
 use search::View;
 
-/// Lines at the beginning of a file in which imports are looked for.
+/// Lines at the beginning of a file that are searched for imports.
 const IMPORT_LINES: usize = 400;
 
 /// How near a file is, the nearest first.
@@ -20,13 +20,13 @@ pub enum Near {
     File,
     /// It is in the same folder.
     Folder,
-    /// It is in the same repository, and an import of the place names it.
+    /// It is in the same repository, and an import in the place's file names it.
     ImportedHere,
     /// It is in the same repository.
     Repository,
-    /// It is in another repository, and an import of the place names it.
+    /// It is in another repository, and an import in the place's file names it.
     Imported,
-    /// It is somewhere else, or nobody says from where is asked.
+    /// It is somewhere else, or the request has no place.
     Elsewhere,
 }
 
@@ -43,14 +43,14 @@ impl Near {
     }
 }
 
-/// The place from which is asked, with what its file says.
+/// The request's place, with the contents of its file.
 pub(super) struct Origin {
     pub(super) place: Place,
     pub(super) language: Option<String>,
     pub(super) text: String,
     pub(super) repo: RepoId,
     pub(super) blob: (ShardId, BlobId),
-    /// The words of its imports, in lowercase.
+    /// The words of the file's imports, in lowercase.
     imports: HashSet<String>,
 }
 
@@ -62,7 +62,7 @@ pub async fn place(view: &View, text: &str) -> Result<Place, Error> {
     let text = text.trim();
     let (file, line, column) = Place::split(text);
     let tree = view.tree().await?;
-    // Names of repositories hold slashes, too.
+    // Names of repositories contain slashes, too.
     let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
     let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
     let Some((repo, path)) = found else {
@@ -75,7 +75,7 @@ pub async fn place(view: &View, text: &str) -> Result<Place, Error> {
     Ok(Place { line, column, ..Place::file(repo, path) })
 }
 
-/// Returns the error for a file that is not in the index: why it was left out, if it was.
+/// Returns the error for a file that is not in the index, with the reason if it was left out.
 pub(super) async fn no_file(view: &View, repo: &str, path: &str) -> Error {
     let file = format!("{repo}/{path}");
     match why_left_out(view, repo, path).await {
@@ -100,7 +100,7 @@ pub(super) async fn origin(view: &View, place: &Place) -> Result<Origin, Error> 
 /// Returns the words of the imports in a text.
 fn imports(text: &str) -> HashSet<String> {
     let mut words = HashSet::new();
-    // Of a list in parentheses, as Go has it, each line is one.
+    // Each line of a list in parentheses, as in Go, is an import.
     let mut within = false;
     for line in text.lines().take(IMPORT_LINES) {
         let begins = is_import(line);
@@ -117,7 +117,8 @@ fn imports(text: &str) -> HashSet<String> {
 }
 
 impl Origin {
-    /// Returns the line from which is asked, as a range of the text; none if none is given, or the text does not have it.
+    /// Returns the line of the request's place, as a range of the text; `None` if it has no line, or the text is
+    /// shorter.
     pub(super) fn line(&self) -> Option<Range<usize>> {
         let wanted = usize::try_from(self.place.line?).ok()?.checked_sub(1)?;
         let mut ends = memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|at| at + 1);
@@ -125,14 +126,14 @@ impl Origin {
         Some(start..ends.next().unwrap_or(self.text.len()))
     }
 
-    /// Returns the byte of the text from which is asked; none if no column is given, or the line does not have it.
+    /// Returns the byte offset of the request's place; `None` if it has no column, or the line is shorter.
     pub(super) fn byte(&self) -> Option<usize> {
         let (line, column) = (self.line()?, usize::try_from(self.place.column?).ok()?);
         let byte = line.start + column.checked_sub(1)?;
         (byte <= line.end).then(|| self.text.floor_char_boundary(byte))
     }
 
-    /// Returns the name at the byte from which is asked.
+    /// Returns the name at the request's place.
     pub(super) fn name(&self) -> Option<&str> {
         let byte = self.byte()?;
         let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
@@ -160,8 +161,8 @@ impl Origin {
         }
     }
 
-    /// Returns whether its imports name a file: by its own name, or its folder's, or that of the repository it is at the
-    /// top of.
+    /// Returns whether the imports name a file: by its own name, its folder's, or its repository's if it is in the root
+    /// or in `src`.
     fn imports(&self, repo: &str, path: &str) -> bool {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split('.').next().unwrap_or(name);

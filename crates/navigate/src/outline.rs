@@ -1,4 +1,4 @@
-//! The outline of a file: what it defines, in order, each below what contains it.
+//! The outline of a file: its symbols in order, each below the one that contains it.
 
 use store::{BlobId, Epoch, RepoId, Shard};
 
@@ -10,16 +10,16 @@ use answer::symbol::{Symbol, Symbols};
 use browse::FileText;
 use search::View;
 
-/// What a file defines.
+/// The outline of a file.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// Language of the file, if it was recognised.
     pub language: Option<String>,
-    /// Its symbols: each after what contains it, and else in order.
+    /// The symbols, each after its container, otherwise in order.
     pub symbols: Vec<OutlineSymbol>,
-    /// Whether they were taken.
+    /// Whether the symbols of the text were extracted.
     pub state: SymbolsState,
-    /// Whether a SCIP index tells of them, where none were taken of the text.
+    /// Whether the symbols come from a SCIP index, since none were extracted from the text.
     pub basis: Basis,
 }
 
@@ -28,26 +28,26 @@ pub struct Outline {
 pub struct OutlineSymbol {
     /// The symbol.
     pub symbol: Symbol,
-    /// Number of symbols around it.
+    /// Number of symbols that contain it.
     pub depth: usize,
     /// Last line of its definition.
     pub last_line: u64,
 }
 
-/// Whether the symbols of a file were taken.
+/// Whether the symbols of a file were extracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolsState {
-    /// They were.
+    /// They were extracted.
     Taken,
-    /// Not yet.
+    /// They will be extracted later.
     Pending,
-    /// They, or some of them, were given up: the reason, in a word.
+    /// Extraction gave up some or all of them: the reason, in a word.
     GivenUp(String),
-    /// None are taken of files in its language.
+    /// Symbols are not extracted from this language.
     Without,
 }
 
-/// Returns what a file defines.
+/// Returns the outline of a file.
 ///
 /// # Errors
 /// There is no such file, or the database cannot be asked.
@@ -62,7 +62,7 @@ pub async fn outline(view: &View, place: &Place) -> Result<Outline, Error> {
     Ok(outline_of_blob(view, shard, text, language, Some(file)).await?)
 }
 
-/// Returns what a text defines; `None` if it is not stored any more.
+/// Returns the outline of a text; `None` if it is not stored any more.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -82,7 +82,7 @@ pub async fn outline_of_text(
     outline_of_blob(view, shard, text, file.language.clone(), place).await.map(Some)
 }
 
-/// Returns what a text defines. `file` is where it stands: SCIP indexes tell of files.
+/// Returns the outline of a text. `file` is its file, by which SCIP indexes are looked up.
 async fn outline_of_blob(
     view: &View,
     shard: &Shard,
@@ -125,8 +125,8 @@ async fn outline_of_blob(
     Ok(Outline { language, symbols: with_last_lines(all, text), state, basis })
 }
 
-/// Returns the symbols of a text, each with the number of those around it. Members come after their type, wherever they
-/// stand; parts of a name that only contain the next one are one with it: `a::b`.
+/// Returns the symbols of a text, each with the number of its containers. Members come after their type, wherever they
+/// are defined. A namespace that contains nothing but the next is joined with it: `a::b`.
 fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
     let mut within: Vec<Vec<usize>> = vec![Vec::new(); symbols.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();
@@ -138,7 +138,7 @@ fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
     }
     let mut all = Vec::with_capacity(symbols.len());
     let mut name_from = None;
-    // The last one of a list is the first one in the text.
+    // The stack holds the first symbol of the text last.
     while let Some((at, depth)) = open.pop() {
         let mut symbol = symbols.get(at).shown();
         let start = name_from.take().unwrap_or(symbol.start);
@@ -180,7 +180,7 @@ fn with_last_lines(symbols: Vec<(Symbol, usize)>, text: &str) -> Vec<OutlineSymb
     symbols.into_iter().zip(last_lines).map(with).collect()
 }
 
-/// Counts lines up to places that come in order.
+/// Counts the lines up to ascending offsets.
 struct LineCounter<'t> {
     text: &'t [u8],
     at: usize,
@@ -223,7 +223,7 @@ mod tests {
             starts: names.iter().map(start).collect(),
             ends: vec![30, 30, 20, 24, 28],
             lines: vec![1; 5],
-            // f is a member of T, which stands after it.
+            // f is a member of T, which is defined after it.
             parents: vec![-1, 0, 3, 1, 1],
         };
         let told: Vec<(String, usize)> = tree(&Symbols::of(&row), text)

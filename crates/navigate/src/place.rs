@@ -1,4 +1,4 @@
-//! The place from which is asked, and why there is no answer.
+//! The place of a request, and the reasons why a request has no answer.
 
 use query::QueryError;
 
@@ -21,7 +21,7 @@ impl Place {
         Self { repo: repo.into(), path: path.into(), line: None, column: None }
     }
 
-    /// Takes the line and the column from the end of `path:line:column`, each of which may be missing.
+    /// Splits the optional line and column from the end of `path:line:column`.
     pub fn split(text: &str) -> (&str, Option<u64>, Option<u64>) {
         fn number(text: &str) -> Option<(usize, u64)> {
             let (before, digits) = text.rsplit_once(':')?;
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// Why there is no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name is empty or too long, or a pattern is invalid.
@@ -46,10 +46,10 @@ pub enum Error {
     /// There is no such file.
     #[error("{0} is not in the index; codesearch files finds files by parts of their paths")]
     NoFile(String),
-    /// The file was seen and left out: its name, and why.
+    /// The file was left out of the index: its name, and why.
     #[error("{0} is not in the index: it was left out ({1})")]
     LeftOut(String, String),
-    /// The search has no answer.
+    /// The search failed.
     #[error(transparent)]
     Search(#[from] search::Error),
 }

@@ -1,4 +1,4 @@
-//! Where a name is used: every place where it stands as a whole word, but for its definitions.
+//! The places where a name occurs as a whole word, except its definitions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -22,18 +22,18 @@ use rank::path_penalty;
 use search::Stats;
 use search::View;
 
-/// How long texts are parsed for an answer; of others, each line tells by itself.
+/// Time for parsing the texts of an answer; after that, references are classified by their lines.
 const PARSING: Duration = Duration::from_secs(1);
 
-/// Where a name is used.
+/// The references to a name.
 #[derive(Debug)]
 pub struct References {
     /// The name that was looked up.
     pub name: String,
-    /// The SCIP symbols that it means at the place, if an index tells.
+    /// The SCIP symbols that the name means at the place, if an index has the place.
     pub symbols: Vec<String>,
-    /// Files with precise references, then those that only have the name, of each kind the nearest first; those in which
-    /// the name is only mentioned come last. A file with both is there twice.
+    /// Files with precise references, then files with the same name, each sorted by nearness. Files that only mention
+    /// the name come last. A file with references of both kinds appears twice.
     pub files: Vec<ReferenceFile>,
     /// Number of files that were found, shown or not.
     pub count: usize,
@@ -41,7 +41,7 @@ pub struct References {
     pub lines: usize,
     /// Number of lines in each repository, the most first.
     pub repos: Vec<(String, usize)>,
-    /// What the search did, and whether it found all.
+    /// Statistics of the search, and whether it found everything.
     pub stats: Stats,
 }
 
@@ -54,11 +54,11 @@ pub struct ReferenceFile {
     pub path: String,
     /// Language, if it was recognised.
     pub language: Option<String>,
-    /// How near it is to the place from which was asked.
+    /// How near it is to the request's place.
     pub near: Near,
-    /// Whether these lines refer to what is meant, or only have the name.
+    /// Whether its lines refer to the name's meaning, or only have the same name.
     pub basis: Basis,
-    /// The lines, in order; those in which the name is only mentioned come last.
+    /// The lines, in order; those that only mention the name come last.
     pub lines: Vec<Reference>,
 }
 
@@ -69,20 +69,20 @@ pub struct Reference {
     pub line: u64,
     /// Its text, without the line feed.
     pub text: String,
-    /// The names, as byte ranges of the line, each with what it is there.
+    /// The names, as byte ranges of the line, each with its role.
     pub ranges: Vec<(Range<usize>, Label)>,
     /// The innermost symbol around it.
     pub enclosing: Option<Box<Symbol>>,
 }
 
 impl Reference {
-    /// Returns what the name is in the line: of several, what is likely to be wanted most.
+    /// Returns the role of the name in the line: of several, the one that users most likely want.
     pub fn label(&self) -> Label {
         self.ranges.iter().map(|(_, label)| *label).min().unwrap_or(Label::Use)
     }
 }
 
-/// Returns where a name is used, near the place from which is asked first.
+/// Returns the references to a name, those near the request's place first.
 ///
 /// # Errors
 /// The request is invalid, there is no file at its place, or the database cannot be asked.
@@ -135,8 +135,8 @@ pub async fn references(view: &View, request: &NameRequest) -> Result<References
     let lines = repos.iter().map(|(_, lines)| lines).sum();
     let files: Vec<((Basis, Near), FileMatch)> =
         files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
-    // Parsers are C, and this is no worker process: only texts that a worker has parsed within its bounds are parsed.
-    // Of others the lines decide.
+    // Parsers are C code, and this is no worker process: parse only texts that a worker has parsed within its limits.
+    // Other references are classified by line.
     let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
     let work = tokio::task::spawn_blocking(move || {
         let begun = Instant::now();
@@ -148,7 +148,7 @@ pub async fn references(view: &View, request: &NameRequest) -> Result<References
         files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
     });
     let mut files = work.await.expect("labelling does not panic");
-    // A stable sort: what only mentions the name comes last.
+    // The sort is stable: files that only mention the name move to the end.
     files.sort_by_key(|file| {
         let is_precise = file.basis == Basis::Precise;
         !is_precise && !file.lines.iter().any(|line| line.label().is_code())
@@ -200,7 +200,7 @@ async fn texts_of(
     Ok(texts)
 }
 
-/// The condition that a file has a name as a whole word.
+/// Returns the condition that a file contains a name as a whole word.
 fn condition(name: &str) -> Result<Tree, Error> {
     let name = parts(name)?.pop().unwrap_or_default();
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -215,7 +215,7 @@ fn near(file: &FileMatch, scope: &NameScope) -> Near {
     origin.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path))
 }
 
-/// Drops the matches that are definitions, and the lines that have no other.
+/// Drops the matches that are definitions, and lines without other matches.
 fn without_definitions(file: &mut FileMatch, row: Option<&SymbolRow>) {
     let Some(row) = row else { return };
     let symbols = Symbols::of(row);
@@ -230,7 +230,7 @@ fn without_definitions(file: &mut FileMatch, row: Option<&SymbolRow>) {
     file.lines.retain(|line| !line.ranges.is_empty());
 }
 
-/// Drops the matches of which a SCIP index tells, and the lines that have no other.
+/// Drops the matches that a SCIP index covers, and lines without other matches.
 fn without_places(file: &mut FileMatch, places: &HashSet<(String, String, u64)>) {
     if places.is_empty() {
         return;
@@ -245,7 +245,7 @@ fn without_places(file: &mut FileMatch, places: &HashSet<(String, String, u64)>)
     file.lines.retain(|line| !line.ranges.is_empty());
 }
 
-/// Says of each match what it is.
+/// Determines the role of each match.
 fn labelled((basis, near): (Basis, Near), text: Option<&str>, file: FileMatch) -> ReferenceFile {
     let places: Vec<Range<usize>> = file
         .lines

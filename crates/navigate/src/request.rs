@@ -1,4 +1,4 @@
-//! What is asked of a name, and the search for it: near the place from which is asked, and everywhere.
+//! A request for a name, and the search for it: everywhere, and in the repository of the request's place.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use search::{Request, Stats, Stopped};
 /// Longest name, in bytes.
 const MAX_NAME: usize = 512;
 
-/// Files that are looked at, of the repository from which is asked and of all. The nearest of them are given.
+/// Most files found everywhere, and in the repository of the request's place. The nearest are returned.
 const POOL: usize = 500;
 
-/// Batches of files that a search may be ahead.
+/// Batches of files that a search may be ahead of its reader.
 const AHEAD: usize = 2;
 
-/// What is asked of a name.
+/// A request for a name.
 #[derive(Clone, Debug)]
 pub struct NameRequest {
-    /// The name, perhaps with its containers: `Foo.bar`, `Foo::bar`. If it is empty, the name that stands at the line and
-    /// column of the place.
+    /// The name, perhaps with its containers: `Foo.bar`, `Foo::bar`. If empty, the name at the line and column of the
+    /// place.
     pub name: String,
-    /// The place from which is asked.
+    /// The place where the user sees the name.
     pub from: Option<Place>,
     /// A pattern for the names of repositories.
     pub repo: Option<String>,
-    /// A language; by default that of the place and those whose names mean the same.
+    /// A language; by default those that share names with the place's language.
     pub language: Option<String>,
     /// Most definitions, or most files with references.
     pub limit: usize,
-    /// How long the search may take.
+    /// Timeout of the search.
     pub timeout: Duration,
 }
 
-/// A name in its parts, the last of which is what is looked for.
+/// Splits a name into its containers and the name itself.
 pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
     let name = name.trim();
     if name.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
     for between in ["::", ".", "#", "->", "\\"] {
         let cut = |part| str::split(part, between);
         let cut: Vec<&str> = parts.iter().copied().flat_map(cut).collect();
-        // What has nothing before or behind it is a part of a name.
+        // An operator with nothing before or after it is part of a name.
         if cut.iter().all(|part| !part.trim().is_empty()) {
             parts = cut;
         }
@@ -65,14 +65,14 @@ pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
     Ok(parts)
 }
 
-/// What files must be beside having the name, and where it is looked for first.
+/// The restrictions on files, and the request's place.
 pub(super) struct NameScope {
     trees: Vec<Tree>,
     pub(super) origin: Option<Origin>,
 }
 
 impl NameScope {
-    /// Returns the name that is asked for: as given, or as it stands at the place.
+    /// Returns the requested name: the given one, or the one at the place.
     pub(super) fn name(&self, request: &NameRequest) -> Result<String, Error> {
         let given = request.name.trim();
         if !given.is_empty() {
@@ -87,7 +87,7 @@ impl NameScope {
     }
 }
 
-/// Reads the place from which is asked, and what else narrows the search.
+/// Reads the request's place and restrictions.
 pub(super) async fn scope(view: &View, request: &NameRequest) -> Result<NameScope, Error> {
     if !request.name.trim().is_empty() {
         parts(&request.name)?;
@@ -120,8 +120,8 @@ pub(super) async fn scope(view: &View, request: &NameRequest) -> Result<NameScop
     Ok(NameScope { trees, origin })
 }
 
-/// Returns the files for which a condition holds: first of the repository from which is asked, then of all; each
-/// once.
+/// Returns files that match a condition, each once: up to [`POOL`], and if there are more, as many from the place's
+/// repository.
 pub(super) async fn near_and_far(
     view: &View,
     name: Tree,

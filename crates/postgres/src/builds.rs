@@ -34,7 +34,7 @@ pub enum Source {
     /// A build installed on this machine, else a download.
     #[default]
     Auto,
-    /// A download, whatever is installed.
+    /// A download, even if a build is installed.
     Download,
     /// The folder that holds `initdb`, `pg_ctl` and `postgres`.
     Programs(PathBuf),
@@ -126,8 +126,8 @@ pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
     let programs = build.programs.strip_prefix(home.base()).unwrap_or(&build.programs).to_owned();
     let build = Build { programs, ..build.clone() };
     let text = serde_json::to_vec_pretty(&build).expect("a build is plain data");
-    // Written to a second file, flushed and renamed, since a truncated record would make the data
-    // inaccessible, also after a loss of power.
+    // Written to a second file, flushed and renamed, since a record truncated by a power loss would make the data
+    // inaccessible.
     let fresh = path.with_extension("new");
     let write = || {
         let mut file = fs::File::create(&fresh)?;
@@ -139,8 +139,8 @@ pub(crate) fn record(home: &Home, build: &Build) -> Result<()> {
     home.flush_names()
 }
 
-/// Returns the build for a home whose data directory was made by `recorded`: that one, or another
-/// of the same major version.
+/// Returns the build for a home whose data directory was made by `recorded`: that build, or another of the same major
+/// version.
 pub(crate) fn same(home: &Home, source: &Source, recorded: Build) -> Result<Build> {
     if let Source::Programs(programs) = source {
         let build = Build::in_folder(programs).map_err(Error::Build)?;
@@ -205,7 +205,7 @@ fn installed() -> Vec<Build> {
         .filter(|folder| folder.join("initdb").is_file())
         .filter_map(|folder| Build::in_folder(folder).ok())
         .collect();
-    // Among builds of one version, prefers the place of installation to a link to it.
+    // Of builds of the same version, prefer the place of installation to a link to it.
     builds.sort_by_key(|build| {
         let linked = build.program("postgres").is_symlink();
         (std::cmp::Reverse(build.major()), linked)
@@ -264,7 +264,7 @@ fn unpack(home: &Home, archive: &Vec<u8>, folder: &Path) -> Result<()> {
         .map_err(io("cannot change the permissions of", folder))
 }
 
-/// Runs a future to its end on a runtime of its own; opening a server is not async.
+/// Runs a future to completion on a runtime of its own; opening a server is not async.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -12,7 +12,7 @@ pub enum Error {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The reason.
         cause: std::io::Error,
     },
     /// There is no usable build of Postgres.
@@ -49,7 +49,7 @@ pub enum Error {
     Damaged {
         /// The file that cannot be read.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         cause: std::io::Error,
     },
     /// A program of Postgres failed.
@@ -73,7 +73,7 @@ pub enum Error {
         path: PathBuf,
         /// Bytes that are free.
         free: u64,
-        /// Bytes that should be.
+        /// Bytes that should be free.
         need: u64,
     },
     /// Another program has locked a file for minutes.
@@ -84,10 +84,10 @@ pub enum Error {
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// Who has locked it, in words.
+        /// The program that has locked it, in words.
         by: String,
     },
-    /// A server runs on the data, but not with its socket where it should be.
+    /// A server runs on the data, but its socket is not where it should be.
     #[error(
         "Postgres (process {pid}) runs on the data in {path}, but its socket is missing: the folder was moved, or the \
          socket removed; end the programs that use it, and try again", path = path.display()
@@ -95,7 +95,7 @@ pub enum Error {
     Elsewhere {
         /// The home.
         path: PathBuf,
-        /// The server.
+        /// The process of the server.
         pid: u32,
     },
     /// The server is in use by other programs.

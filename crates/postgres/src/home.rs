@@ -1,4 +1,4 @@
-//! The folder of a private server: its paths and locks, no processes.
+//! The folder of a private server: its paths and locks. Starts no processes.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -17,13 +17,13 @@ use crate::error::{Error, Result, io};
 use crate::lock;
 use crate::user::{Owner, foreign};
 
-/// Longest time to wait for a lock. Whoever has it may be starting a server, which recovers for minutes.
+/// Longest wait for a lock. Its holder may be starting a server, which may recover for minutes.
 const LOCK: Duration = Duration::from_mins(6);
 
 /// Time after which this program says what it waits for.
 const SILENT: Duration = Duration::from_secs(3);
 
-/// Bytes that are kept in reserve: with three segments of its log, Postgres recovers on a disk that was full.
+/// Bytes kept in reserve. With three segments of its log, Postgres recovers on a full disk.
 pub(crate) const RESERVE: u64 = 48 << 20;
 
 /// Longest path of a Unix socket, in bytes (`sun_path` of Linux has 108 with the final NUL).
@@ -41,8 +41,8 @@ impl Home {
         let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
         let mut run = base.join("run");
         if run.join(".s.PGSQL.5432.lock").as_os_str().len() > MAX_SOCKET_PATH_BYTES {
-            // The path is too long for a socket. A short name in the folder for temporary files is
-            // always the same for this home, and private to its owner, too.
+            // The path is too long for a socket. Use a short name in the folder for temporary files, always the same
+            // for this home, and also private to its owner.
             let hash = hex(&Sha256::digest(base.as_os_str().as_bytes())[..8]);
             run = PathBuf::from(format!("/tmp/pg-{hash}"));
         }
@@ -70,8 +70,8 @@ impl Home {
         Ok(home)
     }
 
-    /// Makes the folder of the socket, private to the owner. It may lie in a folder where others make theirs, so what
-    /// has its name is opened once, looked at, and changed by that handle.
+    /// Makes the folder of the socket, private to the owner. Its parent may be shared with other users, so an existing
+    /// folder is opened once, checked, and changed by that handle.
     fn make_run(&self, owner: &Owner) -> Result<()> {
         let run = &self.run;
         match DirBuilder::new().mode(0o700).create(run) {
@@ -89,7 +89,7 @@ impl Home {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
         let folder = match OpenOptions::new().read(true).custom_flags(flags.bits()).open(run) {
             Ok(folder) => folder,
-            // Of another user, a link, or a file.
+            // It belongs to another user, or is a link or a file.
             Err(_) if run.symlink_metadata().is_ok() => return Err(somebodys()),
             Err(error) => return Err(io("cannot open", run)(error)),
         };
@@ -108,8 +108,7 @@ impl Home {
         Ok(())
     }
 
-    /// Checks that this user made the home: another user would leave files in it that its owner
-    /// cannot use.
+    /// Checks that this user made the home: another user would leave files in it that its owner cannot use.
     fn check_user(&self) -> Result<()> {
         match self.record().metadata() {
             Ok(found) if found.uid() != geteuid().as_raw() => Err(foreign(&self.base, found.uid())),
@@ -156,7 +155,7 @@ impl Home {
         self.lock("start.lock", File::try_lock)
     }
 
-    /// Registers this program as a user of the server, until the file is dropped.
+    /// Registers this program as a user of the server until the file is dropped.
     pub(crate) fn lock_users(&self) -> Result<File> {
         self.lock("users.lock", File::try_lock_shared)
     }
@@ -166,7 +165,7 @@ impl Home {
         Ok(self.lock_file("users.lock")?.0.try_lock().is_ok())
     }
 
-    /// Waits for a lock, for so long as a start of the server may take.
+    /// Waits for a lock, for as long as starting the server may take.
     fn lock(&self, name: &str, try_lock: fn(&File) -> Result<(), TryLockError>) -> Result<File> {
         let (file, path) = self.lock_file(name)?;
         let begun = Instant::now();
@@ -191,7 +190,7 @@ impl Home {
         }
     }
 
-    /// Opens a file for locking. Whoever can open it can lock it, so nobody but this user can.
+    /// Opens a file for locking, which only this user can open and so lock.
     fn lock_file(&self, name: &str) -> Result<(File, PathBuf)> {
         let path = self.base.join(name);
         let file = OpenOptions::new()
@@ -214,7 +213,7 @@ impl Home {
         Ok((file, path))
     }
 
-    /// Returns whether the server is to run on without users.
+    /// Returns whether the server keeps running without users.
     pub(crate) fn is_kept(&self) -> bool {
         self.base.join("keep").exists()
     }
@@ -228,8 +227,8 @@ impl Home {
         }
     }
 
-    /// Returns the bytes that are free for the server, on the fuller one of the disks of its data and of its log;
-    /// `None` if that cannot be read.
+    /// Returns the free bytes on the fuller of the disks that hold the server's data and log; `None` if they cannot be
+    /// read.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let free = |folder: PathBuf| {
             let disk = statvfs(&folder).ok()?;
@@ -239,17 +238,17 @@ impl Home {
         self.disks().into_iter().filter_map(free).min()
     }
 
-    /// Returns folders on the disks on which the index grows.
+    /// Returns a folder on each disk on which the index grows.
     pub(crate) fn disks(&self) -> [PathBuf; 2] {
         [self.data(), self.data().join("pg_wal")]
     }
 
-    /// The file that takes up room, so that it can be given to the server when its disk is full.
+    /// Returns the path of the file that reserves space. The server gets the space when its disk is full.
     fn reserve(&self) -> PathBuf {
         self.base.join("reserve")
     }
 
-    /// Takes up the room in reserve unless it is taken. Returns whether it is.
+    /// Reserves the space, unless it is reserved already. Returns whether it is reserved.
     pub(crate) fn fill_reserve(&self) -> bool {
         let path = self.reserve();
         if path.metadata().is_ok_and(|found| found.len() == RESERVE) {
@@ -276,7 +275,7 @@ impl Home {
         filled.is_ok()
     }
 
-    /// Gives the room in reserve to the server. Returns whether there was some.
+    /// Gives the reserved space to the server. Returns whether there was some.
     pub(crate) fn use_reserve(&self) -> bool {
         fs::remove_file(self.reserve()).is_ok()
     }
@@ -287,21 +286,22 @@ impl Home {
     }
 }
 
-/// Returns the bytes that the files below a folder take on disk, as `du` counts them; those that cannot be read do not count.
+/// Returns the disk space that the files below a folder take, in bytes, as `du` counts it. Files that cannot be read do
+/// not count.
 pub fn size_of(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries
         .flatten()
         .map(|entry| match entry.metadata() {
             Ok(found) if found.is_dir() => size_of(&entry.path()),
-            // The unit of `st_blocks`, whatever the blocks of the file system are.
+            // `st_blocks` counts units of 512 bytes on every file system.
             Ok(found) => found.blocks() * 512,
             Err(_) => 0,
         })
         .sum()
 }
 
-/// Reads a file that another user may have put there: no link, nothing that is no file, and no more than 1 MiB.
+/// Reads at most 1 MiB of a file that another user may have put there; refuses links, and anything that is not a file.
 ///
 /// # Errors
 /// It cannot be read, or is something else.

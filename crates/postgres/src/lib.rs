@@ -12,14 +12,14 @@
 //! happen under an exclusive `start.lock`.
 //!
 //! # Files in the home
-//! `builds/` holds downloaded builds of Postgres; `data/` the data directory; `build.json` the
-//! build that made it (another major version never opens it); `run/` the socket and `server.log`
-//! (they lie in the folder for temporary files if the home's path is too long for a socket);
-//! `reserve` takes up room, which the server gets when its disk is full.
+//! `builds/` holds downloaded builds of Postgres; `data/` the data directory; `build.json` the build that made it
+//! (another major version never opens it); `run/` the socket and `server.log` (they lie in the folder for temporary
+//! files if the home's path is too long for a socket); `reserve` takes up space, which the server gets when its disk is
+//! full.
 //!
 //! # Root
-//! Root runs the server as another user, who owns `data/` and `run/` and may put a link in the place of anything
-//! there. So root has what is written in them written by that user, and uses a home only if nobody else can replace it.
+//! Root runs the server as another user, who owns `data/` and `run/` and may replace anything there by a link. So root
+//! writes to them only as that user, and uses a home only if nobody else can replace it.
 
 mod builds;
 mod error;
@@ -66,7 +66,7 @@ pub struct Postgres {
     running: Running,
 }
 
-/// A server as it was found, to find it again if its folder is moved.
+/// A server's identity, by which it is found if its folder is moved.
 type Running = (Option<u32>, Option<(u64, u64)>);
 
 /// The state of a private server, read without starting it.
@@ -78,7 +78,7 @@ pub struct Status {
     pub build: Option<Build>,
     /// The process id of the server, if it runs.
     pub pid: Option<u32>,
-    /// Whether the server runs on after its last user has left ([`Postgres::keep`]).
+    /// Whether the server keeps running after its last user has left ([`Postgres::keep`]).
     pub kept: bool,
     /// Size of the data directory in bytes.
     pub bytes: u64,
@@ -136,15 +136,15 @@ impl Postgres {
         server::ensure_running(&self.home, &self.owner, &self.build, &self.name)
     }
 
-    /// Returns the reason why the server died, if its log tells it. A full disk stops the server in
-    /// the middle of a statement, and its clients see only a broken connection.
+    /// Returns the reason why the server died, if its log tells. A full disk stops the server in the middle of a
+    /// statement, and its clients see only a broken connection.
     pub fn trouble(&self) -> Option<Error> {
         server::log_tells_full_disk(&self.home)
             .then(|| Error::DiskFull(self.home.base().to_owned()))
     }
 
-    /// Makes sure that there is room to write to the index, and that room is kept in reserve, in which the server
-    /// recovers if the disk becomes full all the same.
+    /// Ensures that there is space to write to the index, and space in reserve, with which the server recovers if the
+    /// disk becomes full anyway.
     ///
     /// # Errors
     /// [`Error::NoRoom`].
@@ -156,12 +156,12 @@ impl Postgres {
         Err(Error::NoRoom { path: self.home.base().to_owned(), free, need: 3 * home::RESERVE })
     }
 
-    /// Returns folders on the disks on which the index grows.
+    /// Returns a folder on each disk on which the index grows.
     pub fn disks(&self) -> [PathBuf; 2] {
         self.home.disks()
     }
 
-    /// Lets the server run on after its last user has left, until [`stop`].
+    /// Keeps the server running after its last user has left, until [`stop`].
     ///
     /// # Errors
     /// The home cannot be written.
@@ -184,7 +184,7 @@ impl Postgres {
         Ok(true)
     }
 
-    /// Returns the home, under its new name if it was moved while the server ran.
+    /// Returns the home, at its new path if it was moved while the server ran.
     fn home_of_now(&self) -> Home {
         let (pid, data) = self.running;
         if identity(&self.home.data()) == data {
@@ -217,8 +217,8 @@ pub fn is_running(options: &Options) -> bool {
     server::is_ready(&Home::at(&options.home))
 }
 
-/// Returns the state of the private server without starting it. It looks at every file of the data directory, which takes
-/// more than 10 ms: callers who need less ask [`is_made`] or [`is_running`].
+/// Returns the state of the private server without starting it. Visits every file of the data directory, which takes
+/// more than 10 ms: callers that need less use [`is_made`] or [`is_running`].
 ///
 /// # Errors
 /// The record of the build that made the data directory cannot be read.

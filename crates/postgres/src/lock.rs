@@ -1,9 +1,9 @@
-//! Which processes have locked a file, for messages.
+//! Finds the processes that have locked a file, for messages.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// Returns who has locked a file, in words. Only Linux tells (`/proc/locks`:
+/// Returns the processes that have locked a file, in words. Only Linux tells (`/proc/locks`:
 /// <https://man7.org/linux/man-pages/man5/proc_locks.5.html>).
 pub(crate) fn holders(file: &File) -> String {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -20,8 +20,8 @@ pub(crate) fn holders(file: &File) -> String {
     }
 }
 
-/// Returns the process of a line that tells of a lock on the file with this number. A line may tell of one that waits;
-/// the number of the device may differ from that of the file's status.
+/// Returns the process in a line about a lock on the file with this inode, unless it only waits for the lock. Ignores
+/// the device, whose number may differ from that in the file's status.
 fn holder(line: &str, inode: u64) -> Option<&str> {
     let mut words = line.split_whitespace().skip(1);
     if words.next()? != "FLOCK" {

@@ -1,7 +1,7 @@
 //! The memory available to this program and the server that it starts: the least of the machine's
 //! memory, the limits of the program's control groups, and `ulimit`.
 //!
-//! A control group's limit applies to all groups below it, so the groups above count, too
+//! A control group's limit applies to all groups below it, so its parent groups count, too
 //! (<https://docs.kernel.org/admin-guide/cgroup-v2.html>, `memory.max`;
 //! <https://docs.kernel.org/admin-guide/cgroup-v1/memory.html>, `memory.limit_in_bytes`).
 
@@ -164,7 +164,7 @@ mod tests {
         let mounts = TWO.replace("0:27 / ", "0:27 /docker/abc ");
         let files = [("memory.max", "700\n")];
         assert_eq!(least("0::/docker/abc\n", &mounts, &files).unwrap().0, 700);
-        // In a name space of its own it sees only "/", or a path that leads outside.
+        // In a namespace of its own, the process sees only "/", or a path that leads outside.
         assert_eq!(least("0::/\n", TWO, &files).unwrap().0, 700);
         assert_eq!(least("0::/../other\n", TWO, &files).unwrap().0, 700);
     }

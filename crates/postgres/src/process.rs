@@ -1,4 +1,4 @@
-//! Other processes: whether a number is that of the server.
+//! Other processes: tells whether a process ID belongs to the server.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
 /// Returns whether a process works in a folder, as a server does in its data directory; `None` if there is no such
-/// process, or the system does not tell.
+/// process, or the system does not say.
 pub(crate) fn works_in(pid: u32, folder: &Path) -> Option<bool> {
     let at = folder_of(pid)?.metadata().ok()?;
     let folder = folder.metadata().ok()?;
     Some((at.dev(), at.ino()) == (folder.dev(), folder.ino()))
 }
 
-/// Returns the folder in which a process works, under its name of now.
+/// Returns the folder in which a process works, under its current name.
 pub(crate) fn folder_of(pid: u32) -> Option<PathBuf> {
     let pid = Pid::from_u32(pid);
     let mut system = System::new();

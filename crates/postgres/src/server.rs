@@ -25,7 +25,7 @@ const SILENT: Duration = Duration::from_secs(3);
 /// The system's message for a full disk.
 const FULL_DISK: &str = "No space left on device";
 
-/// The library that counts statements.
+/// The extension library that counts statements.
 const STATEMENTS: &str = "pg_stat_statements";
 
 const MIB: u64 = 1 << 20;
@@ -39,8 +39,8 @@ pub(crate) fn ensure_data(
     source: &Source,
 ) -> Result<Build> {
     let data = home.data();
-    // `init` moves a complete data directory into place. So a folder without a readable
-    // `PG_VERSION` is damaged, or this user may not read it; it is never treated as empty.
+    // `init` moves a complete data directory into place. So a folder without a readable `PG_VERSION` is damaged, or
+    // this user may not read it; it never counts as empty.
     let exists = match fs::symlink_metadata(&data) {
         Ok(_) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -68,7 +68,7 @@ pub(crate) fn ensure_data(
     Ok(build)
 }
 
-/// Runs `initdb` in a folder beside the data directory, and renames that folder when complete.
+/// Runs `initdb` in a folder beside the data directory, and renames the folder when it is complete.
 fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     let fresh = home.base().join("data.new");
     if fresh.exists() {
@@ -77,8 +77,8 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     fs::create_dir(&fresh).map_err(io("cannot create", &fresh))?;
     let folder = fs::File::open(&fresh).map_err(io("cannot open", &fresh))?;
     owner.give(&folder, &fresh)?;
-    // With LC_CTYPE=C, pg_trgm would drop every non-ASCII letter. Only C.UTF-8 sorts by bytes and
-    // knows all letters, but not every system has it.
+    // With LC_CTYPE=C, pg_trgm would drop every non-ASCII letter. Only C.UTF-8 both sorts by bytes and knows all
+    // letters, but not every system has it.
     let mut done = Ok(String::new());
     for locale in ["C.UTF-8", "en_US.UTF-8"] {
         let mut initdb = owner.command(&build.program("initdb"), home.base());
@@ -106,7 +106,7 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
     home.flush_names()
 }
 
-/// As which roles the owner may connect.
+/// Returns the roles as which the owner may connect.
 fn identities(owner: &Owner, name: &str) -> String {
     let line = |user: &str| format!("owner {user:?} {name:?}\n");
     format!(
@@ -117,16 +117,16 @@ fn identities(owner: &Owner, name: &str) -> String {
     )
 }
 
-/// The same for the role that only reads, if somebody makes one: `NAME_reader`.
+/// Returns the same for the read-only role `NAME_reader`, which may not exist yet.
 fn reader(owner: &Owner, name: &str) -> String {
     let line = |user: &str| format!("owner {user:?} \"{name}_reader\"\n");
     line(&owner.client) + &line(&owner.name)
 }
 
-/// Adds the reader to the roles as which the owner of an older data directory may connect.
+/// Lets the owner of an older data directory connect as the read-only role.
 fn admit_reader(home: &Home, owner: &Owner, name: &str) -> Result<()> {
     let path = home.data().join("pg_ident.conf");
-    // Without the file, or with a link in its place, whoever did that knows what to do.
+    // Somebody removed the file or replaced it by a link on purpose.
     let Ok(text) = read_small(&path) else { return Ok(()) };
     if text.contains(&format!("\"{name}_reader\"")) {
         return Ok(());
@@ -185,8 +185,8 @@ fn configure(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     owner.write(&home.data().join("managed.conf"), &text)
 }
 
-/// Returns the megabytes of log that the server may keep: few on a small disk, since an ingest needs room, too. More
-/// makes no ingest faster.
+/// Returns the megabytes of log that the server may keep. More makes no ingest faster; on a small disk it is little,
+/// since an ingest needs space, too.
 fn log_mib(free: Option<u64>, kept: u64) -> u64 {
     free.map_or(MOST_LOG_MIB, |free| ((free + kept) / 8 / MIB).clamp(LEAST_LOG_MIB, MOST_LOG_MIB))
 }
@@ -194,7 +194,7 @@ fn log_mib(free: Option<u64>, kept: u64) -> u64 {
 /// Most megabytes of log.
 const MOST_LOG_MIB: u64 = 4096;
 
-/// Fewest megabytes of log: Postgres takes no less than two of its segments of 16 MB.
+/// Fewest megabytes of log: Postgres requires two of its segments of 16 MB.
 const LEAST_LOG_MIB: u64 = 32;
 
 /// Returns the memory settings of the server's last start, with their values.
@@ -204,10 +204,10 @@ pub(crate) fn given(home: &Home) -> Vec<String> {
     text.lines().filter(of_memory).map(|line| line.replace('\'', "")).collect()
 }
 
-/// The settings that are shares of the available memory.
+/// The settings that depend on the available memory.
 const OF_MEMORY: [&str; 3] = ["shared_buffers", "effective_cache_size", "maintenance_work_mem"];
 
-/// Returns whether this build can compress with lz4; some are built without.
+/// Returns whether this build can compress with lz4; not every build can.
 fn offers_lz4(home: &Home, owner: &Owner, build: &Build) -> bool {
     // `postgres -C` prints one setting and exits; it rejects a value that the build does not know.
     owner
@@ -240,7 +240,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build, name: &s
         return Ok(());
     }
     clear_way(home, owner, build)?;
-    // Recovery needs room for its log.
+    // Recovery needs space for its log.
     if home.free_bytes().is_some_and(|free| free < RESERVE / 2) {
         give_reserve(home);
     }
@@ -251,7 +251,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build, name: &s
     configure(home, owner, build)?;
     admit_reader(home, owner, name)?;
     let log = home.log();
-    // The log of the previous run is kept once more.
+    // Keep the log of the previous run.
     owner.rename(&log, &log.with_extension("log.1"));
     let begun = Instant::now();
     let mut told = false;
@@ -286,7 +286,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build, name: &s
     }
 }
 
-/// Gives the room in reserve to a server whose disk is full. Returns whether there was some.
+/// Gives the reserved space to a server whose disk is full. Returns whether there was some.
 fn give_reserve(home: &Home) -> bool {
     let given = home.use_reserve();
     if given {
@@ -298,9 +298,9 @@ fn give_reserve(home: &Home) -> bool {
     given
 }
 
-/// Looks at the process that `postmaster.pid` names before a start. After a crash of the machine, it may be any other
-/// one; Postgres would wait for it. A server that runs on these data, but whose socket is gone (it lies elsewhere if the
-/// home was moved), is stopped if nobody uses it.
+/// Checks the process that `postmaster.pid` names before a start. After a crash of the machine it may be any process,
+/// for which Postgres would wait. If it is a server on these data whose socket is missing, because the home was moved,
+/// stops it if nobody uses it.
 fn clear_way(home: &Home, owner: &Owner, build: &Build) -> Result<()> {
     let Some(pid) = pid(home) else { return Ok(()) };
     match process::works_in(pid, &home.data()) {
@@ -335,20 +335,20 @@ pub(crate) fn is_ready(home: &Home) -> bool {
     says_ready(home) && UnixStream::connect(home.socket()).is_ok()
 }
 
-/// Returns whether the server that ran last, or runs, wrote down that it accepts connections.
+/// Returns whether the last server wrote to its file that it accepts connections.
 fn says_ready(home: &Home) -> bool {
     // The eighth line of the file is the state that the server itself wrote.
     let pid_file = read_small(&home.data().join("postmaster.pid")).unwrap_or_default();
     pid_file.lines().nth(7).is_some_and(|state| state.trim() == "ready")
 }
 
-/// Returns whether a server runs on the data, whether it can be reached or not.
+/// Returns whether a server runs on the data, reachable or not.
 pub(crate) fn runs(home: &Home) -> bool {
     is_ready(home)
         || pid(home).is_some_and(|pid| process::works_in(pid, &home.data()) == Some(true))
 }
 
-/// Returns the process id that the server wrote down.
+/// Returns the process ID that the server wrote to its file.
 pub(crate) fn pid(home: &Home) -> Option<u32> {
     read_small(&home.data().join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
 }
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(log_mib(Some(2 << 30), 0), 256);
         assert_eq!(log_mib(Some(200 << 20), 16 << 20), 32);
         assert_eq!(log_mib(Some(0), 64 << 20), 32);
-        // What the log takes already is no reason for less.
+        // Space that the log takes already does not lower the result.
         assert_eq!(log_mib(Some(1 << 30), 1 << 30), 256);
     }
 }

@@ -13,10 +13,10 @@ use nix::unistd::{Gid, Uid, User, fchown, geteuid};
 
 use crate::error::{Error, Result, io};
 
-/// Most links that a path may lead through.
+/// Most links on a path.
 const MAX_LINKS: u32 = 40;
 
-/// The user the server runs as.
+/// The user that the server runs as.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
     /// User and group to switch to; `None` if this program runs as an ordinary user.
@@ -88,7 +88,7 @@ impl Owner {
         })
     }
 
-    /// Writes a file in a folder of the server, in the place of what has its name.
+    /// Writes a file in a folder of the server, replacing anything of that name.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<()> {
         let fresh = path.with_extension("new");
         match self.switch {
@@ -113,7 +113,7 @@ impl Owner {
         .map_err(io("cannot write", path))
     }
 
-    /// Gives a file in a folder of the server another name, if it is there.
+    /// Renames a file in a folder of the server, if it exists.
     pub(crate) fn rename(&self, path: &Path, to: &Path) {
         let _ = match self.switch {
             None => fs::rename(path, to),
@@ -121,7 +121,7 @@ impl Owner {
         };
     }
 
-    /// Removes a file in a folder of the server, if it is there.
+    /// Removes a file in a folder of the server, if it exists.
     pub(crate) fn remove(&self, path: &Path) {
         let _ = match self.switch {
             None => fs::remove_file(path),
@@ -129,14 +129,14 @@ impl Owner {
         };
     }
 
-    /// Runs a line of shell as the owner. Whoever owns a folder can put a link in the place of anything in it at any
-    /// moment. So root has whatever is written there written by that user, who can reach no more by it than without.
+    /// Runs a line of shell as the owner. The owner of a folder can at any time replace anything in it by a link. So
+    /// root writes there only as that user, who gains no access by it.
     fn shell(&self, line: &str, paths: &[&Path], input: &str) -> std::io::Result<()> {
         let mut shell = self.command(Path::new("/bin/sh"), Path::new("/"));
         shell.args(["-c", &format!("umask 077; {line}"), "sh"]).args(paths);
         let mut child =
             shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        // A shell that ends without reading says why.
+        // If the shell ends without reading, its stderr says why.
         let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
         let out = child.wait_with_output()?;
         if out.status.success() {
@@ -148,8 +148,8 @@ impl Owner {
         Err(std::io::Error::new(kind, said))
     }
 
-    /// Checks that nobody but root can put something else in the place of a folder, if root uses it: a folder of
-    /// another user, or one that others may write to, leads wherever they like. What is not there yet is made by root.
+    /// Checks that only root can replace a folder that root uses. A folder that another user owns or can write to may
+    /// lead anywhere. Folders that do not exist yet are made by root.
     pub(crate) fn check_path(&self, path: &Path) -> Result<()> {
         if self.switch.is_none() {
             return Ok(());
@@ -179,7 +179,7 @@ impl Owner {
                 rest = to;
                 continue;
             }
-            // In a folder like /tmp, others cannot replace what root has made; but the home itself is root's alone.
+            // In a folder like /tmp, others cannot replace root's files; but only root may write to the home itself.
             let (mode, last) = (found.mode(), rest.is_empty());
             let by_group = mode & 0o020 != 0 && found.gid() != 0;
             if (by_group || mode & 0o002 != 0) && (last || mode & 0o1000 == 0) {
@@ -193,8 +193,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Checks that the server's user may enter every folder down to `path`, if root runs the server
-    /// as that user.
+    /// Checks that the server's user may enter every folder down to `path`, if root runs the server as that user.
     pub(crate) fn can_reach(&self, path: &Path) -> Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let Some((uid, gid)) = self.switch else { return Ok(()) };
@@ -223,7 +222,7 @@ fn names(path: &Path) -> VecDeque<OsString> {
     path.components().filter_map(name).collect()
 }
 
-/// Returns what is said of a file of another user.
+/// Returns the error for a file of another user.
 pub(crate) fn foreign(path: &Path, uid: u32) -> Error {
     let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     let user = user.map_or_else(|| uid.to_string(), |user| user.name);
@@ -301,7 +300,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntwo\n");
         let found = fs::metadata(&file).unwrap();
         assert!(found.uid() != 0 && found.mode() & 0o777 == 0o600);
-        // Through a link, only what that user may write is written; the link itself is replaced.
+        // Through a link, the program writes only where that user may write; the link itself is replaced.
         fs::remove_file(&file).unwrap();
         symlink(&secret, &file).unwrap();
         assert!(owner.append(&file, "x").is_err());

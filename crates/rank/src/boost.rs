@@ -1,10 +1,10 @@
-//! What is looked for beside the first files that are found: those that define what a query names, or are called so.
+//! Boost queries: extra searches for files that define the names in a query, or are named after them.
 //!
-//! Of a common word there are more files than can be ranked, and what is wanted may not be among the first. So two more
-//! queries are made of the first. The *near* one asks for what an index finds at once: `ReadFile` for definitions of
-//! the name and files called `ReadFile.*`, several words for texts that say them one after the other. The *wide* one asks
-//! for what else is likely to be wanted (two of three words in the path), and is needed only if there are more files than
-//! are ranked. What they find are results of the first query, with the lines that it shows.
+//! A common word occurs in more files than can be ranked, and the wanted file may not be among the first. So two more
+//! queries are derived from the first. The *near* query uses conditions that the index answers at once: for `ReadFile`,
+//! definitions of the name and files called `ReadFile.*`; for several words, texts that contain them in a row. The
+//! *wide* query finds other likely files (two of three words in the path). It is needed only if more files match than
+//! are ranked. Both find results of the first query, and show the same lines.
 //!
 //! `json.Unmarshal` is defined in a folder or file called `json`, where nobody writes the qualifier. Such a *near
 //! definition* is no match: [`near_definitions`] asks for those that the query itself does not find.
@@ -13,32 +13,32 @@ use query::{Case, CompiledQuery, Field, Pattern, Query, QueryError, Shown, Symbo
 
 use super::words::{Word, alternatives, groups, is_name, of_term};
 
-/// Most files that each is looked for.
+/// Most files that each boost query finds.
 pub const MOST: usize = 200;
 
-/// Shorter names are defined everywhere.
+/// Shorter names are not boosted: they are defined everywhere.
 const MIN_NAME: usize = 3;
 
-/// Of more words nothing is made, and queries of more alternatives are not looked at.
+/// Most names that are boosted together, and most alternatives of a boosted query.
 const MAX_WORDS: usize = 12;
 const MAX_ALTERNATIVES: usize = 4;
 
-/// A name has no more words, and pairs are made of no more.
+/// Most words that are joined to one name, or of which pairs are made.
 const MAX_NAME_WORDS: usize = 5;
 
-/// Fewer words that follow each other are everywhere.
+/// Fewest words of a phrase: shorter phrases occur everywhere.
 const MIN_PHRASE: usize = 3;
 
-/// Queries for what leads the results of another.
+/// Queries for files that rank first for another query.
 #[derive(Debug)]
 pub struct BoostQueries {
-    /// What defines the names of the query, or is called so.
+    /// Finds files that define the names of the query, or are called so.
     pub near: Option<CompiledQuery>,
-    /// What else leads where there are more files than are ranked.
+    /// Finds other likely files; needed if more files match than are ranked.
     pub wide: Option<CompiledQuery>,
 }
 
-/// What is asked for one query.
+/// The alternatives of each boost query.
 #[derive(Default)]
 struct BoostTrees {
     near: Vec<Tree>,
@@ -46,7 +46,7 @@ struct BoostTrees {
 }
 
 impl BoostQueries {
-    /// What leads the results of a query; none if nothing in it is a name.
+    /// Returns the boost queries of a query; `None` if nothing in it is a name.
     ///
     /// # Errors
     /// The query takes too much memory when compiled.
@@ -76,12 +76,12 @@ impl BoostQueries {
     }
 }
 
-/// Compiles a query for files that match the query and any of the trees. It shows what the query shows.
+/// Compiles a query for files that match the query and any of the trees. It shows the same lines as the query.
 fn compile(query: &Query, trees: Vec<Tree>) -> Result<Option<CompiledQuery>, QueryError> {
     if trees.is_empty() {
         return Ok(None);
     }
-    // Each tree holds one alternative of the query. A file may match others, whose lines are shown, too.
+    // Each tree holds one alternative of the query. A file may also match others, whose lines are shown, too.
     let any = Tree::any(trees);
     let all = match query.tree {
         Tree::Any(_) => Tree::all(vec![query.tree.clone(), any]),
@@ -93,7 +93,7 @@ fn compile(query: &Query, trees: Vec<Tree>) -> Result<Option<CompiledQuery>, Que
         term.shown = if own.terms.iter().any(|own| own.name == term.name) {
             Shown::Matches
         } else if term.symbol.is_some() {
-            // Its place tells that a line defines the name.
+            // The place of the symbol tells that a line defines the name.
             Shown::Symbols
         } else {
             Shown::Nothing
@@ -102,8 +102,8 @@ fn compile(query: &Query, trees: Vec<Tree>) -> Result<Option<CompiledQuery>, Que
     Ok(Some(boosted))
 }
 
-/// The query for definitions of what a query names with a qualifier, where the qualifier says: `Unmarshal` in `json/` for
-/// `json.Unmarshal`. It finds no file that the query itself finds. None if nothing in the query has a qualifier.
+/// Returns the query for definitions of qualified names in the places that their qualifiers name: `Unmarshal` in
+/// `json/` for `json.Unmarshal`. It finds no file that the query itself finds. `None` if no name has a qualifier.
 ///
 /// # Errors
 /// The query takes too much memory when compiled.
@@ -137,7 +137,7 @@ pub fn near_definitions(query: &Query) -> Result<Option<CompiledQuery>, QueryErr
     Ok(Some(near))
 }
 
-/// The parts of an alternative, all of which hold.
+/// Returns the parts of an alternative, all of which must match.
 fn parts(tree: &Tree) -> &[Tree] {
     match tree {
         Tree::All(parts) => parts,
@@ -145,8 +145,8 @@ fn parts(tree: &Tree) -> &[Tree] {
     }
 }
 
-/// Results that define the names as one, or are called so, or say them one after the other; or that define one of them
-/// or are called so, and have the others in their paths or as the names of their repositories.
+/// Adds conditions: a file defines the names as one name, or is called so, or contains them in a row; or it defines one
+/// of them, or is called so, and has the others in its path or as the name of its repository.
 fn defined(names: &[&Word], kinds: SymbolKinds, any: &mut Vec<Tree>) -> Result<(), QueryError> {
     if names.len() <= MAX_NAME_WORDS {
         any.extend([
@@ -181,7 +181,7 @@ fn defined(names: &[&Word], kinds: SymbolKinds, any: &mut Vec<Tree>) -> Result<(
     Ok(())
 }
 
-/// Results that define two of the names as one, or have two in their paths.
+/// Adds conditions: a file defines two of the names as one name, or has two in its path.
 fn pairs(names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
     if (3..=MAX_NAME_WORDS).contains(&names.len()) {
         let pairs = (0..names.len()).flat_map(|at| (at + 1..names.len()).map(move |b| (at, b)));
@@ -198,11 +198,11 @@ fn pairs(names: &[&Word], any: &mut Vec<Tree>) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// What terms say alone: a string or the name of a file is all of one; and what has a qualifier is defined where the
-/// qualifier says.
+/// Adds conditions for single terms: the term is the whole of a string literal or of a file name; or a qualified name
+/// is defined where its qualifier says.
 fn terms(tree: &Tree, near: &mut Vec<Tree>) -> Result<(), QueryError> {
     for part in parts(tree) {
-        // A name in a field of its own says where it is looked for.
+        // A term for symbols says already where its name stands.
         let Tree::Term(of) = part else { continue };
         if of.field == Field::Symbol {
             continue;
@@ -210,7 +210,7 @@ fn terms(tree: &Tree, near: &mut Vec<Tree>) -> Result<(), QueryError> {
         let Some(words) = of_term(of) else { continue };
         let source = of.pattern.source();
         let text = format!("(?:{source})");
-        // A string is all of it: a key. Plain words are strings everywhere, and no key has spaces.
+        // The literal is a key. Plain words are literals everywhere, and no key has spaces.
         let is_key = !source.chars().all(is_name) && !source.contains(char::is_whitespace);
         if source.len() >= MIN_NAME && is_key {
             near.push(term(Field::Content, &format!("\"{text}\"|'{text}'|`{text}`"))?);
@@ -223,7 +223,7 @@ fn terms(tree: &Tree, near: &mut Vec<Tree>) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// A definition of what a part of a query names with a qualifier, where the qualifier says.
+/// Returns the condition that a qualified name is defined where its qualifier says.
 fn at_home(part: &Tree) -> Result<Option<Tree>, QueryError> {
     let Tree::Term(of) = part else { return Ok(None) };
     let words = of_term(of).filter(|_| of.field != Field::Symbol).unwrap_or_default();
@@ -241,7 +241,7 @@ fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
     Ok(Tree::term(field, Pattern::parse(pattern, Case::Insensitive, false)?))
 }
 
-/// Results that define the names as one, as something else than the keywords of the query say.
+/// Returns the condition that the names are defined as one, but as another kind than the query's keywords say.
 fn of_other_kinds(names: &[&Word], kinds: SymbolKinds) -> Result<Option<Tree>, QueryError> {
     let is_narrow = kinds != SymbolKinds::DEFINITIONS && names.len() <= MAX_NAME_WORDS;
     is_narrow.then(|| symbol(&joined(names), is_exact(names), kinds.others())).transpose()
@@ -251,40 +251,40 @@ fn is_exact(names: &[&Word]) -> bool {
     matches!(names, [only] if only.exact)
 }
 
-/// A pattern for some words as one name; in its own spelling if it is one.
+/// Returns a pattern for some words as one name; a single word keeps its spelling.
 fn joined(names: &[&Word]) -> String {
     let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
     words.join("_?")
 }
 
-/// A pattern for some words that follow each other, as in a text: an index finds that by its literal.
+/// Returns a pattern for words separated by spaces; an index finds it by its literal.
 fn phrase(names: &[&Word]) -> String {
     let words: Vec<&str> = names.iter().map(|word| word.typed.as_str()).collect();
     words.join(" ")
 }
 
-/// A definition of a name.
+/// Returns the condition that a name is defined.
 fn symbol(name: &str, exact: bool, kinds: SymbolKinds) -> Result<Tree, QueryError> {
     let case = if exact { Case::Sensitive } else { Case::Insensitive };
     Tree::symbol(&format!("^(?:{name})$"), case, kinds)
 }
 
-/// A pattern for the path of a file that is called so.
+/// Returns a pattern for the path of a file with this name.
 fn called(name: &str) -> String {
     format!("(?:^|/){name}\\.[^/]*$")
 }
 
-/// A pattern for the path of a file that is called so, or lies in a folder that is.
+/// Returns a pattern for the path of a file with this name, or in a folder with it.
 fn below(name: &str) -> String {
     format!("(?:^|/){name}[/.]")
 }
 
-/// A pattern for the name of a repository that is called so, or lies in a folder that is.
+/// Returns a pattern for the name of a repository that is called so, or lies in a folder that is.
 fn repository(name: &str) -> String {
     format!("(?:^|/){name}(?:/|$)")
 }
 
-/// A pattern for the path of a file by way of which what it defines is called.
+/// Returns a pattern for the path of a file whose definitions this qualifier names.
 fn home(qualifier: &str) -> String {
     let name: Vec<String> = qualifier.chars().map(|c| query::escape(&c.to_string())).collect();
     format!("(?:^|/){}(?:/[^/]*$|\\.[^/]*$)", name.join("_?"))
@@ -298,7 +298,7 @@ mod tests {
         BoostQueries::of(&Query::parse(text, Case::Smart).unwrap()).unwrap()
     }
 
-    /// The terms whose matches are shown.
+    /// Returns the terms whose matches are shown.
     fn shown(query: &CompiledQuery) -> Vec<&str> {
         let shown = query.terms.iter().filter(|term| term.shown == Shown::Matches);
         shown.map(|term| term.name.as_str()).collect()
@@ -320,7 +320,7 @@ mod tests {
         let near = lead("json.Unmarshal").unwrap().near.unwrap();
         assert!(near.tree.contains("sym:/^(?:Unmarshal)$/"), "{}", near.tree);
         assert_eq!(shown(&near), ["/json.Unmarshal/"]);
-        // A file may owe its place to one alternative, and show lines of another.
+        // A file may match by one alternative, and show lines of another.
         let either = lead("ReadFile or WriteFile or C.D").unwrap().near.unwrap();
         assert_eq!(shown(&either), ["/ReadFile/", "/WriteFile/", "/C.D/"]);
     }

@@ -1,35 +1,35 @@
 //! Term frequency: how often each word of the query occurs in a file.
 //!
 //! BM25 without inverse document frequency, as in Zoekt: every scored file has all words, so rarity would not change
-//! the order. What names something counts more than what only mentions it, in its file's path and where it is defined.
+//! the order. A word counts more in the file's path and where it is defined than where it is only mentioned.
 
 use super::line::LineScore;
 use super::path::PathNames;
 use super::words::Group;
 
-/// How soon more of a word counts less, and how much a file's length counts: the usual constants of BM25.
+/// The usual constants of BM25: how soon further occurrences count less, and how much a file's length matters.
 const K: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// Bytes of a usual file.
+/// Size of a typical file, in bytes.
 const USUAL_BYTES: f32 = 12_000.0;
-/// From this multiple of the usual size on, a file counts as no longer.
+/// Files larger than this multiple of the typical size count as having this length.
 const MAX_LENGTH: f32 = 20.0;
 
-/// A word in a path, or in what a line defines, counts as this many elsewhere.
+/// Weights of an occurrence in the path and in a definition; elsewhere it is 1.
 const IN_PATH: f32 = 5.0;
 const IN_DEFINITION: f32 = 5.0;
 
-/// From this many points on, a line defines something; a comment has fewer.
+/// Fewest points with which a line counts as a definition; a comment has fewer.
 const DEFINED: f32 = 20.0;
 
-/// Smallest share of a path's name that counts a word as in the path.
+/// Smallest share of a path's name at which the word counts as in the path.
 const CALLED: f32 = 0.15;
 
-/// Words are counted in one file.
+/// Counts of words in one file.
 #[derive(Debug)]
 pub(super) struct Coverage {
-    /// How often each name of the group stands in it.
+    /// The weighted number of occurrences of each name of the group.
     counts: Vec<f32>,
 }
 
@@ -39,7 +39,7 @@ impl Coverage {
         Self { counts: group.names().map(|word| in_path(path.called_by(word))).collect() }
     }
 
-    /// Counts the words of a line.
+    /// Adds the words of a line.
     pub(super) fn add(&mut self, found: &LineScore) {
         let weight = if found.definition >= DEFINED { IN_DEFINITION } else { 1.0 };
         for (at, count) in self.counts.iter_mut().enumerate() {
@@ -49,7 +49,7 @@ impl Coverage {
         }
     }
 
-    /// How well the words cover a file of a length, from 0 to 1.
+    /// Returns how well the words cover a file of this size, from 0 to 1.
     pub(super) fn share(&self, bytes: usize) -> f32 {
         if self.counts.is_empty() {
             return 0.0;

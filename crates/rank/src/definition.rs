@@ -1,4 +1,4 @@
-//! Whether a line defines a name, in most languages, by what stands before and behind it.
+//! Decides whether a line defines a name, in most languages, by the text before and after the name.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use query::SymbolKind;
 use super::words::is_name;
 use answer::Line;
 
-/// How far inside a line something may be defined, in bytes. A line may be very long.
+/// Longest text before a defined name in its line, in bytes. A line may be very long.
 const MAX_BEFORE: usize = 200;
 
-/// How many lines a licence at the head of a file has at most.
+/// Last line on which a licence at the head of a file is recognized.
 const MAX_LICENCE: u64 = 30;
 
-/// A type is what people mean by its name most often, then a function, then a member.
+/// A name usually means a type; after that a function, then a member.
 const TYPE: f32 = 1.0;
 const FUNCTION: f32 = 0.95;
 const MEMBER: f32 = 0.85;
@@ -21,19 +21,19 @@ const MEMBER: f32 = 0.85;
 /// A variable or a constant.
 const VALUE: f32 = 0.7;
 
-/// A package or a module says its name in each of its files, or where it is used.
+/// A package or module is named in each of its files, or where it is used.
 const MODULE: f32 = 0.3;
 
 /// An entry of a group of constants, or a field that is set.
 const ENTRY: f32 = 0.4;
 
-/// `struct page;` says that a type is defined elsewhere, or in Rust that it has no fields.
+/// `struct page;` declares a type that is defined elsewhere, or in Rust one without fields.
 const DECLARED: f32 = 0.3;
 
-/// What counts less since it lies inside of something else: a local variable.
+/// Factor for definitions inside of something else, such as local variables.
 const LOCAL: f32 = 0.5;
 
-/// Words before a name that say that it is defined here, and how much that counts.
+/// Words before a name that define it, each with the weight of the definition.
 const DEFINERS: [(&str, f32); 41] = [
     ("alias", TYPE),
     ("class", TYPE),
@@ -78,7 +78,7 @@ const DEFINERS: [(&str, f32); 41] = [
     ("view", TYPE),
 ];
 
-/// How much the definition of a symbol of a kind counts.
+/// Returns the weight of a definition of this kind.
 pub(super) fn of_kind(kind: &str) -> f32 {
     use SymbolKind::{
         Class, Constant, Constructor, Enum, EnumMember, Field, Function, Heading, Implementation,
@@ -95,8 +95,8 @@ pub(super) fn of_kind(kind: &str) -> f32 {
     }
 }
 
-/// How much a line defines the name in a range of it: 1 for a type, less for other things, none if it does not look as
-/// if it defined it.
+/// Returns the weight of a line as the definition of the name at a range: 1 for a type, less for other kinds, `None` if
+/// it does not look like a definition.
 pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
     let before = &text[..name.start];
     if before.len() > MAX_BEFORE {
@@ -120,7 +120,7 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
                 return None;
             }
             let weight = DEFINERS[at].1;
-            // An import, an alias and a field of that type say the same word.
+            // Imports, aliases and fields of that type use the same word.
             return Some(match weight {
                 VALUE if indented => weight * LOCAL,
                 FUNCTION if indented => MEMBER,
@@ -132,12 +132,12 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
     if before.starts_with("func (") && before.trim_end().ends_with(')') {
         return after.starts_with(['(', '[']).then_some(MEMBER);
     }
-    // A variable of a file, or an exported entry of a group of constants: `Name = value`, with little before it.
+    // A variable of a file, or an exported entry of a group of constants: `Name = value`, hardly indented.
     if is_assigned(after) {
         if before.is_empty() {
             return Some(VALUE);
         }
-        // An attribute is what its class gives it.
+        // An attribute that a class assigns.
         if matches!(before.trim_start(), "self." | "this." | "@") {
             return Some(ENTRY);
         }
@@ -146,7 +146,7 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
             return Some(ENTRY);
         }
     }
-    // A function of C and its like begins at the start of a line and has a type before its name.
+    // A function of C or a similar language begins at the start of a line, with a type before its name.
     let end = text.trim_end();
     let is_function = before.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && before.ends_with([' ', '*', '&', ':'])
@@ -159,7 +159,7 @@ pub(super) fn defines(text: &str, name: &Range<usize>) -> Option<f32> {
     is_function.then_some(FUNCTION)
 }
 
-/// Whether a line only says that a header was included: `#define LINUX_LIST_H`.
+/// Returns whether a line is the include guard of a header: `#define LINUX_LIST_H`.
 fn is_include_guard(text: &str) -> bool {
     let mut words = text.split_whitespace().filter(|word| *word != "#");
     let (_, Some(name), None) = (words.next(), words.next(), words.next()) else { return false };
@@ -167,7 +167,7 @@ fn is_include_guard(text: &str) -> bool {
     ["_H", "_HH", "_HPP", "_HXX", "_h", "_INCLUDED"].iter().any(|end| name.ends_with(end))
 }
 
-/// Whether what follows the name of a type declares something of that type, as C does: `struct page *page`.
+/// Returns whether the text after a type's name declares something of that type, as in C: `struct page *page`.
 fn is_of_that_type(after: &str) -> bool {
     let next = after.trim_start();
     let goes_on = ["where", "final", "extends", "implements", "is"];
@@ -175,7 +175,7 @@ fn is_of_that_type(after: &str) -> bool {
     next.starts_with(['*', '&', ')', ',']) || !word.is_empty() && !goes_on.contains(&word)
 }
 
-/// `= value`, perhaps with a type before; not `==` and not `=>`.
+/// Returns whether the text is `= value`, perhaps after a type; not `==` and not `=>`.
 fn is_assigned(after: &str) -> bool {
     let Some((between, value)) = after.split_once('=') else { return false };
     let between = between.trim();
@@ -185,7 +185,7 @@ fn is_assigned(after: &str) -> bool {
         && !value.starts_with(['=', '>'])
 }
 
-/// Whether a line looks like a comment, in most languages.
+/// Returns whether a line looks like a comment, in most languages.
 pub fn is_comment(text: &str) -> bool {
     let text = text.trim_start();
     let directive = ["#define", "#include", "#if", "#[", "#!["];
@@ -194,7 +194,7 @@ pub fn is_comment(text: &str) -> bool {
         && !directive.iter().any(|d| text.starts_with(d))
 }
 
-/// Whether a line names what is defined elsewhere for use in its file, in most languages.
+/// Returns whether a line is an import, in most languages.
 pub fn is_import(text: &str) -> bool {
     if is_path_of_go(text) {
         return true;
@@ -209,7 +209,7 @@ pub fn is_import(text: &str) -> bool {
         || text.contains("= require(")
 }
 
-/// Whether a line belongs to the licence at the head of a file.
+/// Returns whether a line belongs to the licence at the head of a file.
 pub(super) fn is_licence(line: &Line) -> bool {
     let words = ["/licenses/", "licensed under", "spdx-license", "copyright"];
     line.number <= MAX_LICENCE && {
@@ -218,7 +218,7 @@ pub(super) fn is_licence(line: &Line) -> bool {
     }
 }
 
-/// Whether a line stands in a block of imports of Go: a path in quotes, perhaps with another name before.
+/// Returns whether a line is part of a Go import block: a path in quotes, perhaps after another name.
 fn is_path_of_go(text: &str) -> bool {
     let Some((name, path)) = text.strip_prefix('\t').and_then(|line| line.split_once('"')) else {
         return false;
@@ -231,8 +231,8 @@ fn is_path_of_go(text: &str) -> bool {
     is_path && (name.is_empty() || is_name)
 }
 
-/// Whether a line that defines a name at once hands over to another thing of that name: `func Open() { return os.Open() }`,
-/// `type File = os.File`. `next` is the next line where something matches, if it is near.
+/// Returns whether a definition only delegates to another thing of the same name: `func Open() { return os.Open() }`,
+/// `type File = os.File`. `next` is the next matching line, if it is near.
 pub(super) fn wraps(text: &str, name: &Range<usize>, next: Option<&str>) -> bool {
     let named = &text[name.clone()];
     let rest = &text[name.end..];
@@ -245,7 +245,7 @@ pub(super) fn wraps(text: &str, name: &Range<usize>, next: Option<&str>) -> bool
     calls(rest) || next.is_some_and(|next| next.trim_start().starts_with("return ") && calls(next))
 }
 
-/// Whether a function is all on the line that defines it.
+/// Returns whether a function is complete on the line that defines it.
 pub(super) fn is_one_liner(text: &str, name: &Range<usize>) -> bool {
     let rest = text[name.end..].trim_end();
     rest.starts_with(['(', '[', '<']) && rest.ends_with('}') && rest.contains("{ ")

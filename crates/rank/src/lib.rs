@@ -1,20 +1,20 @@
-//! Which results are likely to be wanted most: one formula for all who show results in that order.
+//! Ranking: one formula, which all clients share, estimates which results the user wants most.
 //!
-//! The reference engines agree on its signals (Zoekt's `contentprovider.go`, Sourcegraph's notes on ranking): what is
-//! called so before what mentions it, definitions before uses, whole words before parts of words, code that people write
-//! and read before tests, copies and output of programs; and of what is much alike, what lies in the repository that its
-//! operator ranks higher. Two are of our own: words that together are one name (`read file` is `ReadFile`), and the names
-//! by way of which others call what is defined (`os.ReadFile` says that `os/file.go` is meant).
+//! The reference engines agree on its signals (Zoekt's `contentprovider.go`, Sourcegraph's notes on ranking). Things
+//! with the searched name rank above mentions, definitions above uses, and whole words above parts of words. Code that
+//! people write and read ranks above tests, copies and generated code; among similar files, those in a repository to
+//! which its operator gives a higher rank win. Two signals are our own: words that together form one name (`read file`
+//! is `ReadFile`), and the qualifiers by which callers name a definition (`os.ReadFile` points to `os/file.go`).
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
 //! | the words of a query | [`words`], [`name`] |
 //! | whether a line defines a name | [`definition`] |
-//! | what a line is worth | [`line`] |
-//! | how often words stand in a file | [`coverage`] |
-//! | what a path is worth | [`path`] |
-//! | what other files say | [`votes`] |
-//! | how a score came about | [`score`] |
+//! | the score of a line | [`line`] |
+//! | term frequency in a file | [`coverage`] |
+//! | the score of a path | [`path`] |
+//! | votes of other files | [`votes`] |
+//! | the parts of a score | [`score`] |
 //! | boost queries | [`boost`] |
 
 pub mod boost;
@@ -46,63 +46,63 @@ pub use score::{Explained, Parts, Score};
 pub use top_k::{BestLines, DroppedMatches, RankedFile, TopK};
 pub use votes::Votes;
 
-/// Files that are found before the best of them are shown. Fewer may not have what is wanted among them; to find and
-/// score more takes longer than people wait for a page.
+/// Number of files found before the best are shown. Fewer may miss the wanted file; more take longer to find and score
+/// than people wait for a page.
 pub const POOL: usize = 500;
 
-/// The file's own name is what was looked for: as good as a definition that is no type, so that a file that is called so
-/// and one that defines it decide by what else they have.
+/// Points for a file with the searched name: comparable to a definition other than a type, so that other signals decide
+/// between a file called so and one that defines the name.
 const NAME: f32 = 70.0;
-/// The same with its extension: who types `window-copy.c` means the file.
+/// Further points if the query has the extension, too: `window-copy.c` means the file.
 const WHOLE_NAME: f32 = 40.0;
-/// What of that counts for who types `type` or `func`, and so looks for a definition wherever it is.
+/// Factor for those points if the query has a keyword (`type`, `func`) and so asks for a definition.
 const NAME_BESIDE_KEYWORDS: f32 = 0.4;
 
-/// For what is defined several times in a file, for each doubling; and at most. A file in which everything is about a name
-/// defines it for several types.
+/// Points for each doubling of the definitions of the name in a file, and the most. A file all about a name defines it
+/// for several types.
 const DEFINITIONS: f32 = 4.0;
 const MAX_DEFINITIONS: f32 = 12.0;
 
-/// All words stand in a file as often as counts.
+/// Most points for term frequency.
 const COVERAGE: f32 = 30.0;
 
-/// Different words in lines that are neighbours, though in no line together.
+/// Points for different words on neighbouring lines, if not on the same line.
 const NEAR: f32 = 10.0;
-/// Neighbours are not further apart than so many lines.
+/// Largest distance between neighbouring lines.
 const NEIGHBOURS: u64 = 3;
 
-/// `json.Unmarshal` is defined where json is. Elsewhere, `Unmarshal` is another thing.
+/// Points for a definition where its qualifier says: `Unmarshal` in `json` for `json.Unmarshal`.
 const AT_HOME: f32 = 30.0;
-/// The same where another word of the query is what the qualifier would be.
+/// Points if another word of the query takes the place of the qualifier.
 const WITH_HOME: f32 = 15.0;
 
-/// Parts of the name stand in the path of the file that defines it.
+/// Points if the path of the defining file contains parts of the name.
 const AFFINITY: f32 = 10.0;
-/// The file that its folder is called by is the first to look at.
+/// Points for the main file of a folder, which people open first.
 const MAIN_FILE: f32 = 4.0;
 
-/// For the highest rank that a repository can have: less than most of the above, so that it decides between files that are
-/// much alike.
+/// Points for the highest rank of a repository: less than most of the above, so that it decides only between similar
+/// files.
 const REPOSITORY: f32 = 5.0;
 
-/// How files of one search are scored.
+/// The formula for the files of one search.
 #[derive(Clone, Debug)]
 pub struct Ranking {
     groups: Vec<Group>,
 }
 
 impl Ranking {
-    /// That of a query.
+    /// Returns the ranking of a query.
     pub fn of(query: &Query) -> Self {
         Self { groups: groups(query) }
     }
 
-    /// The score of a file and of its lines; what it says of others becomes part of the votes.
+    /// Returns the scores of a file and of its lines, and adds the file's votes for others.
     pub fn score(&self, file: &FileMatch, votes: &mut Votes) -> (Score, LinePoints) {
         self.score_alone(file).vote(votes)
     }
 
-    /// The same before what it says of others is counted. Threads may score files at the same time.
+    /// Scores a file without adding its votes. Threads may score files at the same time.
     pub fn score_alone(&self, file: &FileMatch) -> ScoredFile {
         let path = PathNames::of(&file.repo, &file.path);
         let mut lines = LinePoints::of(file);
@@ -127,7 +127,7 @@ impl Ranking {
         ScoredFile { score: Score::new(parts, best.line, homes), lines, callers }
     }
 
-    /// The points of the lines alone.
+    /// Returns the points of the lines alone.
     pub fn score_lines(&self, file: &FileMatch) -> LinePoints {
         let path = PathNames::of(&file.repo, &file.path);
         let mut lines = LinePoints::of(file);
@@ -143,17 +143,17 @@ impl Ranking {
     }
 }
 
-/// A file that was scored, and what it says of others.
+/// A scored file, with its votes for others.
 #[derive(Debug)]
 pub struct ScoredFile {
     score: Score,
     lines: LinePoints,
-    /// For each group of words, the names by way of which the file calls what was looked for.
+    /// For each group of words, the qualifiers with which the file calls the searched name.
     callers: Vec<Vec<String>>,
 }
 
 impl ScoredFile {
-    /// Adds what it says of others to the votes; returns its score and that of its lines.
+    /// Adds the file's votes; returns its score and the points of its lines.
     pub fn vote(self, votes: &mut Votes) -> (Score, LinePoints) {
         for callers in &self.callers {
             votes.add(callers);
@@ -162,15 +162,15 @@ impl ScoredFile {
     }
 }
 
-/// Places a line behind all others.
+/// Places a line after all others.
 const ASIDE: f32 = -1000.0;
 
-/// Points of each line of a file: how well it shows why the file was found.
+/// Points of each line of a file: how well the line shows why the file matches.
 #[derive(Clone, Debug)]
 pub struct LinePoints(Vec<f32>);
 
 impl LinePoints {
-    /// Of lines that are not looked at yet.
+    /// Returns the points before any line is scored.
     fn of(file: &FileMatch) -> Self {
         let points = |of: &Line| if of.ranges.is_empty() { f32::NEG_INFINITY } else { ASIDE };
         Self(file.lines.iter().map(points).collect())
@@ -181,13 +181,13 @@ impl LinePoints {
         self.0[at] = self.0[at].max(line.points() + aside);
     }
 
-    /// The places of the `most` matching lines that say most, in the order of the file: definitions before uses, then
-    /// comments, imports and licences last.
+    /// Returns the indexes of the `most` best matching lines, in the order of the file. Definitions rank before uses;
+    /// comments, imports and licences rank last.
     pub fn best(&self, most: usize) -> Vec<usize> {
         let matching = self.0.iter().enumerate().filter(|(_, points)| points.is_finite());
         let mut best: Vec<usize> = matching.map(|(at, _)| at).collect();
         if best.len() > most {
-            // A stable sort: of lines that say as much, the first.
+            // The sort is stable: of equal lines, the first one wins.
             best.sort_by(|a, b| self.0[*b].total_cmp(&self.0[*a]));
             best.truncate(most);
             best.sort_unstable();
@@ -202,9 +202,9 @@ struct Scored {
     parts: Parts,
     /// The number of its best line.
     line: Option<u64>,
-    /// It defines all of the name that was looked for.
+    /// Whether the file defines the whole name that is searched for.
     defines: bool,
-    /// The names by way of which it calls that.
+    /// The qualifiers with which the file calls the name.
     callers: Vec<String>,
 }
 
@@ -214,7 +214,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     let mut summed = Scored::default();
     let (mut definitions, mut best) = (0_u32, LineScore::default());
     let mut coverage = Coverage::new(group, path);
-    // The words of the lines before that are near, with the numbers of those.
+    // The words of near preceding lines, with the numbers of these lines.
     let (mut near, mut seen) = (0_u32, Vec::<(u64, u64)>::new());
     for (at, line) in file.lines.iter().enumerate().filter(|(_, line)| !line.ranges.is_empty()) {
         let found = scorer.score(&file.lines, at);
@@ -251,7 +251,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     parts.name = name * called(group, file, path);
     if group.names().any(|word| word.in_paths && path.is_whole(word)) {
         parts.name += WHOLE_NAME;
-        // A query for a file name does not score term frequency.
+        // A query for a file name ignores term frequency.
         parts.coverage = COVERAGE;
     }
     if summed.defines {
@@ -269,7 +269,7 @@ fn of_group(group: &Group, file: &FileMatch, path: &PathNames, lines: &mut LineP
     summed
 }
 
-/// How well a file is called by the words of a group, from 0 to 1.
+/// Returns how well the words of a group name a file, from 0 to 1.
 fn called(group: &Group, file: &FileMatch, path: &PathNames) -> f32 {
     let names = group.names().filter(|word| word.in_paths);
     let count = names.clone().count();
@@ -283,7 +283,7 @@ fn called(group: &Group, file: &FileMatch, path: &PathNames) -> f32 {
     names.map(|word| path.called_by(word)).sum::<f32>() / count as f32
 }
 
-/// The same where patterns say what was looked for.
+/// Returns the same for patterns that spell no words.
 fn called_by_ranges(file: &FileMatch) -> f32 {
     let path = file.path.as_str();
     let name = path.rfind('/').map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! The score of a line.
+//! Scores lines.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,73 +10,73 @@ use super::path::PathNames;
 use super::words::{Group, Word, is_name};
 use answer::Line;
 
-/// A line defines what was looked for.
+/// Points for a line that defines the searched name.
 const DEFINITION: f32 = 80.0;
 
-/// What is looked for is a word of its own.
+/// Points for a match of a whole word.
 const WORD: f32 = 20.0;
-/// It is spelled with the same capitals.
+/// Points for the same capitals.
 const SPELLED: f32 = 3.0;
 
-/// Several words are one name: all of it, or a part.
+/// Points for several words that form one name, or a part of one.
 const ONE_NAME: f32 = 40.0;
-/// They follow each other, with hardly anything between.
+/// Points for words that follow each other, with hardly anything between.
 const FOLLOWS: f32 = 30.0;
-/// They stand in one line.
+/// Points for words on the same line.
 const TOGETHER: f32 = 15.0;
 
-/// A definition that at once hands over to another of the same name.
+/// Penalty of a definition that only delegates to another one of the same name.
 const WRAPPER: f32 = -45.0;
-/// A function in one line: whatever it does, another does the work.
+/// Penalty of a one-line function: another function does the work.
 const ONE_LINER: f32 = -12.0;
 
-/// A name that is made of some of the words and of nothing else.
+/// Factor for a name that consists of only some of the words.
 const SOME: f32 = 0.8;
 
-/// A definition that the words of its line tell: what is looked up is certain.
+/// Factor for a definition that is guessed from its line; one from the symbol index is certain.
 const GUESSED: f32 = 0.8;
 
-/// A key of a configuration, as a line defines it: in the tag of a field, as all of a string or before a value, or as a
+/// Factors for a configuration key that a line defines: in the tag of a field; as a whole string or before a value; as
 /// part of a longer key.
 const TAG: f32 = 0.6;
 const KEY: f32 = 0.45;
 const PART_OF_KEY: f32 = 0.3;
 
-/// What a line is worth that is a comment, or an import: the words are there, but not the thing.
+/// Factors for a comment and an import: the words occur, but not the thing.
 const COMMENT: f32 = 0.2;
 const IMPORT: f32 = 0.3;
 
-/// A definition without the keywords of the query: `class Command` where the query says `def Command`. In another language
-/// the same thing may have another keyword.
+/// Factor for a definition without the keywords of the query: `class Command` for `def Command`. Another language may
+/// use another keyword for the same thing.
 const OTHER_KEYWORDS: f32 = 0.6;
 
-/// A name with a qualifier that is defined in another place than that.
+/// Factor for a qualified name that is defined elsewhere than the qualifier says.
 const ELSEWHERE: f32 = 0.3;
 
-/// So many matches of a line are looked at, and so far into it: a line may be a megabyte of matches.
+/// Most matches of a line that are scored, and most bytes of it: a line may be a megabyte of matches.
 const MAX_RANGES: usize = 16;
 const MAX_BYTES: usize = 4096;
 
-/// Words that follow each other have no more than so many bytes between them.
+/// Most bytes between words that follow each other.
 const MAX_BETWEEN: usize = 3;
 
-/// Lines within which a definition hands over.
+/// Lines within which a definition delegates.
 const HANDS_OVER: u64 = 2;
 
-/// What was found in a line.
+/// The score of a line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LineScore {
-    /// Points for what it defines.
+    /// Points for the definition.
     pub(super) definition: f32,
-    /// Points for the words in it.
+    /// Points for the words.
     pub(super) word_points: f32,
-    /// The words that are in it: a bit for each name of the group.
+    /// The words on the line: a bit for each name of the group.
     pub(super) words: u64,
-    /// It defines all of what was looked for.
+    /// Whether it defines the whole searched name.
     pub(super) defines: bool,
-    /// The name by way of which it calls what was looked for, folded.
+    /// The qualifier with which it calls the searched name, folded.
     pub(super) caller: Option<String>,
-    /// It is an import or belongs to a licence, which nobody wants to read.
+    /// Whether it is an import or part of a licence, which nobody wants to read.
     pub(super) aside: bool,
 }
 
@@ -92,15 +92,15 @@ pub(super) struct LineScorer<'g, 'l> {
     names: Vec<&'g Word>,
     /// All names as one.
     joined: String,
-    /// For each name, whether all others stand in the path: what it is a definition of is then all of what was looked for.
+    /// For each name, whether the path contains all others: a definition of the name then counts as one of all.
     others_in_path: Vec<bool>,
-    /// Whether the file is where a qualifier says.
+    /// Whether the file is where the qualifier says.
     at_home: bool,
     /// Cache: the share of each name that each word covers, since names repeat within a file.
     known: HashMap<&'l str, Rc<Shares>>,
 }
 
-/// How much of a name each word of the group is, and all of them as one.
+/// The share of a name that each word of the group covers, and that all words as one cover.
 #[derive(Debug)]
 struct Shares {
     /// In the order of the group's words.
@@ -108,22 +108,22 @@ struct Shares {
     joined: Option<Share>,
 }
 
-/// A name in a line at which something matches.
+/// A name on a line that a match touches.
 struct NameMatch<'l> {
     range: Range<usize>,
     text: &'l str,
     shares: Rc<Shares>,
-    /// What matches is all of it.
+    /// Whether the match covers all of it.
     whole: bool,
 }
 
 impl NameMatch<'_> {
-    /// The length of its name without underscores.
+    /// Returns the length of the name without underscores.
     fn letters(&self) -> usize {
         self.text.bytes().filter(|byte| *byte != b'_').count()
     }
 
-    /// How much of it the names of a group are, in their order.
+    /// Returns the share of it that each name of the group covers, in the group's order.
     fn names(&self, group: &Group) -> impl Iterator<Item = Option<Share>> {
         let words = group.words.iter().zip(&self.shares.words);
         words.filter(|(word, _)| !word.keyword).map(|(_, share)| *share)
@@ -146,7 +146,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         }
     }
 
-    /// What a name has of the words.
+    /// Returns the shares of a name that the words cover.
     fn shares(&mut self, text: &'l str) -> Rc<Shares> {
         if let Some(known) = self.known.get(text) {
             return Rc::clone(known);
@@ -159,7 +159,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         shares
     }
 
-    /// What the line at a place among the lines of a file is worth.
+    /// Scores the line at an index among the lines of a file.
     pub(super) fn score(&mut self, lines: &'l [Line], at: usize) -> LineScore {
         let line = &lines[at];
         let text = line.text.as_str();
@@ -172,7 +172,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         let said = self.says_keywords(&spots);
         for spot in &spots {
             let Some((strength, all)) = self.strength(spot) else { continue };
-            // A symbol that was looked up is known to be defined; of others their line makes a guess.
+            // The symbol index is certain about definitions; for other names the line is a guess.
             let known = line.symbols.iter().find(|found| found.range == spot.range);
             let known = known.map(|found| of_kind(found.symbol.kind));
             let guessed = || defines(text, &spot.range).map(|weight| weight * GUESSED);
@@ -185,7 +185,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
                     points += WRAPPER;
                 } else if all && self.at_home {
                     found.defines = true;
-                    // The path has the words that the line has not.
+                    // The path contains the words that are not on the line.
                     points += if self.names.len() > 1 { TOGETHER } else { 0.0 };
                 }
                 found.definition = found.definition.max(points);
@@ -206,7 +206,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         found
     }
 
-    /// Whether the keywords of the query stand in a line, too.
+    /// Returns whether the keywords of the query are on the line, too.
     fn says_keywords(&self, spots: &[NameMatch<'_>]) -> bool {
         let mut words = self.group.words.iter().enumerate();
         words.all(|(at, word)| {
@@ -214,7 +214,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         })
     }
 
-    /// What a line is worth in which a term stands as a key.
+    /// Returns the points of a line on which a term is a configuration key.
     fn key(&self, line: &Line) -> f32 {
         let text = line.text.as_str();
         let near = line.ranges.iter().take(MAX_RANGES).filter(|range| range.end <= MAX_BYTES);
@@ -226,7 +226,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         DEFINITION * keys.fold(0.0, f32::max)
     }
 
-    /// What the words of a line are worth, whatever it does with them.
+    /// Scores the words of a line, whether or not it defines anything.
     fn words(&self, text: &str, spots: &[NameMatch<'_>]) -> LineScore {
         let mut found = LineScore::default();
         let mut points = 0.0;
@@ -269,7 +269,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         found
     }
 
-    /// How many of the words follow the one before.
+    /// Returns how many of the words directly follow the word before.
     fn following(&self, text: &str, spots: &[NameMatch<'_>]) -> usize {
         let is = |spot: &NameMatch<'_>, word: usize| spot.shares.words[word] >= Some(Share::Parts);
         let follows = |word: &usize| {
@@ -281,7 +281,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
         (1..self.group.words.len()).filter(follows).count()
     }
 
-    /// How well a name matches the words, and whether it matches entirely; `None` if it does not match.
+    /// Returns how well a name matches the words, and whether it matches entirely; `None` if it does not match.
     fn strength(&self, spot: &NameMatch<'_>) -> Option<(f32, bool)> {
         if self.names.is_empty() || self.group.patterns {
             let weight = if spot.whole { 1.0 } else { Share::Parts.weight() };
@@ -302,7 +302,7 @@ impl<'g, 'l> LineScorer<'g, 'l> {
                 parts += 1;
                 letters += self.names[at].folded.len();
             }
-            // The others stand in the path: `json decoder` is what is called Decoder below json/.
+            // The path contains the others: `json decoder` matches `Decoder` below `json/`.
             let part = if self.others_in_path[at] { 0.9 } else { 0.5 / count };
             let all = share == Share::Whole && self.others_in_path[at];
             let weight = share.weight() * part;
@@ -311,14 +311,14 @@ impl<'g, 'l> LineScorer<'g, 'l> {
             }
         }
         let (weight, all) = best?;
-        // All of them in another order or with others between, or some and nothing else.
+        // All words in another order or with others between, or only some of the words.
         let scattered = if parts == self.names.len() { 0.5 } else { 0.0 };
         let only =
             if parts > 1 && letters >= spot.letters() { SOME * parts as f32 / count } else { 0.0 };
         Some((weight.max(scattered).max(only), all))
     }
 
-    /// The names in a line at which something matches, in order, each once. Where what matches is no name, that itself.
+    /// Returns the names on a line that a match touches, in order, each once. A match outside of names counts as one.
     fn spots(&mut self, line: &'l Line) -> Vec<NameMatch<'l>> {
         let text = line.text.as_str();
         let mut spots: Vec<NameMatch<'l>> = Vec::new();
@@ -343,9 +343,9 @@ impl<'g, 'l> LineScorer<'g, 'l> {
     }
 }
 
-/// How likely the text between `before` and `after` is a key of a configuration; `None` if it is not.
+/// Returns the weight of the text between `before` and `after` as a configuration key; `None` if it is none.
 fn key_weight(before: &str, after: &str) -> Option<f32> {
-    // The string that it stands in, if that is a key: `"server.maxUploadSize"`, `yaml:"scrape_interval,omitempty"`.
+    // The string around it, if that is a key: `"server.maxUploadSize"`, `yaml:"scrape_interval,omitempty"`.
     let in_key = |c: char| is_name(c) || matches!(c, '.' | '-');
     let (start, end) = (before.trim_end_matches(in_key), after.trim_start_matches(in_key));
     let is_all = start.len() == before.len() && end.len() == after.len();
@@ -359,14 +359,14 @@ fn key_weight(before: &str, after: &str) -> Option<f32> {
             return Some(if is_all { KEY } else { PART_OF_KEY });
         }
     }
-    // What a line begins with, and gives a value.
+    // The text at the start of a line that gets a value.
     let begins = start.chars().all(|c| c.is_whitespace() || matches!(c, '-' | '#' | ';'));
     let value = end.trim_start();
     let is_given = begins && value.starts_with([':', '=']) && !value.starts_with("==");
     is_given.then_some(if is_all { KEY } else { PART_OF_KEY })
 }
 
-/// The names in a text that a range touches, and whether it holds all of each.
+/// Returns the names that a range touches, each with whether the range covers all of it.
 fn names_at(text: &str, range: &Range<usize>) -> Vec<(Range<usize>, bool)> {
     let mut names = Vec::new();
     let length = |chars: &mut dyn Iterator<Item = char>| -> usize {
@@ -388,7 +388,7 @@ fn names_at(text: &str, range: &Range<usize>) -> Vec<(Range<usize>, bool)> {
     names
 }
 
-/// The name before a dot or two colons.
+/// Returns the name before a `.`, `::` or `->`.
 fn caller(before: &str) -> Option<String> {
     let rest = [".", "::", "->"].iter().find_map(|sign| before.strip_suffix(sign))?;
     let start = rest.char_indices().rev().take_while(|(_, c)| is_name(*c)).last()?.0;

@@ -1,33 +1,34 @@
 //! Names as programmers spell them: `readFile`, `ReadFile` and `read_file` are one.
 
-/// A name without its underscores, in lowercase.
+/// Returns a name in lowercase and without underscores.
 pub(super) fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// A name, and where its parts begin.
+/// A name, and the places where its parts begin.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     pub(super) folded: String,
-    /// Where its parts begin, in bytes of `folded`, and where it ends.
+    /// The offsets of its parts in `folded`, and its length.
     borders: Vec<usize>,
 }
 
-/// How much of a name a word is.
+/// The share of a name that a word covers.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) enum Share {
-    /// It lies anywhere in it.
+    /// The word lies anywhere in the name.
     Inside,
-    /// It begins a part.
+    /// The word begins a part.
     Start,
-    /// It is one part or several.
+    /// The word is one part or several.
     Parts,
-    /// It is all of it.
+    /// The word is the whole name.
     Whole,
 }
 
 impl Share {
-    /// How much that counts: parts of a name are names that somebody chose; anything less is mostly by chance.
+    /// Returns the weight of the share. Whole parts are names that somebody chose; anything less matches mostly by
+    /// chance.
     pub(super) fn weight(self) -> f32 {
         match self {
             Share::Whole => 1.0,
@@ -60,7 +61,7 @@ impl Name {
         Self { folded, borders }
     }
 
-    /// How much of it a folded word is; none if it is not in it.
+    /// Returns the share that a folded word covers; `None` if it does not occur.
     pub(super) fn share(&self, word: &str) -> Option<Share> {
         if self.folded == word {
             return Some(Share::Whole);
@@ -75,7 +76,7 @@ impl Name {
         shares.reduce(|a, b| if a < b { b } else { a })
     }
 
-    /// Its parts.
+    /// Iterates over the parts.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
         self.borders.windows(2).map(|two| &self.folded[two[0]..two[1]])
     }

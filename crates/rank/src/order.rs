@@ -31,13 +31,12 @@ impl Order {
     }
 }
 
-/// Compares files by repository and path, as a walk comes to them through folders whose entries are sorted by name: `a/b`
-/// before `a-b`.
+/// Compares files by repository and path in the order of a walk through folders sorted by name: `a/b` before `a-b`.
 pub fn by_path(one: &FileMatch, other: &FileMatch) -> Ordering {
     walked(&one.repo, &one.path).cmp(walked(&other.repo, &other.path))
 }
 
-/// The bytes of a whole path, in which the end of a folder's name comes before all that may stand in a name.
+/// Returns the bytes of the whole path, with the end of a folder's name before any byte of a name.
 fn walked(repo: &str, path: &str) -> impl Iterator<Item = u8> {
     let bytes = repo.bytes().chain([b'/']).chain(path.bytes());
     bytes.map(|byte| if byte == b'/' { 0 } else { byte })

@@ -1,9 +1,9 @@
-//! What a file's path says: what it is called, and what is to be thought of a file that stands there.
+//! Scores paths: how well the words name a file, and a penalty for tests, copies and the like.
 
 use super::name::{Name, Share, folded};
 use super::words::Word;
 
-/// Names of files that stand for the folder they lie in.
+/// Names of files that stand for their folder.
 const FOLDER_FILES: [&str; 6] = ["mod", "lib", "main", "index", "init", "doc"];
 
 const TEST_FOLDERS: [&str; 10] = [
@@ -50,26 +50,26 @@ const GENERATED_SUFFIXES: [&str; 13] = [
 ];
 const DOCS_SUFFIXES: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
 
-/// What is not written to be read comes last.
+/// Penalties of files that are not written for people to read.
 const TEST: f32 = -70.0;
 const COPIED: f32 = -70.0;
 const GENERATED: f32 = -160.0;
 const DOCS: f32 = -10.0;
-/// What others are not meant to use, or only to learn from.
+/// Penalty of code for internal use, and of examples.
 const SECONDARY: f32 = -8.0;
-/// For each folder that it lies in: what is at hand comes before what is deep down.
+/// Penalty for each folder above the file: files near the root come first.
 const DEPTH: f32 = -1.0;
-/// Deeper than this is deep.
+/// The penalty grows up to this depth.
 const MAX_DEPTH: usize = 8;
 
-/// A path in its parts.
+/// The parts of a path.
 #[derive(Debug)]
 pub(super) struct PathNames {
-    /// The last part of its repository's name, then the folders.
+    /// The last part of the repository's name, then the folders.
     pub(super) folders: Vec<Name>,
-    /// The name of the file without what follows its first dot.
+    /// The name of the file up to its first dot.
     pub(super) stem: Name,
-    /// All of the name, folded.
+    /// The whole name, folded.
     base: String,
 }
 
@@ -86,17 +86,17 @@ impl PathNames {
         }
     }
 
-    /// How well it is called by a word of a query, from 0 to 1. Who types `window-copy.c` has typed all of a name.
+    /// Returns how well a word of a query names the file, from 0 to 1. `window-copy.c` names it completely.
     pub(super) fn called_by(&self, word: &Word) -> f32 {
         if self.base == word.text { 1.0 } else { self.called(&word.folded) }
     }
 
-    /// Whether the term of a word is the name of the file with its extension.
+    /// Returns whether the term of a word is the name of the file with its extension.
     pub(super) fn is_whole(&self, word: &Word) -> bool {
         self.base == word.text && self.base != self.stem.folded
     }
 
-    /// The same for a folded word: the file by all of its name, by a part of it, its extension, or a folder.
+    /// Returns the same for a folded word, which may be the name, a part of it, the extension, or a folder.
     pub(super) fn called(&self, word: &str) -> f32 {
         let stem = self.stem.share(word).map_or(0.0, |share| match share {
             Share::Whole => 1.0,
@@ -117,19 +117,20 @@ impl PathNames {
         self.folders.iter().map(folder).fold(stem, f32::max).max(extension)
     }
 
-    /// Whether what the file defines is called by way of this name: it lies in a folder of that name, or is called so.
+    /// Returns whether callers use this qualifier for the file's definitions: the name of its folder, or its own.
     pub(super) fn is_home(&self, qualifier: &str) -> bool {
         self.homes().any(|home| home == qualifier)
     }
 
-    /// The names by way of which others call what it defines.
+    /// Returns the qualifiers that callers use for the file's definitions.
     pub(super) fn homes(&self) -> impl Iterator<Item = &str> {
         let folder = self.folders.last().map(|name| name.folded.as_str());
         let own = !FOLDER_FILES.contains(&self.stem.folded.as_str());
         folder.into_iter().chain(own.then_some(self.stem.folded.as_str()))
     }
 
-    /// How many of the parts of a name stand in the path, from 0 to 1: `ServeHTTP` is at home in `http/server.go`.
+    /// Returns the share of a name's parts that the path contains, from 0 to 1: `ServeHTTP` is at home in
+    /// `http/server.go`.
     pub(super) fn affinity(&self, word: &Word) -> f32 {
         let name = Name::new(&word.typed);
         let parts: Vec<&str> = name.parts().filter(|part| part.len() > 2).collect();
@@ -148,7 +149,7 @@ impl PathNames {
         parts.iter().filter(akin).count() as f32 / parts.len() as f32
     }
 
-    /// It is the file that its folder is called by: `bufio/bufio.go`, `fs/mod.rs`.
+    /// Returns whether it is the main file of its folder: `bufio/bufio.go`, `fs/mod.rs`.
     pub(super) fn is_main(&self) -> bool {
         let stem = self.stem.folded.as_str();
         self.folders.last().is_some_and(|folder| {
@@ -157,7 +158,7 @@ impl PathNames {
     }
 }
 
-/// What is to be thought of a file by where it stands.
+/// Returns the penalty of a path.
 pub fn path_penalty(path: &str) -> f32 {
     let lower = path.to_ascii_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));

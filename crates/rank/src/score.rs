@@ -1,27 +1,27 @@
-//! Scores, and the parts they are the sum of.
+//! Scores and their parts.
 
-/// The parts of a score, in points. They add up to it.
+/// The parts of a score, in points. Their sum is the score.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// What the best line defines.
+    /// The definition on the best line.
     pub definition: f32,
-    /// The words of the query in that line, and how they stand together.
+    /// The words of the query on that line, and how they stand together.
     pub words: f32,
-    /// Words that stand in lines beside that one only.
+    /// Words that occur only on neighbouring lines.
     pub near: f32,
-    /// How often each word stands in the file, given its length.
+    /// How often each word occurs in the file, given its length.
     pub coverage: f32,
-    /// More definitions of what was looked for.
+    /// Further definitions of the searched name.
     pub definitions: f32,
-    /// The file is called by the words.
+    /// The words name the file.
     pub name: f32,
-    /// It lies where a qualifier, or a part of a name, says.
+    /// The file lies where a qualifier, or a part of a name, says.
     pub home: f32,
-    /// What is to be thought of a file that stands there.
+    /// The penalty of the path.
     pub place: f32,
     /// The rank of its repository.
     pub repository: f32,
-    /// Other files call what it defines by way of its name.
+    /// Other files name its definitions by its qualifier.
     pub votes: f32,
 }
 
@@ -48,24 +48,24 @@ impl Parts {
     }
 }
 
-/// How likely it is that a file is what was looked for, for comparison with others of the same search.
+/// How likely a file is the wanted one, for comparison with others of the same search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Score {
-    /// What can be said by looking at the file alone: the sum of its parts, without votes.
+    /// The sum of the parts that the file alone determines, without votes.
     pub alone: f32,
     pub(super) parts: Parts,
-    /// The number of the best line; none if the file has no matching line.
+    /// The number of the best line; `None` if the file has no matching line.
     pub(super) line: Option<u64>,
-    /// The names by way of which others call what it defines.
+    /// The qualifiers that callers use for its definitions.
     pub(super) homes: Vec<String>,
 }
 
-/// How a score came about.
+/// The parts of a file's score.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Explained {
     /// The parts, with votes.
     pub parts: Parts,
-    /// The number of the line that counts; none if the file has no matching line.
+    /// The number of the best line; `None` if the file has no matching line.
     pub line: Option<u64>,
 }
 

@@ -4,7 +4,7 @@ use store::{BlobId, RepoId, ShardId};
 use super::*;
 use answer::{apart, merge};
 
-/// A file as a search for a query finds it; written as `path: line | line`.
+/// Returns a file as a search for the query finds it; written as `path: line | line`.
 fn file(query: &CompiledQuery, written: &str) -> FileMatch {
     let (path, lines) = written.split_once(": ").unwrap();
     let lines: Vec<&str> = lines.split(" | ").collect();
@@ -35,7 +35,7 @@ fn file(query: &CompiledQuery, written: &str) -> FileMatch {
     }
 }
 
-/// The points of some files, with what they say of each other.
+/// Returns the points of some files, with their votes for each other.
 fn points(query: &str, files: &[&str]) -> Vec<f32> {
     let query = Query::parse(query, Case::Smart).unwrap();
     let (compiled, ranking) = (CompiledQuery::new(&query).unwrap(), Ranking::of(&query));
@@ -47,7 +47,7 @@ fn points(query: &str, files: &[&str]) -> Vec<f32> {
     scores.iter().map(|score| votes.points(score)).collect()
 }
 
-/// Files in the order in which they are wanted.
+/// Checks that files rank in this order.
 #[track_caller]
 fn check(query: &str, files: &[&str]) {
     let points = points(query, files);

@@ -13,10 +13,10 @@ use crate::order::{Order, by_path};
 /// Most memory for the kept results, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Least results that are kept before they are sorted and cut.
+/// Fewest results that are kept before they are sorted and cut.
 const MIN_FULL: usize = 1000;
 
-/// So many files are scored by several threads.
+/// Fewest files that are scored by several threads.
 const FEW: usize = 8;
 
 /// Matches in lines of a file that are dropped: the number of each line, and its ranges in bytes.
@@ -39,7 +39,7 @@ pub struct TopK {
     pub order: Order,
     ranking: Ranking,
     votes: Votes,
-    /// Whether lines are found for ranking only, and not to be shown.
+    /// Whether lines are found for ranking only, and are not shown.
     drops_lines: bool,
     /// Number of results to keep.
     keep: usize,
@@ -184,12 +184,12 @@ impl TopK {
         self.bytes > MAX_BYTES
     }
 
-    /// Says how a result's score came about; `None` in an order without scores.
+    /// Returns the parts of a result's score; `None` in an order without scores.
     pub fn explain(&self, ranked: &RankedFile) -> Option<Explained> {
         (self.order == Order::Relevance).then(|| self.votes.explain(&ranked.score))
     }
 
-    /// Returns the best results in order, after the first `skip`, each with how its score came about.
+    /// Returns the best results in order, after the first `skip`, each with the parts of its score.
     pub fn into_best(
         mut self,
         skip: usize,
@@ -203,7 +203,8 @@ impl TopK {
     }
 }
 
-/// Returns at how many kept results they are sorted and cut: not so few that a search sorts most of the time.
+/// Returns the number of kept results at which they are sorted and cut: enough that a search does not sort most of the
+/// time.
 fn full(kept: usize) -> usize {
     kept.saturating_mul(2).max(MIN_FULL)
 }

@@ -1,10 +1,10 @@
-//! What a query looks for, as words: the names that its terms spell, in their order.
+//! The words that a query looks for: the names that its terms spell, in order.
 
 use query::{Field, Query, SymbolKind, SymbolKinds, Term, Tree};
 
 use super::name::folded;
 
-/// Words that say what kind of thing is defined, or how. Beside other words they are no names.
+/// Words that introduce or modify a definition. Next to other words they are not names.
 const KEYWORDS: [&str; 26] = [
     "async",
     "class",
@@ -34,7 +34,7 @@ const KEYWORDS: [&str; 26] = [
     "void",
 ];
 
-/// The same, but people also name things so: they are keywords only beside what is written like a name.
+/// Further keywords that are also common names: keywords only next to a word written like a name.
 const NOUNS: [&str; 16] = [
     "abstract",
     "alias",
@@ -54,41 +54,41 @@ const NOUNS: [&str; 16] = [
     "union",
 ];
 
-/// A name that is looked for.
+/// A searched name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// As it is typed.
+    /// The word as typed.
     pub(super) typed: String,
     /// The same, [`folded`].
     pub(super) folded: String,
-    /// What stands before it, folded: `json` of `json.Decoder`.
+    /// The name before it, folded: `json` of `json.Decoder`.
     pub(super) qualifier: Option<String>,
-    /// It is a keyword beside names: it tells where words stand together, and nothing else.
+    /// Whether it is a keyword next to names: it only affects whether words follow each other.
     pub(super) keyword: bool,
-    /// All of the term that it stands in, [`folded`]: `core.autocrlf`.
+    /// The whole term that contains it, [`folded`]: `core.autocrlf`.
     pub(super) text: String,
-    /// It may match in paths.
+    /// Whether it may match in paths.
     pub(super) in_paths: bool,
-    /// Its case counts.
+    /// Whether its case counts.
     pub(super) exact: bool,
 }
 
-/// Words of which a file has all.
+/// Words that a file must all contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     /// In the order of the query.
     pub(super) words: Vec<Word>,
-    /// Some terms are patterns that spell no words.
+    /// Whether some terms are patterns that spell no words.
     pub(super) patterns: bool,
 }
 
 impl Group {
-    /// Those of its words that are no keywords.
+    /// Iterates over the words that are not keywords.
     pub(super) fn names(&self) -> impl Iterator<Item = &Word> + Clone {
         self.words.iter().filter(|word| !word.keyword)
     }
 
-    /// The kinds of definitions that its keywords introduce: all kinds if they introduce none in particular.
+    /// Returns the kinds of definitions that its keywords introduce: all kinds if they introduce none in particular.
     pub(super) fn kinds(&self) -> SymbolKinds {
         let keywords = self.words.iter().filter(|word| word.keyword);
         keywords.filter_map(|word| introduced(&word.typed)).fold(
@@ -102,7 +102,7 @@ impl Group {
     }
 }
 
-/// The kinds of definitions that a keyword introduces in some language; none if it stands beside others that do.
+/// Returns the kinds of definitions that a keyword introduces in some language; `None` if it only modifies others.
 fn introduced(keyword: &str) -> Option<SymbolKinds> {
     use SymbolKind::{
         Class, Constant, Constructor, Enum, EnumMember, Field, Function, Interface, Macro, Method,
@@ -128,12 +128,12 @@ fn introduced(keyword: &str) -> Option<SymbolKinds> {
     Some(kinds.iter().fold(SymbolKinds::NONE, |all, kind| all.or(SymbolKinds::one(*kind))))
 }
 
-/// What a query looks for: one group for each of its alternatives.
+/// Returns the words of a query: one group for each of its alternatives.
 pub(super) fn groups(query: &Query) -> Vec<Group> {
     alternatives(&query.tree).into_iter().map(group).collect()
 }
 
-/// The alternatives of a query.
+/// Returns the alternatives of a query.
 pub(super) fn alternatives(tree: &Tree) -> Vec<&Tree> {
     match tree {
         Tree::Any(parts) => parts.iter().collect(),
@@ -171,8 +171,8 @@ fn group(tree: &Tree) -> Group {
     group
 }
 
-/// The words that a term spells, if any; none if it is a pattern for something else. A term that narrows the search to
-/// some files spells nothing, and neither do signs.
+/// Returns the words that a term spells; `None` if it is a pattern for something else. Terms that narrow the search to
+/// some files spell no words, nor do signs.
 pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
     let in_paths = match term.field {
         Field::Anywhere => true,
@@ -180,7 +180,7 @@ pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
         Field::Path | Field::Repo => return Some(Vec::new()),
     };
     let mut words: Vec<Word> = Vec::new();
-    // Where the last word ended, and what followed it.
+    // The text between the last word and the next.
     let text = as_text(term.pattern.source())?;
     let whole = folded(text.trim());
     let mut between = String::new();
@@ -213,7 +213,7 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The text for which a pattern stands, if it stands for one, more or less: a dot between names is one, and `\s+` is a
+/// Returns the text that a pattern approximately stands for, if any: a dot between names is itself, and `\s+` is a
 /// space.
 fn as_text(pattern: &str) -> Option<String> {
     let mut text = String::new();
@@ -246,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Words with a plus before keywords and with qualifiers; `?` for patterns; alternatives with a bar between.
+    /// Prints words with a plus before keywords and with qualifiers; `?` for patterns; bars between alternatives.
     fn told(text: &str) -> String {
         let query = Query::parse(text, Case::Smart).unwrap();
         let word = |word: &Word| {

@@ -1,5 +1,4 @@
-//! Builds a request from a query and the options beside it; decides which of query, option and
-//! default wins.
+//! Builds a request from a query and its options, and decides whether the query, an option or a default wins.
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -13,8 +12,7 @@ use super::narrow::Narrow;
 use super::options::Options;
 use super::refused::{Refused, option};
 
-/// The least time that patterns have to compile: most take less, so that a search with a short timeout still says how far
-/// it came.
+/// The least time for compiling patterns. Most take less, so a search with a short timeout still reports its progress.
 const SHORTEST: Duration = Duration::from_millis(20);
 
 /// Parses a query text. Its own settings of case and lines override the options.
@@ -36,11 +34,11 @@ pub fn build(query: Query, options: &Options, client: &Client) -> Result<Request
     build_with(query, options, client, |query, _| Ok(Request::new(query)?))
 }
 
-/// Builds the request for a query, but takes no longer than its timeout, or 20 ms. Large patterns compile for up to a quarter of a
-/// second, which cannot be interrupted: a thread of its own does that, ends when it is done, and drops `turn` then.
+/// Builds the request for a query within its timeout, or 20 ms. Large patterns compile for up to a quarter of a second
+/// and cannot be interrupted, so a thread of its own compiles them. It ends when it is done, and then drops `turn`.
 ///
 /// # Errors
-/// Those of [`build`]; [`Refused::Option`] if the time is up.
+/// Those of [`build`]; [`Refused::Option`] if it timed out.
 pub fn build_in_time(
     query: Query,
     options: &Options,
@@ -54,11 +52,11 @@ pub fn build_in_time(
         let started = thread::Builder::new().name("compile".to_owned()).spawn(move || {
             let request = Request::new(&own);
             drop(turn);
-            // Nobody receives it when the time was up.
+            // After the timeout, nobody receives the request.
             let _ = send.send(request);
         });
         if started.is_err() {
-            // The system gives no more threads.
+            // The system provides no more threads.
             return Ok(Request::new(query)?);
         }
         match compiled.recv_timeout(timeout.max(SHORTEST)) {
@@ -90,7 +88,7 @@ fn build_with(
     request.limit = limit;
     request.timeout = timeout;
     request.context = options.context;
-    // A list of repositories does not report files that are left out.
+    // A list of repositories does not report left-out files.
     let of_files = query.settings.select != Select::Repos;
     request.skipped = options.skipped || client.skipped && of_files;
     request.enclosing = options.enclosing;
@@ -99,8 +97,7 @@ fn build_with(
     Ok(request)
 }
 
-/// Returns the limit of a request whose default is known only later. The query overrides the
-/// default.
+/// Returns the limit of a request whose default is known only later. A limit in the query overrides the default.
 pub fn limit_or(said: Option<Count>, usual: usize) -> Option<usize> {
     said.unwrap_or(Count::Most(usual)).limit()
 }
@@ -112,8 +109,8 @@ fn limit(
 ) -> Result<Option<usize>, Refused> {
     let limit = said.or(option).unwrap_or(client.limit).limit();
     let Some(most) = client.most else { return Ok(limit) };
-    // A limit in the query is lowered, since a query is for every client. An option was meant for
-    // this client, so one that is out of bounds is refused.
+    // A limit in the query is lowered, since a query is for every client. An option was meant for this client, so an
+    // option that is out of bounds is refused.
     if said.is_none() && !limit.is_some_and(|limit| (1..=most).contains(&limit)) {
         let why = format!("give a number of files from 1 to {most}");
         return Err(Refused::Option { name: "limit", why });

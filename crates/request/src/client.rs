@@ -14,12 +14,11 @@ pub struct Client {
     pub most: Option<usize>,
     /// Default timeout of a search.
     pub timeout: Duration,
-    /// Whether the default timeout also applies to a search for all results; otherwise that has
-    /// none.
+    /// Whether the default timeout also applies to a search for all results, which otherwise has none.
     pub bounds_all: bool,
     /// Whether patterns may match across lines.
     pub multiline: bool,
-    /// Whether it is told how many files were left out of the index.
+    /// Whether answers report how many files were left out of the index.
     pub skipped: bool,
 }
 
@@ -37,15 +36,14 @@ impl Client {
     /// A program that asks for JSON over HTTP.
     pub const PROGRAM: Self = Self { skipped: true, ..Self::COMMAND_LINE };
 
-    /// A person who looks at a page. The default timeout bounds every search, since nobody looks at
-    /// an empty page for longer.
+    /// A person with a browser. The default timeout bounds every search, since nobody looks at an empty page for
+    /// longer.
     pub const PAGE: Self = Self { bounds_all: true, ..Self::PROGRAM };
 
     /// An agent, whose answers must fit what it can read.
     pub const AGENT: Self = Self { limit: Count::Most(50), most: Some(500), ..Self::PROGRAM };
 
-    /// A client of Zoekt, with Zoekt's own timeout. The caps in its request bound the number of
-    /// results.
+    /// A client of Zoekt, with Zoekt's own timeout. The limits in its request bound the number of results.
     pub const ZOEKT: Self = Self {
         limit: Count::All,
         timeout: Duration::from_secs(20),

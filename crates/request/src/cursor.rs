@@ -18,22 +18,22 @@ const CHECKSUM: usize = 4;
 /// Most numbers in a cursor.
 const MAX_NUMBERS: usize = 32;
 
-/// Longest cursor, in bytes: that of so many numbers has 433.
+/// Longest cursor, in bytes: one with so many numbers has 433.
 pub const MAX_CURSOR: usize = 512;
 
 /// The error for a text that is not a valid cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidCursor;
 
-/// Encodes a position, with further numbers that a client needs to go on.
+/// Encodes a position, with further numbers that a client needs to continue.
 pub fn encode<const N: usize>(more: [u64; N], resume: &Resume) -> String {
     write(more.into_iter().chain(resume.numbers()))
 }
 
-/// Decodes the position of a cursor, and the numbers beside it.
+/// Decodes the position of a cursor, and the client's numbers.
 ///
 /// # Errors
-/// [`InvalidCursor`] if [`encode`] has not written this text.
+/// [`InvalidCursor`] if [`encode`] did not write this text.
 pub fn decode<const N: usize>(text: &str) -> Result<([u64; N], Resume), InvalidCursor> {
     let numbers = read(text).ok_or(InvalidCursor)?;
     let (more, rest) = numbers.split_first_chunk().ok_or(InvalidCursor)?;
@@ -67,7 +67,7 @@ fn read(text: &str) -> Option<Vec<u64>> {
     let (mut numbers, mut number, mut shift) = (Vec::new(), 0_u64, 0);
     for byte in bytes {
         let bits = u64::from(byte & 0x7f);
-        // The tenth byte has one bit left.
+        // The tenth byte has room for one bit.
         if shift > 63 || (shift == 63 && bits > 1) {
             return None;
         }
@@ -81,8 +81,8 @@ fn read(text: &str) -> Option<Vec<u64>> {
     (shift == 0 && numbers.len() <= MAX_NUMBERS).then_some(numbers)
 }
 
-/// Returns the FNV-1a hash of 32 bits (<https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>).
-/// It catches slips of the hand. It need not stop an attacker, who may ask for any position anyway.
+/// Returns the FNV-1a hash of 32 bits (<https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>). It catches typing
+/// errors. It need not stop attackers, who may request any position anyway.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     bytes.iter().fold(0x811c_9dc5, step).to_le_bytes()

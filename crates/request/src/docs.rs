@@ -5,7 +5,7 @@ use search::docs::DocsRequest;
 
 use super::refused::{Refused, option};
 
-/// A query for documents: its words and fields. People often reuse the query that they had for code.
+/// A query for documents: its words and fields. People often reuse their query for code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocsQuery {
     /// The words to search for.
@@ -14,12 +14,12 @@ pub struct DocsQuery {
     pub repos: Vec<String>,
     /// Values of `lang:`.
     pub languages: Vec<String>,
-    /// Fields that mean nothing for documents, as they were typed.
+    /// Fields that do not apply to documents, as they were typed.
     pub ignored: Vec<String>,
 }
 
 impl DocsQuery {
-    /// Parses a query text. A text that is no valid query has no fields and is all words.
+    /// Parses a query text. An invalid query has no fields and is all words.
     pub fn of(text: &str) -> Self {
         let mut query = Self::default();
         let mut from = 0;
@@ -49,7 +49,7 @@ impl DocsQuery {
     }
 }
 
-/// Restricts a search for documents and comments to repositories and languages. One of each kind must match.
+/// Restricts a search for documents and comments to repositories and languages. Of each kind, one value must match.
 ///
 /// # Errors
 /// [`Refused::Option`] for an invalid pattern (`repo`), and for an unknown language (`lang`).

@@ -1,4 +1,4 @@
-//! The answer of a search for documents as JSON, and why it is incomplete.
+//! The answer to a search for documents as JSON, and why it is incomplete.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ struct DocJson<'a> {
     /// Byte ranges in `snippet` that match.
     snippet_ranges: Vec<(usize, usize)>,
     rank: f32,
-    /// How many other files have the same contents.
+    /// The number of other files with the same contents.
     same: usize,
 }
 

@@ -15,12 +15,12 @@ use crate::notes::{skipped, symbols_left};
 /// Prints the explanation of a search instead of its files.
 pub struct Explain {
     request: Arc<Request>,
-    /// Whether literals are looked up by their rarest trigrams only.
+    /// Whether only the rarest trigrams of literals are looked up.
     loose: bool,
 }
 
 impl Explain {
-    /// Explains a request. `loose` says that literals are looked up by their rarest trigrams only.
+    /// Explains a request. `loose` says that only the rarest trigrams of literals are looked up.
     pub fn new(request: Arc<Request>, loose: bool) -> Self {
         Self { request, loose }
     }
@@ -123,7 +123,7 @@ pub fn explained(request: &Arc<Request>, loose: bool, stats: Option<&Stats>) -> 
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Says how the score of a file came about, in a line: `151.2 = definition 68.0 (line 7) + name 70.0 + place -3.0`.
+/// Formats a file's score and its parts on one line: `151.2 = definition 68.0 (line 7) + name 70.0 + place -3.0`.
 pub fn score(explained: &Explained) -> String {
     let parts = explained.parts.named().into_iter().filter(|(_, points)| *points != 0.0);
     let parts: Vec<String> = parts
@@ -137,7 +137,7 @@ pub fn score(explained: &Explained) -> String {
     format!("{:.1} = {}", explained.parts.points(), parts.join(" + "))
 }
 
-/// Says how the score of each file came about, in a line for each.
+/// Formats the score of each file on a line of its own.
 pub fn scores(files: &[FileMatch], explained: &[Explained]) -> String {
     let line = |(file, explained): (&FileMatch, &Explained)| {
         format!("score       {}/{}: {}\n", file.repo, file.path, score(explained))

@@ -37,7 +37,7 @@ pub fn ago(seconds: i64) -> String {
     format!("{} {unit} ago", grouped(number as usize))
 }
 
-/// Formats how long ago a timestamp of the store was. A text that is none stays as it is.
+/// Formats the time since a timestamp of the store. A text that is no timestamp is returned unchanged.
 pub fn since(time: &str) -> String {
     let now = jiff::Timestamp::now().as_second();
     let ago = time.parse::<jiff::Timestamp>().map(|time| ago(now - time.as_second()));
@@ -77,7 +77,7 @@ pub fn duration(took: Duration) -> String {
     format!("{text} {unit}")
 }
 
-/// Says which encoding a file has; `None` if that is UTF-8, as most have.
+/// Returns the name of a file's encoding; `None` for UTF-8, which most files have.
 pub fn encoding(encoding: files::Encoding) -> Option<String> {
     let is_special = encoding != files::Encoding::UTF_8;
     let lacks =

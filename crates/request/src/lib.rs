@@ -1,9 +1,8 @@
 //! The one builder of a search [`Request`](search::Request) for the command line, HTTP,
 //! agents (MCP), Zoekt and livegrep.
 //!
-//! A client passes a query, the [`Options`] beside it, and its kind ([`Client`]). [`build`] applies
-//! one rule: the query overrides the options, and the options override the client's defaults. No
-//! other code decides that.
+//! A client passes a query, its [`Options`], and its kind ([`Client`]). [`build`] applies one rule: the query overrides
+//! the options, and the options override the client's defaults. No other code decides this.
 //!
 //! ARCHITECTURE.md has a recipe for a new field of the query language.
 

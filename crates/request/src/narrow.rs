@@ -1,11 +1,11 @@
-//! Restrictions beside the query text (`--file`, `&lang=`), as parts of the query.
+//! Restrictions given as options (`--file`, `&lang=`), as parts of the query.
 
 use query::{Case, Field, Matcher, Pattern, Query, QueryError, Tree};
 
 use super::options::Options;
 use super::refused::{Refused, option};
 
-/// Restrictions beside the query text. One of each kind must match.
+/// Restrictions given as options. Of each kind, one value must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Narrow<'a> {
     repos: &'a [String],
@@ -48,8 +48,7 @@ fn term(field: Field, pattern: &str) -> Result<Tree, QueryError> {
         Field::Path => Pattern::of_path(pattern, Case::Smart)?,
         _ => Pattern::of_repository(pattern, Case::Smart)?,
     };
-    // Compiles the pattern here, so that an error of size is about this pattern and not about the
-    // whole query.
+    // Compile the pattern here, so that an error of size names this pattern and not the whole query.
     Matcher::new(&pattern)?;
     Ok(Tree::term(field, pattern))
 }

@@ -1,4 +1,4 @@
-//! Sentences about what an answer leaves out.
+//! Sentences about results that an answer leaves out.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use search::Stats;
 
 use crate::human::{count, grouped};
 
-/// Returns the numbers of files that are not in the index, by reason: `12 binary, 3 too-large`.
+/// Returns the numbers of left-out files, by reason: `12 binary, 3 too-large`.
 pub fn skipped(stats: &Stats) -> String {
     reasons(&stats.skipped)
 }
@@ -19,7 +19,7 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
-/// What a search for symbols could not find, as a sentence without a full stop; none if it could find all.
+/// Returns a sentence without a full stop about symbols that a search could not find; `None` if it could find all.
 pub fn symbols_left(stats: &Stats) -> Option<String> {
     let left = &stats.symbols;
     if let Some(language) = left.without.first() {
@@ -40,7 +40,7 @@ pub fn symbols_left(stats: &Stats) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What is to be said of an outline beside its symbols.
+/// Returns the note on an outline.
 pub fn outline_note(outline: &Outline) -> String {
     let language = outline.language.as_deref().unwrap_or("an unknown language");
     match &outline.state {

@@ -1,4 +1,4 @@
-//! The options beside the query text, and parsing their values.
+//! The options of a query, and parsing their values.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use search::Resume;
 /// Most lines of context on either side of a match over HTTP, since each match has its own.
 pub const MAX_CONTEXT: usize = 100;
 
-/// The options beside the query text.
+/// The options of a query.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
-    /// Whether case counts, unless the query says so.
+    /// Whether case matters, unless the query sets it.
     pub case: Case,
-    /// Whether patterns may match across lines, even if the client's default says no.
+    /// Whether patterns may match across lines, even if the client's default is no.
     pub multiline: bool,
     /// Number of results wanted.
     pub limit: Option<Count>,
@@ -30,14 +30,13 @@ pub struct Options {
     pub languages: Vec<String>,
     /// Number of lines to show before and after each match.
     pub context: (usize, usize),
-    /// Whether to count the files that were left out of the index, even if the client's default
-    /// says no.
+    /// Whether to count the files that were left out of the index, even if the client's default is no.
     pub skipped: bool,
-    /// Say of each matching line what symbol is around it.
+    /// Whether to add the enclosing symbol to each matching line.
     pub enclosing: bool,
     /// Whether to read every stored byte instead of using the index.
     pub brute: bool,
-    /// Position where an earlier search ended.
+    /// The position where an earlier search ended.
     pub resume: Option<Resume>,
 }
 
@@ -51,7 +50,7 @@ pub fn case(text: &str) -> Option<Case> {
     })
 }
 
-/// Parses a number of results; 0 is all.
+/// Parses a number of results; 0 means all.
 pub fn count(text: &str) -> Option<Count> {
     text.parse().ok().map(Count::of)
 }

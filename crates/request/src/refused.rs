@@ -1,11 +1,10 @@
-//! The reasons why no request can be built.
+//! The reasons why a request cannot be built.
 
 use std::fmt;
 
 use query::QueryError;
 
-/// The reason why no request can be built. Each client names an option in its own way: `--repo`,
-/// `repo=`.
+/// The reason why a request cannot be built. Each client names an option in its own way: `--repo`, `repo=`.
 #[derive(Debug)]
 pub enum Refused {
     /// The query is invalid.
@@ -14,7 +13,7 @@ pub enum Refused {
     Option {
         /// The name of the option.
         name: &'static str,
-        /// A sentence that says what is wrong; further lines may point at the place.
+        /// A sentence about the error; further lines may point at its place.
         why: String,
     },
 }
@@ -25,12 +24,12 @@ impl From<QueryError> for Refused {
     }
 }
 
-/// Word that an option has a wrong value.
+/// Returns the refusal of an option with a wrong value.
 pub(super) fn option(name: &'static str, why: &impl ToString) -> Refused {
     Refused::Option { name, why: why.to_string() }
 }
 
-/// For agents: names an option by its name.
+/// For agents: names an option by its plain name.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

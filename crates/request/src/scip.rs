@@ -1,4 +1,4 @@
-//! The SCIP indexes of a repository: which, of when, made by what, and how much of each still fits.
+//! The SCIP indexes of a repository: their tools, their dates, and how much of each still matches the files.
 
 use serde_json::{Value, json};
 use store::ScipImport;
@@ -19,7 +19,7 @@ pub fn scip_json(import: &ScipImport) -> Value {
     })
 }
 
-/// Returns an import in words.
+/// Returns an import as text.
 pub fn scip_text(import: &ScipImport) -> String {
     let folder =
         if import.root.is_empty() { String::new() } else { format!(" for {}", import.root) };

@@ -4,17 +4,17 @@ use query::{Case, QueryParts, escape, written};
 
 use super::options::Options;
 
-/// A pattern given besides a query: a regular expression, or a text.
+/// A pattern given besides a query: a regular expression, or literal text.
 #[derive(Clone, Debug)]
 pub enum LinePattern {
     /// A regular expression.
     Regexp(String),
-    /// A text that matches itself.
+    /// Literal text.
     Text(String),
 }
 
-/// Returns one query that includes the patterns, of which one must match in a line, and the options. A text that is no
-/// valid query is returned unchanged.
+/// Returns one query that includes the options and the patterns, one of which must match in a line. An invalid query is
+/// returned unchanged.
 pub fn as_one_query(text: &str, patterns: &[LinePattern], options: &Options) -> String {
     let content = |pattern: &LinePattern| match pattern {
         LinePattern::Regexp(pattern) => written("content", pattern),

@@ -26,13 +26,13 @@ use statistics::Refusal;
 /// The name of the cookie that holds a person's token.
 const COOKIE_NAME: &str = "codesearch_token";
 
-/// Longest token that is looked up, in bytes; those that are made have 32.
+/// Longest token that is looked up, in bytes; generated tokens have 32.
 const MAX_TOKEN: usize = 4096;
 
 /// Seconds that a browser keeps the cookie: 30 days.
 const COOKIE_AGE: u32 = 30 * 24 * 60 * 60;
 
-/// The header in which a proxy says that its client used TLS.
+/// The header in which a proxy states that its client used TLS.
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 pub(super) const SIGN_IN: Endpoint = Endpoint {
@@ -50,7 +50,7 @@ pub(super) const SIGN_OUT: Endpoint = Endpoint {
 /// Admits the caller of a request, and attaches it to the request.
 ///
 /// # Errors
-/// The answer to a caller that is not admitted.
+/// The response to a caller that is not admitted.
 pub(super) fn admit(
     server: &Server,
     admits: Admits,
@@ -60,7 +60,7 @@ pub(super) fn admit(
     let (needs_token, may): (bool, fn(&Caller) -> bool) = match admits {
         Admits::Anyone => return Ok(()),
         Admits::Clients => (needs_token, |_| true),
-        // Without tokens, those on this machine see what others search for.
+        // Without tokens, everyone on this machine may see what others search for.
         Admits::Operators => {
             let is_elsewhere = is_public || !Sender::of(request).is_here();
             (needs_token || is_elsewhere, Caller::is_operator)
@@ -99,7 +99,7 @@ pub(super) fn admit(
     Ok(())
 }
 
-/// Marks an answer that depends on the token, which shared caches must not give to other clients.
+/// Marks an answer as dependent on the token, so that shared caches do not give it to other clients.
 pub(super) fn mark(server: &Server, admits: Admits, response: &mut Response) {
     if server.access.needs_token && admits != Admits::Anyone {
         response.headers_mut().append(VARY, HeaderValue::from_static("authorization, cookie"));
@@ -110,8 +110,7 @@ fn failure(status: StatusCode, code: &'static str, message: &str) -> Failure {
     Failure { status, body: Body::new(code, message) }
 }
 
-/// Returns the answer to a client without a token or with a wrong one. A browser gets the page to
-/// sign in.
+/// Returns the response to a client without a token or with a wrong one. A browser gets the page to sign in.
 fn unauthorized(code: &'static str, message: &str, request: &Request) -> Response {
     let pairs = Pairs::of(request.extensions());
     let mut response = if wants_page(request.headers(), pairs.get("format")) {
@@ -126,7 +125,7 @@ fn unauthorized(code: &'static str, message: &str, request: &Request) -> Respons
     response
 }
 
-/// Returns the token that a program sends; ignores other schemes.
+/// Returns the token that a program sends. Ignores other schemes.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
@@ -175,13 +174,13 @@ fn go(place: &str, token: &str, age: u32, secure: bool) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-/// Returns whether the client uses TLS, as a trusted proxy says.
+/// Returns whether the client uses TLS, according to a trusted proxy.
 fn is_over_tls(server: &Server, headers: &HeaderMap) -> bool {
     server.limits.is_forwarded(headers)
         && headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https")
 }
 
-/// Returns an address on this server; the first page in place of any other.
+/// Returns an address on this server; the start page in place of any other address.
 fn ours(address: &str) -> &str {
     let is_ours = address.starts_with('/')
         && !address.starts_with("//")

@@ -1,9 +1,8 @@
-//! Connections of clients: their number, and how long one may be silent or not read its answer.
+//! Client connections: limits on their number, and on how long a client may be silent or not read its answer.
 //!
-//! Like `axum::serve`, but bounded: neither a client that never finishes its request nor ten
-//! thousand clients at once may starve the others. Searches may not starve them either: connections
-//! have threads of their own, and searches run on others, except a lone search
-//! ([`SearchThreads::run`]).
+//! Like `axum::serve`, but bounded: neither a client that never finishes its request nor ten thousand concurrent
+//! clients may starve the others. Searches may not starve them either: connections have threads of their own, and
+//! searches run on other threads, except a lone search ([`SearchThreads::run`]).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -29,49 +28,48 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::error::Failure;
 
-/// Threads that read requests and send answers, beside the one that accepts connections. They have
-/// little to do; one of them may run the search of a lone client.
+/// Threads that read requests and send answers, besides the one that accepts connections. They have little to do; one
+/// of them may run the search of a lone client.
 const THREADS: usize = 2;
 
 /// Most concurrent connections. Further clients wait until one is closed.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Longest time for the head of a request, and for silence between two requests.
+/// Longest time for the headers of a request, and for silence between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Largest head of a request, in bytes: an address of 64 KiB, and as much of headers.
+/// Largest size of a request's headers, in bytes: an address of 64 KiB, and as much for the rest.
 const MAX_HEAD: usize = 128 << 10;
 
 /// Longest time in which the body of a request must arrive.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest time that a client may read nothing of its answer before its connection is closed: its
-/// search holds memory and a turn.
+/// Longest time in which a client may read nothing of its answer before its connection is closed: its search holds
+/// memory and a turn.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Longest time to go on sending answers once the server is told to stop.
+/// Longest time to continue sending answers after the server is told to stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pause after the system refused a connection, for example because file descriptors ran out.
+/// Pause after the system refused a connection, for example for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The address at the other end of a request's connection: a client's or a proxy's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The threads of connections. They end when this is dropped, and so does all that lives on them,
-/// such as a connection to the database.
+/// The threads of connections. Dropping this ends them and everything that lives on them, such as connections to the
+/// database.
 ///
-/// Each thread has a runtime of its own, and connections go to them in turn: in one runtime of two
-/// threads, a woken thread wakes the other, which mostly finds nothing to do. The first thread
-/// accepts connections.
+/// Each thread has a runtime of its own, and connections are assigned to them in turn. In a single runtime of two
+/// threads, a woken thread wakes the other, which mostly finds nothing to do. The first thread accepts connections.
 pub struct Threads(Vec<Runtime>);
 
 impl Threads {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The system gives no more threads.
+    /// The system provides no more threads.
     pub fn start() -> std::io::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(1).thread_name("connections").enable_all();
@@ -87,24 +85,24 @@ impl Drop for Threads {
     }
 }
 
-/// The bounds on connections.
+/// The limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Connections that the addresses of clients share.
+    /// Number of connections shared by the addresses of clients.
     shared: usize,
-    /// Time in which a client may read nothing of its answer.
+    /// Longest time in which a client may read nothing of its answer.
     write_timeout: Duration,
 }
 
 impl Bounds {
-    /// Returns the bounds of a server. Behind a proxy, all connections come from its address.
+    /// Returns the limits of a server. Behind a proxy, all connections come from its address.
     pub fn of(behind_proxy: bool) -> Self {
         let shared = if behind_proxy { usize::MAX } else { MAX_CONNECTIONS };
         Self { shared, write_timeout: WRITE_TIMEOUT }
     }
 }
 
-/// Serves clients until `stop` resolves, and then finishes the answers that were begun.
+/// Serves clients until `stop` resolves, then finishes the answers that have begun.
 ///
 /// # Errors
 /// The listener cannot be used.
@@ -184,8 +182,8 @@ async fn accept(
     Ok(())
 }
 
-/// Returns the part of an address that counts as one client: all of version 4, and the first half
-/// of version 6, which is one household's.
+/// Returns the part of an address that identifies a client: the whole of an IPv4 address, or the first half of an IPv6
+/// address, which belongs to one household.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(long) => {
@@ -196,9 +194,9 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The number of connections of each address (of an IPv6 /64). An address has at most as many as are left: one alone has
-/// half of those that are shared, another a quarter, and so on. So it takes a dozen addresses, not two, to have them all.
-/// Further connections are closed at once.
+/// The number of connections of each address (of an IPv6 /64). An address may hold at most as many as are still free: a
+/// single one holds half of the shared connections, a second one a quarter, and so on. So it takes a dozen addresses to
+/// hold them all, not two. Further connections are closed at once.
 #[derive(Clone, Debug, Default)]
 struct Addresses {
     shared: usize,
@@ -213,7 +211,7 @@ impl Addresses {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts one more; `None` if the address has too many.
+    /// Counts one more connection; `None` if the address has too many.
     fn take(&self, address: IpAddr) -> Option<OfAddress> {
         let address = network(address);
         let mut counts = self.count();
@@ -258,13 +256,14 @@ impl SearchThreads {
         Self { threads, alone: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Runs even a lone request on these threads.
+    /// Keeps even lone requests on these threads.
     pub(crate) fn only(self) -> Self {
         Self { alone: Arc::new(Semaphore::new(0)), ..self }
     }
 
-    /// Makes an answer on the search threads: on those of connections, a thousand searches would delay everybody, even
-    /// a health check. A lone request is answered on its connection's thread, which saves waking other threads twice.
+    /// Makes an answer on the search threads: on the threads of connections, a thousand searches would delay every
+    /// client, even a health check. A lone request runs on its connection's thread, which saves waking other threads
+    /// twice.
     pub(super) async fn run(
         &self,
         answering: impl Future<Output = Response> + Send + 'static,
@@ -323,7 +322,7 @@ mod tests {
         assert!(addresses.take(one).is_some());
         drop(held.1);
         assert!(addresses.count().is_empty());
-        // Two addresses have not all of them either.
+        // Two addresses cannot hold all of them either.
         let addresses = Addresses { shared: 64, ..Addresses::default() };
         let all = |address| std::iter::from_fn(|| addresses.take(address)).collect::<Vec<_>>();
         let held = (all(one), all(other));
@@ -331,7 +330,7 @@ mod tests {
         assert_eq!(all("192.0.2.3".parse().unwrap()).len(), 8);
         drop(held);
         assert!(addresses.count().is_empty());
-        // All addresses of a household are one.
+        // All addresses of a household count as one.
         let addresses = Addresses { shared: 4, ..Addresses::default() };
         let take = |address: &str| addresses.take(address.parse().unwrap());
         let held = (take("2001:db8::1"), take("2001:db8::2"));
@@ -339,7 +338,7 @@ mod tests {
         drop(held);
     }
 
-    /// Tells when it is dropped.
+    /// Sends a message when dropped.
     struct Told(std::sync::mpsc::Sender<()>);
 
     impl Drop for Told {
@@ -377,7 +376,7 @@ mod tests {
         assert!(!matches!(third.read(&mut [0]), Ok(1)));
         drop(held);
         let begun = std::time::Instant::now();
-        // One that ended counts until the server has seen its end: so the next may be closed, too.
+        // An ended connection counts until the server has seen its end, so the next one may be closed, too.
         let _unread = loop {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -433,7 +432,7 @@ mod tests {
         });
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {
-            // One request runs on its connection's thread, the other on the search thread.
+            // One request runs on its connection's thread, the other on a search thread.
             let alone = scope.spawn(|| ask(address, "/alone"));
             begins.recv().unwrap();
             let busy = scope.spawn(|| ask(address, "/busy"));

@@ -1,4 +1,4 @@
-//! Cursors: the end of one answer, as text from which the client continues.
+//! Cursors: the end of an answer, as text from which the client continues.
 
 use search::{Request, Resume, Stats};
 
@@ -10,15 +10,14 @@ use request::cursor;
 pub(crate) struct Cursor {
     /// The point in the search to resume from.
     pub(crate) resume: Resume,
-    /// How many results after that point, in order, were shown already.
+    /// How many of the results after that point, in order, were already shown.
     pub(crate) shown: usize,
     /// The order of the results; `None` for the order in which they are found.
     pub(crate) order: Option<Order>,
 }
 
 impl Cursor {
-    /// Returns the cursor after an answer that showed `shown` of the `files` that its search found; `None` if there is
-    /// nothing more.
+    /// Returns the cursor after an answer that showed `shown` of the `files` found; `None` if there is nothing more.
     pub(crate) fn after(
         request: &Request,
         stats: &Stats,

@@ -1,5 +1,5 @@
-//! The declaration of an endpoint: its route, the check of its parameters, its limits and its entry in the `OpenAPI`
-//! document follow from it. To add an endpoint, write such a constant beside its handler and add it to the list in
+//! The declaration of an endpoint, from which its route, the check of its parameters, its limits and its entry in the
+//! `OpenAPI` document follow. To add an endpoint, write such a constant beside its handler and add it to the list in
 //! `endpoints`.
 
 use axum::routing::MethodRouter;
@@ -23,23 +23,24 @@ pub(crate) struct Endpoint {
 /// The cost of an endpoint, which decides its limits and its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// A search. The limits of concurrent searches, of searches a minute, and of bytes apply.
+    /// A search. The limits on concurrent searches, on searches a minute, and on bytes apply.
     Search,
-    /// A search whose answer is built whole, in up to half a second of CPU time, so never on a connection's thread. The
-    /// limits of [`Class::Search`] apply.
+    /// A search whose answer is built as a whole, in up to half a second of CPU time, so never on a connection's
+    /// thread. The limits of [`Class::Search`] apply.
     Whole,
-    /// A read without a search, never on a connection's thread: a large file takes a moment. The limit of bytes applies.
+    /// A read without a search, never on a connection's thread: a large file takes a moment. The limit on bytes
+    /// applies.
     Read,
     /// No limits. Never on a connection's thread, since it may take a moment.
     Free,
-    /// No limits. Answered at once on the connection's thread, so also while all search threads are busy.
+    /// No limits. Answered at once on the connection's thread, even while all search threads are busy.
     Light,
 }
 
 /// The clients that an endpoint admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admits {
-    /// Anyone who reaches the server.
+    /// Anyone who can reach the server.
     Anyone,
     /// Clients that may search: those with a token, if the server needs one.
     Clients,
@@ -47,17 +48,17 @@ pub(crate) enum Admits {
     Operators,
 }
 
-/// An endpoint's entry in the `OpenAPI` document. Its parameters, and the answers of its class and its access check,
-/// are added.
+/// An endpoint's entry in the `OpenAPI` document, without its parameters and the answers that its class and access
+/// check imply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
     pub(crate) summary: &'static str,
-    /// Empty if there is none.
+    /// Empty for no description.
     pub(crate) description: &'static str,
     pub(crate) answers: &'static [Answer],
 }
 
-/// A possible answer, by its status.
+/// A possible answer with its status.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -105,7 +106,7 @@ impl Answer {
         }
     }
 
-    /// The answers of every endpoint that depend on the host name and the site of the request.
+    /// The answers of every endpoint that the request's host name and site can cause.
     pub(crate) const ANYWHERE: &'static [Self] = &[
         Self {
             status: 403,
@@ -119,7 +120,7 @@ impl Answer {
         },
     ];
 
-    /// Makes the answer to a request that succeeds.
+    /// Declares the answer to a successful request.
     pub(crate) const fn ok(says: &'static str, content: Content) -> Self {
         Self { status: 200, says, content }
     }
@@ -147,7 +148,7 @@ impl Admits {
 }
 
 impl Class {
-    /// Returns the answers of its limits.
+    /// Returns the answers that its limits can cause.
     pub(crate) fn answers(self) -> &'static [Answer] {
         const LIMITED: &[Answer] = &[Answer {
             status: 429,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use request::Refused;
 use request::hints::Suggested;
 
-/// Longest message, in bytes: of what was asked it repeats no more than that.
+/// Longest message, in bytes, which limits how much of the request it repeats.
 const MAX_MESSAGE: usize = 2000;
 
 /// The reason why a request failed, as its status and body.
@@ -54,17 +54,17 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
-    /// A file or repository that does not exist, with a message.
+    /// Reports a missing file or repository with a message.
     pub(crate) fn no_such(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// A file or repository that does not exist, by its name alone.
+    /// Reports a missing file or repository by its name.
     pub(crate) fn not_indexed(what: &str) -> Self {
         Self::no_such(format!("{what} is not in the index"))
     }
 
-    /// Contents of a file that are not stored any more.
+    /// Reports contents of a file that are no longer stored.
     pub(crate) fn not_stored(file: &str, hash: &str) -> Self {
         Self::no_such(format!("the text of {file} with the hash {hash} is no longer stored"))
     }
@@ -77,7 +77,7 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use GET")
     }
 
-    /// A request whose body is too large.
+    /// Reports a request whose body is too large.
     pub(crate) fn too_large() -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -86,7 +86,7 @@ impl Failure {
         )
     }
 
-    /// A task that panicked; the log has the panic.
+    /// Reports a task that panicked; the panic is in the log.
     pub(crate) fn panicked() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -103,7 +103,7 @@ impl Failure {
         )
     }
 
-    /// An answer that has not begun after some time.
+    /// Reports an answer that did not begin in time.
     pub(crate) fn silent(waited: Duration) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -114,7 +114,7 @@ impl Failure {
         )
     }
 
-    /// Too many answers are in memory because clients do not read them.
+    /// Reports that too many answers are in memory because clients do not read them.
     pub(crate) fn unread() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -138,7 +138,7 @@ impl From<Refused> for Failure {
         match refused {
             Refused::Query(error) => error.into(),
             Refused::Option { name, why } => {
-                // The lines after the first point at the place in the pattern, for terminals.
+                // The further lines point at the place in the pattern, for terminals.
                 let why = why.lines().next().unwrap_or_default();
                 Self::bad_request(format!("{name}=: {why}"))
             }

@@ -1,4 +1,4 @@
-//! Entity tags, with which clients revalidate what they have (<https://www.rfc-editor.org/rfc/rfc9110#name-etag>).
+//! Entity tags, with which clients revalidate cached answers (<https://www.rfc-editor.org/rfc/rfc9110#name-etag>).
 //!
 //! The tags are weak: a text may be sent compressed or not, as different bytes.
 
@@ -8,7 +8,7 @@ use axum::http::header::{ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-/// Returns the tag of a text that is composed of several files.
+/// Returns the tag of a text composed of several files.
 pub(crate) fn tag_of(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
@@ -27,7 +27,7 @@ pub(crate) fn with_etag(headers: &HeaderMap, tag: &str, mut response: Response) 
     response
 }
 
-/// Whether `If-None-Match` names the tag, weak or strong, or is `*`.
+/// Returns whether `If-None-Match` names the tag, weak or strong, or is `*`.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|known| known.to_str().ok());
     known

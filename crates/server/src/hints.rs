@@ -1,4 +1,4 @@
-//! Hints beside an answer: how many files a suggested query finds, and changes to a query that found nothing.
+//! Hints for an answer: the number of files that a suggested query finds, and changes to a query that found nothing.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use request::{self, Client};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// Longest time for all hints together after nothing was found.
+/// Longest time for all hints if nothing was found.
 const WITHIN: Duration = Duration::from_millis(100);
 
 /// Adds to a failure the number of files that its suggested query finds, if a turn is free and counting ends within
@@ -34,7 +34,7 @@ pub(crate) async fn counted(
     failure
 }
 
-/// Returns hints beside the results of a search. The caller holds the turn.
+/// Returns hints for the results of a search. The caller holds the turn.
 pub(crate) async fn beside(
     server: &Server,
     params: &SearchParams,

@@ -1,14 +1,13 @@
-//! Checks of the host and the site of a request, against pages of other sites.
+//! Checks the host and the site of a request, to protect against pages of other sites.
 //!
 //! Another site can point its own host name at 127.0.0.1; the browser would then treat this server
 //! as part of that site (DNS rebinding). So a server that listens only on this machine answers only
 //! to this machine's names.
 //!
-//! Another site's page can also make the browser send requests whose answers it cannot read: to
-//! start searches, or to learn from their duration. The browser says for which site it sends a
-//! request (`Sec-Fetch-Site`, <https://www.w3.org/TR/fetch-metadata/>; `Origin`). Requests for
-//! another site's page are refused, except for links that a person follows. Programs send neither
-//! header.
+//! Another site's page can also make the browser send requests whose answers it cannot read: to start searches, or to
+//! learn from their duration. The browser names the site for which it sends a request (`Sec-Fetch-Site`,
+//! <https://www.w3.org/TR/fetch-metadata/>; `Origin`). Requests for another site's page are refused, except for links
+//! that a person follows. Programs send neither header.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,17 +25,16 @@ use super::params::wants_page;
 /// The host names that a server answers to.
 #[derive(Clone, Debug)]
 pub struct Hosts {
-    /// Further names that it was given; `None` if it answers to every name.
+    /// Additional names from the operator; `None` if it answers to every name.
     others: Option<Arc<[String]>>,
     /// Whether it listens for other machines, which may use any of its addresses.
     is_open: bool,
 }
 
 impl Hosts {
-    /// Returns the names for a server that listens on an address, with `others` that it was given.
-    /// A server that listens for other machines and was given no name does not know its names. It
-    /// then answers to every name if it needs tokens, since a browser sends the cookie only to the
-    /// name that set it.
+    /// Returns the names for a server that listens on an address, with the operator's `others`. A server that listens
+    /// for other machines and has no given name does not know its names. If it needs tokens, it then answers to every
+    /// name: a browser sends the cookie only to the name that set it.
     pub fn of(address: SocketAddr, others: &[String], needs_token: bool) -> Self {
         let is_open = !address.ip().to_canonical().is_loopback();
         let names: Arc<[String]> = others.iter().map(|name| name.to_lowercase()).collect();
@@ -52,10 +50,10 @@ impl Hosts {
             || others.contains(&name)
     }
 
-    /// Returns the answer to a request for another host name, or for a page of another site; `None` if it is for this
-    /// server.
+    /// Returns the answer to a request for another host name, or for a page of another site; `None` if the request is
+    /// allowed.
     pub(super) fn refusal(&self, request: &Request) -> Option<Response> {
-        // https://www.rfc-editor.org/rfc/rfc9112#name-request-target: one name, and only HTTP/1.0 need not say it.
+        // https://www.rfc-editor.org/rfc/rfc9112#name-request-target: exactly one name, optional only in HTTP/1.0.
         let names = request.headers().get_all(HOST).iter().count();
         if names > 1 || names == 0 && request.version() == Version::HTTP_11 {
             let failure = Failure::bad_request(if names > 1 {
@@ -86,9 +84,9 @@ impl Hosts {
     }
 }
 
-/// Returns the name of a host in lower case, without its port; `None` if it is none.
+/// Returns a host name in lower case, without its port; `None` if it is invalid.
 fn name_of(host: &str) -> Option<String> {
-    // A name before an @ would be a user's.
+    // A name before an @ would be that of a user.
     let authority = host.parse::<Authority>().ok().filter(|_| !host.contains('@'))?;
     Some(authority.host().trim_end_matches('.').to_lowercase())
 }
@@ -97,7 +95,7 @@ fn address_of(name: &str) -> Option<IpAddr> {
     name.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Returns whether a value of `Host`, with or without a port, names this machine to itself.
+/// Returns whether a value of `Host`, with or without a port, is a loopback name of this machine.
 pub(super) fn is_loopback_name(host: &str) -> bool {
     name_of(host).is_some_and(|name| {
         name == "localhost"
@@ -107,16 +105,16 @@ pub(super) fn is_loopback_name(host: &str) -> bool {
 }
 
 /// Returns whether the headers say that a browser makes the request for a page of another site, other than to follow a
-/// link. Links only read: a form of another site must not sign a person in, or out.
+/// link. A form is not a link: one of another site must not sign a person in or out.
 fn is_for_another_site(method: &Method, headers: &HeaderMap, host: Option<&str>) -> bool {
     let told = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let Some(site) = told("sec-fetch-site") else {
-        // An older browser, or a program like one, sends the page's origin where that matters.
+        // An older browser, or a similar program, sends the page's origin if that matters.
         let origin =
             told("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, at)| at));
         return origin.is_some_and(|origin| Some(origin) != host);
     };
-    // Another port of this machine counts as the same site, but may be another user's.
+    // Another port of this machine counts as the same site, but may belong to another user.
     let is_ours = site == "same-origin" || site == "none";
     let is_followed = method.is_safe()
         && told("sec-fetch-mode") == Some("navigate")
@@ -137,7 +135,7 @@ mod tests {
             }
             let is_other = is_for_another_site(&Method::GET, &headers, Some("localhost:8080"));
             assert_eq!(is_other, expected, "{told:?}");
-            // A form is no link.
+            // A form is not a link.
             let is_link = told.contains(&("sec-fetch-dest", "document"));
             let is_other = is_for_another_site(&Method::POST, &headers, Some("localhost:8080"));
             assert_eq!(is_other, expected || is_link, "{told:?}");

@@ -1,7 +1,7 @@
-//! What surrounds the handlers: the checks of every request, and those that an endpoint's declaration asks for.
+//! The layers around the handlers: checks of every request, and checks that an endpoint's declaration requires.
 //!
-//! Each of the two is one layer. A layer of its own for each check would read as well, but a router clones all layers
-//! below a layer for each request: with nine, they took a tenth of a short search.
+//! Each of the two is one layer. Separate layers for each check would be as readable, but a router clones all inner
+//! layers for each request: with nine layers, the clones took a tenth of a short search.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,25 +25,25 @@ use super::params::{DeclaredParams, read_address};
 use super::server::{MAX_WAIT, Server};
 use super::timely_body::TimelyBody;
 
-/// Largest body, in bytes: a query of [`query::MAX_QUERY_BYTES`] as JSON with each of its bytes escaped, and what stands
-/// beside it.
+/// Largest body, in bytes: a query of [`query::MAX_QUERY_BYTES`] as JSON with each of its bytes escaped, and other
+/// fields.
 pub(super) const MAX_BODY: usize = 256 << 10;
 
-/// Largest body that is too large and read all the same, in bytes, so that its client hears of it.
+/// Largest oversized body that is still read, in bytes, so that its client receives the error.
 const MAX_UNWANTED: u64 = 2 << 20;
 
-/// Longest time for what an answer needs besides a search: some statements, which take milliseconds.
+/// Longest time for the work besides a search: a few statements, which take milliseconds.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Checks every request before it reaches its route: its length, then its host and site. Bounds the time in which its
-/// body arrives, reads what of it nobody wanted, and marks its answer.
+/// Checks every request before it reaches its route: its length, then its host and site. Limits the time in which its
+/// body arrives, reads unread parts of the body, and marks the answer.
 pub(super) async fn every_request(
     State(hosts): State<Hosts>,
     request: Request,
     next: Next,
 ) -> Response {
     let mut response = match too_long(&request) {
-        // A client that is still sending would not hear why it is refused.
+        // A client that is still sending would miss the error.
         Some(refusal) if declared(&request) <= Some(MAX_UNWANTED) => {
             let body = TimelyBody::new(request.into_body(), BODY_TIMEOUT);
             if body.read_away(MAX_UNWANTED).await { refusal } else { closing(refusal) }
@@ -55,8 +55,8 @@ pub(super) async fn every_request(
             let body = TimelyBody::new(body, BODY_TIMEOUT);
             let request = Request::from_parts(head, Body::new(body.clone()));
             let response = answered(&hosts, request, next).await;
-            // hyper closes a connection without a word if an answer was given before its request was read. The client
-            // may have sent the next one by then.
+            // If a response precedes the end of its request, hyper closes the connection without notice. By then, the
+            // client may have sent the next request.
             if body.read_away(MAX_BODY as u64).await { response } else { closing(response) }
         }
     };
@@ -77,7 +77,7 @@ fn closing(mut response: Response) -> Response {
     response
 }
 
-/// Returns the length that a request declares of its body.
+/// Returns the declared length of a request's body.
 fn declared(request: &Request) -> Option<u64> {
     request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -89,8 +89,8 @@ fn too_long(request: &Request) -> Option<Response> {
     (length > MAX_BODY as u64).then(|| failed(is_zoekts, Failure::too_large()))
 }
 
-/// Adds headers to a response: browsers must not guess its type, other sites must not embed it, and caches must keep
-/// pages and JSON apart.
+/// Adds headers to a response: browsers must not guess its type, other sites must not embed it, and caches must
+/// distinguish pages from JSON.
 fn mark(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -98,20 +98,20 @@ fn mark(response: &mut Response) {
     headers.append(VARY, HeaderValue::from_static("accept"));
 }
 
-/// What an endpoint's declaration asks for, and what the checks need.
+/// The checks that an endpoint's declaration requires.
 struct Checks {
     server: Server,
     admits: Admits,
     params: DeclaredParams,
-    /// Its cost in the limits of clients; `None` if they do not apply.
+    /// Its cost for the limits of clients; `None` if they do not apply.
     cost: Option<Cost>,
-    /// Where it runs; `None` if on its connection's thread.
+    /// The threads on which it runs; `None` for its connection's thread.
     threads: Option<SearchThreads>,
     /// Longest time until its answer begins.
     most: Duration,
 }
 
-/// Wraps an endpoint's handler in the checks that its declaration asks for.
+/// Wraps an endpoint's handler in the checks that its declaration requires.
 pub(super) fn checked(
     endpoint: &Endpoint,
     server: &Server,
@@ -121,7 +121,7 @@ pub(super) fn checked(
     (endpoint.route)().layer(from_fn_with_state(Arc::new(checks), check))
 }
 
-/// Checks access, then the limits of clients, and lets the handler answer in time.
+/// Checks access, then the limits of clients, and gives the handler a time limit.
 async fn check(State(checks): State<Arc<Checks>>, request: Request, next: Next) -> Response {
     let mut request = read_address(checks.params, request);
     if let Err(refused) = access::admit(&checks.server, checks.admits, &mut request) {
@@ -135,7 +135,7 @@ async fn check(State(checks): State<Arc<Checks>>, request: Request, next: Next) 
     response
 }
 
-/// Answers a request within its limits.
+/// Answers a request within the client's limits.
 async fn answer(checks: Arc<Checks>, request: Request, next: Next) -> Response {
     let answering = |request| in_time(checks.most, request, next);
     match checks.cost {
@@ -144,7 +144,7 @@ async fn answer(checks: Arc<Checks>, request: Request, next: Next) -> Response {
     }
 }
 
-/// Gives a request up whose answer has not begun in time: Postgres may have gone silent.
+/// Gives up a request whose answer has not begun in time: Postgres may not respond.
 async fn in_time(most: Duration, request: Request, next: Next) -> Response {
     let is_zoekts = zoekt::is_zoekt_api(request.uri().path());
     let answered = tokio::time::timeout(most, next.run(request)).await;
@@ -157,7 +157,7 @@ fn failed(is_zoekts: bool, failure: Failure) -> Response {
 
 impl Checks {
     fn of(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Self {
-        // A search ends by itself before that, unless Postgres has gone silent.
+        // Before that, a search ends by itself, unless Postgres does not respond.
         let search = MAX_WAIT + server.view().max_time().unwrap_or_default();
         let (cost, threads, search) = match endpoint.class {
             Class::Search => (Some(Cost::Search), Some(searches.clone()), search),

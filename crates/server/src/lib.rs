@@ -86,10 +86,10 @@ fn endpoints() -> Vec<Endpoint> {
 
 const HOME: Endpoint = Endpoint::undocumented("/", Class::Free, || get(pages::home));
 
-/// What `/readyz` says if searches can be answered.
+/// The text of `/readyz` if searches can be answered.
 const READY_TEXT: &str = "ready\n";
 
-/// Time from which on `/readyz` tells of a wrong file of tokens: it may be half written, or about to change.
+/// Time after which `/readyz` reports an invalid token file. Before, the file may be half written, or about to change.
 const WORTH_TELLING: Duration = Duration::from_mins(1);
 
 const READY: Endpoint = Endpoint {
@@ -135,7 +135,7 @@ pub fn routes_of(server: Server, hosts: Hosts) -> Router {
         )
         .fallback(nothing)
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
-        // A body whose length was not declared.
+        // Limits a body without a declared length.
         .layer(DefaultBodyLimit::max(layers::MAX_BODY))
         .layer(from_fn_with_state(hosts, layers::every_request))
         // Server-sent events are compressed as well, while they are sent.
@@ -143,7 +143,7 @@ pub fn routes_of(server: Server, hosts: Hosts) -> Router {
         .with_state(server)
 }
 
-/// Addresses that people guess, and the ones that they mean.
+/// Addresses that people guess, each with the right one.
 const ALIASES: [(&str, &str); 15] = [
     ("/status", "/stats"),
     ("/statistics", "/stats"),
@@ -162,7 +162,7 @@ const ALIASES: [(&str, &str); 15] = [
     ("/api", "/openapi.json"),
 ];
 
-/// Returns the address to redirect to from an unknown one: an alias, or the path without slashes at its end.
+/// Returns the address to redirect to from an unknown one: an alias, or the path without trailing slashes.
 fn meant(address: &Uri) -> Option<String> {
     let trimmed = address.path().trim_end_matches('/');
     let alias = ALIASES.iter().find(|(name, _)| *name == trimmed).map(|(_, meant)| *meant);
@@ -172,7 +172,7 @@ fn meant(address: &Uri) -> Option<String> {
     Some(format!("{path}{query}"))
 }
 
-/// Answers a request for an unknown address: redirects it or says that there is no such page.
+/// Answers a request for an unknown address: redirects it or reports that the page does not exist.
 async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     if let Some(place) = meant(&address) {
         return Redirect::to(&place).into_response();
@@ -185,7 +185,7 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
     }
 }
 
-/// Answers whether searches work now. What does not keep them from working is told below.
+/// Answers whether searches work now. Further lines name other problems.
 async fn ready(State(server): State<Server>) -> Result<String, Failure> {
     server.view().catalog().await?;
     let wrong = server.limits.tokens_wrong_for().filter(|time| *time >= WORTH_TELLING);

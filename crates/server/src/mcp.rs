@@ -1,9 +1,10 @@
-//! `/mcp`: the tools for agents, by the Streamable HTTP of the Model Context Protocol
-//! (<https://modelcontextprotocol.io/specification/draft/basic/transports>). Each request is answered for itself: there are
-//! no sessions.
+//! `/mcp`: the tools for agents, over the Streamable HTTP transport of the Model Context Protocol
+//! (<https://modelcontextprotocol.io/specification/draft/basic/transports>). Requests are independent: there are no
+//! sessions.
 //!
-//! The protocol asks clients to accept both JSON and events, and to say that they send JSON. Many do neither, so what a
-//! client takes is read from its headers here, and the library behind gets the headers that it insists on.
+//! The protocol asks clients to accept both JSON and events, and to declare that they send JSON. Many do neither. So
+//! the code here reads from the headers which formats a client accepts, and gives the library the headers that it
+//! requires.
 
 use std::sync::Arc;
 
@@ -25,13 +26,13 @@ use super::layers::MAX_BODY;
 use super::server::Server;
 use mcp::Tools;
 
-/// `/mcp`. Its answers are built whole.
+/// `/mcp`. Its answers are built as a whole.
 pub(crate) const MCP: Endpoint = Endpoint::undocumented("/mcp", Class::Whole, || any(mcp));
 
 /// The media type of server-sent events.
 const EVENTS: &str = "text/event-stream";
 
-/// Longest message of the library that is repeated, in bytes.
+/// Longest repeated message of the library, in bytes.
 const MAX_TOLD: usize = 1000;
 
 async fn mcp(State(server): State<Server>, request: Request) -> Response {
@@ -64,7 +65,7 @@ async fn mcp(State(server): State<Server>, request: Request) -> Response {
         Ok(turn) => turn,
         Err(failure) => return failure.into_response(),
     };
-    // Names of hosts, and pages of other sites, were looked at before.
+    // Host names and pages of other sites were checked before.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_legacy_session_mode(false)
@@ -78,7 +79,7 @@ async fn mcp(State(server): State<Server>, request: Request) -> Response {
     told(answer, &message["id"]).await
 }
 
-/// A message that cannot be answered, as JSON-RPC tells of it.
+/// A message that cannot be answered, as a JSON-RPC error.
 struct Wrong(ErrorCode, String);
 
 impl Wrong {
@@ -89,8 +90,8 @@ impl Wrong {
     }
 }
 
-/// Reads a message, and returns it as it is handed on: a client that takes no events is told of no progress, which would
-/// be events.
+/// Parses a message, and returns it with the body to pass on. For a client that does not accept events, the body
+/// requests no progress, which needs them.
 fn read(body: &Bytes, takes_events: bool) -> Result<(Value, Bytes), Wrong> {
     let mut message: Value = serde_json::from_slice(body)
         .map_err(|error| Wrong(ErrorCode::PARSE_ERROR, format!("the body is not JSON: {error}")))?;
@@ -109,7 +110,7 @@ fn read(body: &Bytes, takes_events: bool) -> Result<(Value, Bytes), Wrong> {
     Ok((message, body))
 }
 
-/// Whether a client names events among what it takes. One that takes anything gets JSON, which is simpler.
+/// Returns whether a client explicitly accepts events. One that accepts anything gets JSON, which is simpler.
 fn takes_events(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut kinds = accepted.flat_map(|value| value.split(','));
@@ -118,7 +119,7 @@ fn takes_events(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Makes JSON-RPC of the library's refusals, which are plain texts.
+/// Converts the library's refusals, which are plain text, to JSON-RPC.
 async fn told(answer: Response, id: &Value) -> Response {
     let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
     let status = answer.status();
@@ -127,7 +128,7 @@ async fn told(answer: Response, id: &Value) -> Response {
     }
     let text = to_bytes(answer.into_body(), MAX_BODY).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
-    // JSON that is no message of the protocol counts as another type there.
+    // The library reports JSON that is not a message of the protocol as a wrong media type.
     let message = match status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
             "the body is not a message of the protocol".to_owned()

@@ -1,4 +1,4 @@
-//! Compiles the parameters of a search to a request, on a thread where that delays nobody.
+//! Compiles the parameters of a search to a request, on a thread where that delays no other client.
 
 use std::sync::LazyLock;
 
@@ -15,10 +15,10 @@ pub use request::{self, Client, Options, Refused};
 /// Most bytes of patterns that are compiled on the calling thread.
 const MAX_SHORT: usize = 256;
 
-/// Compiles the request of a search's parameters.
+/// Compiles the parameters of a search to a request.
 ///
 /// # Errors
-/// The query or a parameter is wrong.
+/// The query or a parameter is invalid.
 pub(crate) async fn compiled(params: &SearchParams, client: Client) -> Result<Request, Failure> {
     if params.q.trim().is_empty() {
         return Err(Failure::bad_request("the query is empty; give it in q="));
@@ -26,10 +26,10 @@ pub(crate) async fn compiled(params: &SearchParams, client: Client) -> Result<Re
     built(params.q.clone(), params.options()?, client).await
 }
 
-/// Compiles the request of a query and its options.
+/// Compiles a query and its options to a request.
 ///
 /// # Errors
-/// The query or an option is wrong.
+/// The query or an option is invalid.
 pub(crate) async fn built(q: String, options: Options, client: Client) -> Result<Request, Failure> {
     let short = is_short([&q].into_iter().chain(&options.repos).chain(&options.files));
     compile(short, move |turn| {
@@ -39,15 +39,15 @@ pub(crate) async fn built(q: String, options: Options, client: Client) -> Result
     .await
 }
 
-/// Turns to compile long patterns, one for each core. Such a pattern takes up to a quarter of a second and tens of MB, so
-/// clients wait here, and one that leaves gives its place up: work on a thread cannot be taken back.
+/// Turns to compile long patterns, one per core. Such a pattern takes up to a quarter of a second and tens of MB.
+/// Clients wait here, since work on a thread cannot be cancelled; a client that leaves gives up its place.
 static TURNS: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
 
 /// A turn to compile a long pattern; a short one needs none.
 pub(crate) type Turn = Option<SemaphorePermit<'static>>;
 
-/// Builds a request in the turn that [`compile`] gave.
+/// Builds a request in the turn that [`compile`] provides.
 ///
 /// # Errors
 /// Those of [`request::build_in_time`].
@@ -63,8 +63,8 @@ pub(crate) fn build(
     }
 }
 
-/// Calls `work`, which builds a request with [`build`]: on the calling thread if `short`, else on a thread for blocking
-/// work, in turn.
+/// Calls `work`, which builds a request with [`build`]: on the calling thread if `short`, else in turn on a thread for
+/// blocking work.
 ///
 /// # Errors
 /// Those of `work`; or no turn is free within [`MAX_WAIT`].
@@ -81,8 +81,8 @@ pub(crate) async fn compile(
     compiling.await.expect("compiling does not panic")
 }
 
-/// Whether patterns compile in less time than it takes to wake another thread. A long one would delay other requests.
-/// So may a short one with a counted repetition, which compiles to a large automaton.
+/// Returns whether patterns compile in less time than it takes to wake another thread. A long pattern would delay other
+/// requests. So may a short one with a counted repetition, which compiles to a large automaton.
 pub(crate) fn is_short<'t>(patterns: impl IntoIterator<Item = &'t String>) -> bool {
     let mut bytes = 0;
     patterns.into_iter().all(|pattern| {
@@ -91,7 +91,7 @@ pub(crate) fn is_short<'t>(patterns: impl IntoIterator<Item = &'t String>) -> bo
     })
 }
 
-/// Whether there may be a counted repetition: a brace that no backslash escapes.
+/// Returns whether there may be a counted repetition: a brace without a backslash before it.
 fn repeats(pattern: &str) -> bool {
     let mut bytes = pattern.bytes();
     while let Some(byte) = bytes.next() {

@@ -84,12 +84,12 @@ async fn search(
     if page && params.is_typed() {
         return pages::typed(&server, &params).await;
     }
-    // A program that asks for a page is told that the query is missing.
+    // A program that requests a page gets an error if the query is missing.
     if page && params.q.trim().is_empty() && is_browser(&headers) {
         return pages::home(State(server)).await;
     }
     let answered = if page {
-        // A page shows all fields, but a wrong name in `fields=` is still an error.
+        // A page shows all fields, but an unknown name in `fields=` is still an error.
         match json::FieldSet::of(&params) {
             Ok(_) => pages::page(&server, &params).await,
             Err(failure) => Err(failure),

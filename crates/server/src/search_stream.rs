@@ -61,12 +61,12 @@ impl SearchStream {
         self.files.close();
     }
 
-    /// Drops the search without counting it, since another one for the same request replaces it.
+    /// Drops the search without counting it, since another search for the same request replaces it.
     pub(crate) fn replace(mut self) {
         self.counted.replaced();
     }
 
-    /// Checks that the search has not failed so far.
+    /// Checks that the search has not failed yet.
     ///
     /// # Errors
     /// The failure of the search.
@@ -79,7 +79,8 @@ impl SearchStream {
 
     /// Returns the statistics of a search that has ended.
     ///
-    /// # Errors The failure of the search.
+    /// # Errors
+    /// The failure of the search.
     pub(crate) fn end(self) -> Result<Stats, Failure> {
         self.ended.unwrap_or_else(|| Err(Failure::panicked()))
     }

@@ -1,4 +1,5 @@
-//! Tells requests of programs on this machine from those that a proxy passes on to it: both come from a loopback address.
+//! Distinguishes requests of programs on this machine from those that a proxy forwards: both come from a loopback
+//! address.
 
 use axum::extract::Request;
 use axum::http::header::HOST;
@@ -7,7 +8,7 @@ use axum::http::{HeaderMap, Version};
 use super::connections::Peer;
 use super::hosts::is_loopback_name;
 
-/// Beginnings of the names of headers that only proxies, and the networks around them, add to a request.
+/// Prefixes of the names of headers that only proxies, and the networks around them, add to a request.
 const OF_PROXIES: [&str; 18] = [
     "x-forwarded",
     "forwarded",
@@ -29,7 +30,7 @@ const OF_PROXIES: [&str; 18] = [
     "cf-",
 ];
 
-/// Who sends a request, as far as its connection and its headers say.
+/// The sender of a request, according to its connection and its headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender<'r> {
     pub(super) peer: Option<Peer>,
@@ -43,8 +44,8 @@ impl<'r> Sender<'r> {
         Self { peer, version: request.version(), headers: request.headers() }
     }
 
-    /// Whether a program on this machine sends it. One that a proxy passes on is not from here, and to be sure neither is
-    /// one that names another host, or that is of HTTP/1.0: some proxies still speak that, and add no header.
+    /// Returns whether a program on this machine sends the request. A forwarded request does not count. For safety,
+    /// neither does a request that names another host, or uses HTTP/1.0: some proxies still use it, and add no header.
     pub(super) fn is_here(&self) -> bool {
         let is_loopback =
             self.peer.is_some_and(|Peer(address)| address.to_canonical().is_loopback());

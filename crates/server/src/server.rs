@@ -1,4 +1,4 @@
-//! The state that all handlers share, and the turns of searches.
+//! The state that all handlers share, and the turns for searches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;
 use statistics::{Recorder, Refusal};
 
-/// Concurrent searches for each core, since searches also wait for Postgres and for their clients.
-/// More would delay all others, and health checks.
+/// Concurrent searches per core, since searches also wait for Postgres and for their clients. More would delay all
+/// others, and health checks.
 const SEARCHES_PER_CORE: usize = 4;
 
-/// Longest wait of a search for its turn before its client is told to retry later.
+/// Longest time that a search waits for its turn before its client is told to retry later.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// Processes of git at a time. One takes a core, perhaps for seconds, which searches would miss.
+/// Concurrent git processes. Each takes a core, perhaps for seconds, which searches then lack.
 const GIT_AT_ONCE: usize = 2;
 
-/// Most bytes of all answers together that are complete in memory but not sent yet: Zoekt's and
-/// livegrep's, which have up to 32 MiB each, and files.
+/// Most bytes of all answers together that are complete in memory but not sent yet: those in the formats of Zoekt and
+/// livegrep, with up to 32 MiB each, and files.
 pub const MAX_UNREAD_BYTES: u64 = 256 << 20;
 
 /// The clients that a server answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access {
-    /// Whether clients without a token learn only that the server lives.
+    /// Whether clients without a token learn only that the server runs.
     pub needs_token: bool,
     /// Whether other machines can reach it.
     pub is_public: bool,
@@ -38,7 +38,7 @@ pub struct Access {
 
 /// The operator's settings of a server.
 pub struct Settings {
-    /// Duration from which on a search is logged as slow.
+    /// Duration from which a search is logged as slow.
     pub slow: Option<Duration>,
     /// Whether statistics are stored in the database.
     pub statistics: bool,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Most bytes of all answers together that are complete in memory but not sent yet.
     pub unread_bytes: u64,
-    /// The clients that are answered.
+    /// The clients that the server answers.
     pub access: Access,
     /// Whether blame and history are read from clones.
     pub history: bool,
@@ -73,12 +73,12 @@ pub struct Server {
     pub(super) access: Access,
     /// The runtime on which searches run.
     pub(super) threads: Handle,
-    /// Turns to run git; `None` if it is not to be run.
+    /// Turns to run git; `None` if git is disabled.
     git: Option<Arc<Semaphore>>,
 }
 
-/// The index as a whole, for its operators: the status, metrics and slow searches. Whatever else a handler answers, it reads
-/// through [`Server::view`].
+/// The whole index, for operators: the status, metrics and slow searches. All other data is read through
+/// [`Server::view`].
 #[derive(Clone)]
 pub(crate) struct Admin {
     pub(super) searcher: Arc<Searcher>,
@@ -89,14 +89,14 @@ impl Admin {
     /// Returns the catalog of all repositories.
     ///
     /// # Errors
-    /// The database cannot be asked, or has no index.
+    /// The database does not respond, or has no index.
     pub(super) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         View::new(Arc::clone(&self.searcher), Visible::All).catalog().await
     }
 }
 
 impl Server {
-    /// Makes a server whose searches run on the calling runtime. It answers of the repositories of `visible`.
+    /// Makes a server whose searches run on the calling runtime. Clients see the repositories of `visible`.
     pub fn new(
         searcher: Arc<Searcher>,
         store: Store,
@@ -116,12 +116,12 @@ impl Server {
         }
     }
 
-    /// Returns the repositories that its clients may see, and all that may be read of them.
+    /// Returns a view of the repositories that clients may see.
     pub(super) fn view(&self) -> &View {
         &self.view
     }
 
-    /// Returns what only operators may see.
+    /// Returns the data that only operators may see.
     pub(super) fn admin(&self) -> &Admin {
         &self.admin
     }
@@ -141,9 +141,10 @@ impl Server {
         self.git.is_some()
     }
 
-    /// Waits for a turn to run git; `None` if it is not to be run.
+    /// Waits for a turn to run git; `None` if git is disabled.
     ///
-    /// # Errors None is free within [`MAX_WAIT`].
+    /// # Errors
+    /// No turn is free within [`MAX_WAIT`].
     pub(super) async fn turn_of_git(&self) -> Result<Option<OwnedSemaphorePermit>, Failure> {
         let Some(turns) = &self.git else { return Ok(None) };
         match tokio::time::timeout(MAX_WAIT, Arc::clone(turns).acquire_owned()).await {
@@ -157,7 +158,8 @@ impl Server {
 
     /// Waits for a turn to search.
     ///
-    /// # Errors None is free within [`MAX_WAIT`].
+    /// # Errors
+    /// No turn is free within [`MAX_WAIT`].
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let turn = Arc::clone(&self.turns).acquire_owned();
         match tokio::time::timeout(MAX_WAIT, turn).await {

@@ -1,12 +1,12 @@
 //! `/search/stream`: sends results while they are found, as server-sent events
 //! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
 //!
-//! The first event is `begin`. Then come `files` for each batch of results, `progress` while nothing is found, and at
-//! the end `done` or `failed` (browsers use `error` for a connection that broke). With `format=html` they carry pieces
-//! of the page instead of JSON.
+//! The first event is `begin`. Then follow `files` for each batch of results, `progress` while nothing is found, and
+//! finally `done` or `failed` (browsers use `error` for a broken connection). With `format=html` the events carry
+//! pieces of the page instead of JSON.
 //!
 //! A browser's `EventSource` reconnects when an answer ends, and sends the id of the last event that it saw. A client
-//! that saw the end gets 204; any other gets everything again, from `begin` on.
+//! that saw the end gets 204; any other client gets all events again, from `begin` on.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -87,7 +87,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Events that a search may be ahead of its client.
 const AHEAD: usize = 8;
 
-/// Longest time that a client may take for an event before the search is given up.
+/// Longest time that a client may take for an event before the search is aborted.
 const STALLED: Duration = Duration::from_secs(30);
 
 /// The id of the last event.
@@ -99,7 +99,7 @@ struct EventSender {
     sent: u64,
 }
 
-/// The client has gone.
+/// The client is gone.
 struct Gone;
 
 impl EventSender {
@@ -123,10 +123,10 @@ impl EventSender {
     }
 }
 
-/// The data of the last event or the search's failure; `Gone` if the client left before.
+/// The data of the last event or the search's failure; `Gone` if the client left early.
 type StreamEnd = Result<Result<Value, Failure>, Gone>;
 
-/// The future that sends the events of a search that has begun.
+/// The future that sends the events of a running search.
 type EventFuture = Pin<Box<dyn Future<Output = Result<(), Gone>> + Send>>;
 
 /// Answers a search with events while it runs.
@@ -168,7 +168,7 @@ async fn stream(
     response
 }
 
-/// Begins a search. An invalid request, or one that gets no turn, fails here, before any event is sent.
+/// Begins a search. An invalid request, or one without a turn, fails here, before any event is sent.
 async fn begin(
     server: Server,
     params: SearchParams,
@@ -200,7 +200,7 @@ async fn end(mut client: EventSender, told: Result<Value, Failure>) -> Result<()
     }
 }
 
-/// A search for a program, with the first results if it has found some.
+/// A search for a program, with its first results if there are some already.
 struct Files {
     request: Arc<Request>,
     fields: FieldSet,
@@ -225,7 +225,7 @@ impl Files {
         let turn = server.turn().await?;
         let begun = Instant::now();
         let mut search = SearchStream::start(server, &request);
-        // A search fails at once if its cursor names an epoch that is gone, or if nothing is indexed.
+        // A search fails at once if its cursor names an old epoch, or if nothing is indexed.
         let first = match tokio::time::timeout(TICK, search.next()).await {
             Ok(None) => {
                 search.succeeded()?;
@@ -263,7 +263,7 @@ impl Files {
     }
 }
 
-/// Sends the events for our own page: the first files as soon as there are some, and all of them in order at the end.
+/// Sends the events for our own page: the first files as soon as there are some, and finally all files in order.
 async fn pieces(
     server: &Server,
     params: &SearchParams,
@@ -274,7 +274,7 @@ async fn pieces(
     let mut shown = 0;
     while !search.go_on(Some(Instant::now() + TICK)).await {
         let found = search.found();
-        // The files shown first stay until the end: people cannot read a page that changes.
+        // The first files stay until the end: people cannot read a changing page.
         if shown == 0 && found > 0 {
             shown = found;
             let html = search.so_far(server.view(), &params.q).await;

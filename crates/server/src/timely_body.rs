@@ -1,5 +1,5 @@
-//! A bound on the time in which the body of a request arrives. A bound on each piece would not do: a client that sends a
-//! byte now and then would hold its connection for days.
+//! A limit on the time in which the body of a request arrives. A limit for each piece would not suffice: a client that
+//! sends a byte now and then would hold its connection for days.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use futures_util::StreamExt;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The body of a request, which must arrive whole within some time after its head.
+/// The body of a request, which must arrive completely within some time after its head.
 ///
-/// A clone goes on reading where the other stopped.
+/// A clone continues reading where the other stopped.
 #[derive(Clone)]
 pub(super) struct TimelyBody(Arc<Mutex<Arriving>>);
 
 struct Arriving {
     body: Body,
     end: Instant,
-    /// Made when the body is waited for; most are there already.
+    /// Created when the body is waited for; most bodies have already arrived.
     late: Option<Pin<Box<Sleep>>>,
 }
 
@@ -30,7 +30,7 @@ impl TimelyBody {
         Self(Arc::new(Mutex::new(Arriving { body, end, late: None })))
     }
 
-    /// Reads to the end, but not much more than `most` bytes; returns whether that was the end.
+    /// Reads to the end, but little more than `most` bytes; returns whether it reached the end.
     pub(super) async fn read_away(self, most: u64) -> bool {
         let mut pieces = Body::new(self).into_data_stream();
         let mut read = 0;

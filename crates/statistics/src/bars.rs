@@ -3,7 +3,7 @@
 use super::histogram::{Histogram, Row, used_rows};
 use request::human::{duration, grouped};
 
-/// Most bars in a chart. If few buckets are in use, bars are finer.
+/// Most bars in a chart. If few buckets are used, bars are finer.
 const MAX_BARS: usize = 26;
 
 /// A range of durations, and the searches of each histogram within it.
@@ -20,8 +20,8 @@ pub struct Cell {
     pub count: u64,
     /// Length of the bar relative to the longest in the chart, from 0 to 1.
     pub length: f64,
-    /// The number of searches; beside another histogram, their share, so that spans with different
-    /// numbers of searches can be compared.
+    /// The number of searches; next to another histogram, their share, so that spans with different numbers of searches
+    /// can be compared.
     pub number: String,
 }
 

@@ -235,7 +235,7 @@ mod tests {
         };
         assert_eq!(histogram.total(), durations.len() as u64);
         for part in [0.5, 0.9, 0.99, 0.999] {
-            // The rank to which the histogram counts; neighbouring values may differ by any amount.
+            // The rank up to which the histogram counts; neighbouring values may differ by any amount.
             let mut sorted = durations.to_vec();
             sorted.sort_by(f64::total_cmp);
             let rank = (part * sorted.len() as f64).ceil() as usize;
@@ -272,7 +272,7 @@ mod tests {
         check(&[1.0]);
         check(&[0.04, 400_000.0]);
         check(&(1..=1000).map(f64::from).collect::<Vec<_>>());
-        // Many fast durations, some slow ones, and few that take for ever.
+        // Many fast durations, some slow ones, and few very slow ones.
         check(&(0..10_000).map(|_| (rng.f64() * 12.0 - 3.0).exp2()).collect::<Vec<_>>());
         check(&(0..5000).map(|n| if n % 50 == 0 { 9000.0 } else { 0.9 }).collect::<Vec<_>>());
         check(&[vec![50.0; 500], vec![150.0; 500]].concat());

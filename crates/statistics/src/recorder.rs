@@ -18,7 +18,7 @@ const MAX_HOURS: usize = 48;
 /// Most slow searches that wait in memory for the database; further ones are only counted.
 const MAX_SLOW: usize = 64;
 
-/// Most bytes that are stored of a slow search's query, and of its plan.
+/// Most stored bytes of a slow search's query, and of its plan.
 const MAX_QUERY: usize = 2048;
 const MAX_PLAN: usize = 8192;
 
@@ -158,7 +158,7 @@ impl Recorder {
                 std::mem::take(&mut recorded.left_out),
             )
         };
-        // If dropped, on failure or because the caller stops waiting, this gives its counts back.
+        // If dropped, after a failure or because the caller stops waiting, it gives its counts back.
         let mut in_flight = InFlight { recorder: self, pending, slow };
         if left_out > 0 {
             tracing::warn!("{left_out} slow searches were not logged: there were too many");
@@ -172,7 +172,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Merges old hours in the database into days, and deletes what is too old.
+    /// Merges old hours in the database into days, and deletes those that are too old.
     ///
     /// # Errors
     /// The database is unreachable.

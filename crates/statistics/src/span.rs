@@ -78,7 +78,7 @@ impl Span {
             let time = Timestamp::from_second(seconds).unwrap_or_default();
             time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
         };
-        // The hour that runs belongs to it, so that it has an hour more than was asked for.
+        // It includes the current hour, so it has one hour more than requested.
         if self.to > now() {
             return format!("since {}", local(self.from));
         }
@@ -128,7 +128,7 @@ mod tests {
     fn check(text: &str, hours: i64, ended: i64) {
         let span = Span::parse(text).unwrap();
         assert_eq!((span.from % HOUR, span.to % HOUR), (0, 0), "{text}");
-        // The hour that has begun belongs to it.
+        // It includes the current hour.
         let all = (span.to - span.from) / HOUR;
         assert!((hours..=hours + 1).contains(&all), "{text}: {all} hours");
         let ago = (now() + HOUR - span.to) / HOUR;

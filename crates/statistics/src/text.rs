@@ -1,4 +1,4 @@
-//! The statistics of a span, alone or beside another span, as text for a terminal.
+//! The statistics of a span, alone or compared with another span, as text for a terminal.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn refusals(summary: &Summary) -> String {
     if parts.is_empty() { String::new() } else { format!(", refused: {}", parts.join(", ")) }
 }
 
-/// Adds a chart. Beside another span, bars are shares.
+/// Adds a chart. Compared with another span, bars are shares.
 fn chart(text: &mut String, one: &Summary, other: Option<&Summary>) {
     let histograms: Vec<&Histogram> =
         std::iter::once(one.all()).chain(other.map(Summary::all)).collect();
@@ -57,7 +57,7 @@ fn chart(text: &mut String, one: &Summary, other: Option<&Summary>) {
     }
 }
 
-/// Returns a bar in eighths of a character; at least one eighth for a part above zero.
+/// Returns a bar in eighths of a character; at least one eighth if the part is above zero.
 fn blocks(part: f64) -> String {
     if part <= 0.0 {
         return String::new();

@@ -1,9 +1,8 @@
-//! Tells the options of a command from the words of its query.
+//! Separates the options of a command from the words of its query.
 //!
-//! A query and each of its words may begin with a minus: `-test` leaves files out, `->next` is text. clap reads such an
-//! argument as options, and `-error` as `-e rror`, which searches for what was to be left out. So [`sorted`] puts the words
-//! of the query behind `--`, where clap takes them as they stand. An argument that may be either is refused, with both
-//! ways to write it.
+//! A query and its words may begin with a minus: `-test` excludes files, `->next` is text. clap reads such arguments as
+//! options: `-error` as `-e rror`, which searches for text that was to be excluded. So [`sorted`] puts the words of the
+//! query after `--`, where clap takes them literally. An ambiguous argument is refused, with both ways to write it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,14 +16,14 @@ use request::shell;
 /// The names of arguments that are queries.
 const QUERIES: [&str; 3] = ["QUERY", "NAME", "STATEMENT"];
 
-/// Longest cluster of letters with a capital inside (`-cIf`) that is read as options, in letters: hardly a word.
+/// Longest cluster of letters with an inner capital (`-cIf`) that is read as options, in letters: hardly a word.
 const MAX_CLUSTER: usize = 4;
 
-/// Returns the arguments with the words of the query behind `--`, in their order. Those of a command without a query
-/// stay as they are.
+/// Returns the arguments with the words of the query moved after `--`, in order. A command without a query keeps its
+/// arguments unchanged.
 ///
 /// # Errors
-/// A sentence that says how to write an argument that may be options and may be a word.
+/// A sentence that says how to write an argument that may be options or a word.
 pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString>, String> {
     let Some((command, first)) = subcommand(&typed, top) else { return Ok(typed) };
     let is_query = |arg: &Arg| {
@@ -59,15 +58,15 @@ pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString
     Ok(options)
 }
 
-/// An option as it was typed: `-w`, or with its value, in one argument or in two.
+/// An option as typed: `-w`, or with its value, in one argument or in two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedOption {
     pub(crate) flag: String,
-    /// The argument behind the flag that is its value.
+    /// The next argument, if it is the option's value.
     pub(crate) value: Option<String>,
 }
 
-/// Returns the options of this process's command, in order, for a command to suggest.
+/// Returns the options of this process's command, in order, to repeat in a suggested command.
 pub(crate) fn typed_options() -> Vec<TypedOption> {
     let mut top = Cli::command();
     top.build();
@@ -102,25 +101,25 @@ fn subcommand<'c>(typed: &[OsString], top: &'c Command) -> Option<(&'c Command, 
     None
 }
 
-/// What an argument is.
+/// The kind of an argument.
 enum Kind {
     /// A word of the query.
     Word,
     /// One or more options; the last one takes the next argument as its value if `takes_next`.
     Option { takes_next: bool },
-    /// Either of them; how it reads as options.
+    /// Ambiguous; its reading as options.
     Either(String),
 }
 
 impl Kind {
-    /// Tells the kind of an argument. `beside` says that words of the query stand before it.
+    /// Returns the kind of an argument. `beside` says that it follows words of the query.
     fn of(text: &str, command: &Command, beside: bool) -> Self {
         if let Some(long) = text.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
             return match option(command, |arg| has_long(arg, name)) {
                 Some(arg) => Self::Option { takes_next: takes_value(arg) && value.is_none() },
                 None if name.contains(char::is_whitespace) || name.is_empty() => Self::Word,
-                // clap says that there is no such option.
+                // clap reports the unknown option.
                 None if name.starts_with(char::is_alphanumeric) => {
                     Self::Option { takes_next: false }
                 }
@@ -147,13 +146,13 @@ impl Kind {
 struct Cluster {
     /// The options written apart: `-n -e rror`.
     reading: String,
-    /// The option at the end that takes a value, and what stands behind it as its value.
+    /// The last option, if it takes a value, and the text after it as the value.
     value: Option<(char, String)>,
     takes_next: bool,
 }
 
 impl Cluster {
-    /// Reads letters as options; `None` if one of them is no option.
+    /// Reads letters as options; `None` if one of them is not an option.
     fn of(letters: &str, command: &Command) -> Option<Self> {
         let mut apart = Vec::new();
         let mut rest = letters.chars();
@@ -171,7 +170,7 @@ impl Cluster {
         Some(Self { reading: apart.join(" "), value: None, takes_next: false })
     }
 
-    /// Whether the last option cannot have the value that stands behind it: `-windows` is not `-d ows`.
+    /// Returns whether the text after the last option cannot be its value: `-windows` is not `-d ows`.
     fn is_invalid(&self) -> bool {
         let Some((letter, value)) = self.value.as_ref().filter(|_| !self.takes_next) else {
             return false;
@@ -185,7 +184,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the letters can hardly be a word that somebody leaves out.
+    /// Returns whether the letters can hardly be an excluded word.
     fn is_clear(&self, letters: &str, beside: bool) -> bool {
         if let Some((letter, value)) = self.value.as_ref().filter(|_| !self.takes_next) {
             let is_glob = |value: &str| value.contains(['*', '?', '!', '/', '.', '[', '{']);
@@ -200,7 +199,7 @@ impl Cluster {
         let has_inner_capital =
             letters.starts_with(char::is_lowercase) && letters.chars().skip(1).any(inner);
         let length = letters.chars().count();
-        // Who writes options before the query may join two, as `grep -in` does.
+        // Before the query, two options may be joined, as in `grep -in`.
         !is_word || (has_inner_capital && length <= MAX_CLUSTER) || (!beside && length == 2)
     }
 }
@@ -225,7 +224,7 @@ fn is_type(name: &str) -> bool {
     types.definitions().iter().any(|known| known.name() == name)
 }
 
-/// Returns the sentence for an argument that may be either.
+/// Returns the sentence that refuses an ambiguous argument.
 fn either(
     text: &str,
     reading: &str,
@@ -274,7 +273,7 @@ mod tests {
         Ok(sorted.into_iter().skip(1).map(|word| word.into_string().unwrap()).collect())
     }
 
-    /// Every way in which a query can begin, alone and after a word, in every command that takes a query.
+    /// Tests every beginning of a query, alone and after a word, in every command with a query.
     #[test]
     fn what_begins_with_a_minus_is_a_word_or_is_refused() {
         let words = [
@@ -342,7 +341,7 @@ mod tests {
             "-error may be options or a word of the query; for options, write -e rror; for the word, write codesearch \
              search -- foo -error"
         );
-        // After a word, two letters are more likely a word, too.
+        // After a word, two letters are more likely a word.
         assert!(of(&["search", "foo", "-in"]).is_err());
     }
 

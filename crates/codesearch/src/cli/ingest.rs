@@ -1,4 +1,4 @@
-//! `codesearch ingest` and `up`: the folders, and how they are read. Also `init` and `remove`, which change the index.
+//! `codesearch ingest` and `up`: the folders, and how to read them. Also `init` and `remove`, which change the index.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The command line: each command has a file with its options and their help.
+//! The command line: a file for each command, with its options and their help.
 
 #![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
 #![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]

@@ -1,4 +1,4 @@
-//! `codesearch def`, `refs` and `outline`: what is asked of a name or a file.
+//! `codesearch def`, `refs` and `outline`: the name or file, and options.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Parses the command line. An invalid one ends in one sentence that says what to write.
+//! Parses the command line. The error of an invalid one is a single sentence that says what to write.
 
 use std::ffi::OsString;
 use std::num::ParseIntError;
@@ -11,7 +11,7 @@ use query::distance;
 use super::{Cli, arguments};
 use request::shell;
 
-/// Names that people try for commands, and what to write instead.
+/// Names that people mistake for commands, and what to write instead.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("add", "codesearch ingest FOLDER"),
     ("delete", "codesearch remove NAME"),
@@ -98,12 +98,12 @@ fn sentence(error: &Error, typed: &[OsString]) -> String {
     }
 }
 
-/// Returns whether the reason is that a value cannot be read as a whole number, or not as one without a sign.
+/// Returns whether the reason is that a value is not a whole number, or not one without a sign.
 fn is_no_number(error: &Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<ParseIntError>)
 }
 
-/// Returns the deepest subcommand that was typed, and its full name.
+/// Returns the deepest subcommand on the command line, and its full name.
 fn command(typed: &[OsString]) -> (Command, String) {
     let mut command = Cli::command();
     command.build();
@@ -119,8 +119,7 @@ fn command(typed: &[OsString]) -> (Command, String) {
     (command, name)
 }
 
-/// Returns the message for an option that there is not: a value that looks like one, a query with a minus, or a typing
-/// mistake.
+/// Returns the message for an unknown option: a value that looks like one, a query with a minus, or a typing mistake.
 fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString]) -> String {
     let words: Vec<&str> = typed.iter().filter_map(|word| word.to_str()).collect();
     let at = words.iter().position(|word| word.starts_with(flag));
@@ -144,7 +143,7 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
     )
 }
 
-/// Returns the option most similar to what was typed, if one is similar.
+/// Returns the option most similar to the typed one, if one is similar.
 fn near(command: &Command, flag: &str) -> Option<String> {
     let typed = flag.strip_prefix("--")?;
     let options = command.get_arguments().filter(|arg| !arg.is_hide_set());

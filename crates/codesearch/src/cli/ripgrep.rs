@@ -23,7 +23,7 @@ pub(super) struct Flag {
 enum Fate {
     /// Supported, with the differences.
     Same(&'static str),
-    /// Used for something else, which is described.
+    /// Used for something else: a description.
     Taken(&'static str),
     /// Undoes a supported flag, given by the name of its field.
     Off(&'static str),

@@ -1,4 +1,4 @@
-//! `codesearch scip`: imports an index that another tool made of a repository.
+//! `codesearch scip`: imports a SCIP index that another tool made of a repository.
 
 use clap::Args;
 

@@ -13,7 +13,7 @@ pub(crate) enum Sort {
     None,
 }
 
-/// Parses the order of `--sort`; of ripgrep's orders that are not possible, the error says why.
+/// Parses the order of `--sort`. For ripgrep's unsupported orders, the error says why.
 pub(super) fn order(name: &str) -> Result<Sort, String> {
     if matches!(name, "modified" | "accessed" | "created") {
         return Err("the index does not store the times of files; use --sort path".to_owned());
@@ -25,7 +25,7 @@ pub(super) fn order(name: &str) -> Result<Sort, String> {
     })
 }
 
-/// Parses the order of `--sortr`, which has no use for relevance.
+/// Parses the order of `--sortr`, which does not support relevance.
 pub(super) fn reverse_order(name: &str) -> Result<Sort, String> {
     match order(name)? {
         Sort::Relevance => {

@@ -5,7 +5,7 @@ use answer::FileMatch;
 use super::ordered::Ordered;
 use rank::by_path;
 
-/// Files kept beyond the limit before they are sorted and cut again.
+/// Number of files kept beyond the limit before they are sorted and cut again.
 const SLACK: usize = 1000;
 
 /// Collects the files of a search, or the first of them by path.

@@ -8,18 +8,18 @@ use search::{Error, Ranked, Request, Stats, View};
 
 use super::ordered::Ordered;
 
-/// Most lines of a file that are printed on a terminal where nothing else is asked for: as many as agents get.
+/// Default for the most lines of a file printed on a terminal: as many as agents get.
 pub(super) const MOST_LINES: usize = 10;
 
 /// The best files of a search.
 pub(super) struct ByRank {
     ranked: Ranked,
-    /// Most lines of each file that are printed, its best; `None` for all.
+    /// The most lines of each file printed, the best ones; `None` for all.
     most_lines: Option<usize>,
 }
 
 impl ByRank {
-    /// Collects the best files of a request, up to its limit. Keeps the best `most_lines` of each file.
+    /// Collects the best files of a request up to its limit, with the best `most_lines` of each.
     pub(super) fn of(request: &mut Request, most_lines: Option<usize>) -> Self {
         let limit = request.limit.unwrap_or(POOL).min(POOL);
         Self { ranked: Ranked::of(request, Order::Relevance, 0, limit), most_lines }
@@ -35,7 +35,7 @@ impl ByRank {
         });
     }
 
-    /// Returns the best files in order, and with `near` the near definitions.
+    /// Returns the best files in order, and with `near` also the near definitions.
     pub(super) async fn into_files(
         self,
         view: &View,
@@ -46,7 +46,7 @@ impl ByRank {
         let best = self.ranked.best(view, request, stats, near).await?;
         let mut ordered = Ordered { near: best.near, ..Ordered::default() };
         for (ranked, explained) in best.files {
-            // Lines of context are no matches.
+            // Lines of context are not matches.
             ordered.dropped += ranked.matches - ranked.file.matches();
             ordered.files.push(ranked.file);
             ordered.scores.extend(explained);

@@ -1,4 +1,4 @@
-//! Collects files before they are printed, for the orders that need all of them: by path and by relevance.
+//! Collects files before printing them, for the orders that need all files: by path and by relevance.
 
 use std::io::{IsTerminal, stdout};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::cli::{SearchArgs, Sort};
 use crate::print::spans_lines;
 use rank::POOL;
 
-/// The files of a search, which are printed when it has ended.
+/// The collected files of a search, printed when it has ended.
 pub(super) enum Collected {
     ByPath(ByPath),
     ByRank(Box<ByRank>),
 }
 
 impl Collected {
-    /// Returns the collector for the files of a search; `None` if they are printed as they are found. Changes the
-    /// request as the order needs.
+    /// Returns the collector for the files of a search; `None` if they are printed as they are found. Adapts the
+    /// request to the order.
     pub(super) fn of(args: &SearchArgs, request: &mut Request) -> Option<Self> {
         let output = &args.output;
         let usual = if is_read_from_the_top(args, request) { Sort::Relevance } else { Sort::None };
@@ -34,7 +34,7 @@ impl Collected {
         match order {
             Sort::None => None,
             Sort::Relevance => {
-                // Who names no order and no number of lines reads from the top, and not to the end.
+                // Without an explicit order or number of lines, people read only the top.
                 let unsaid = output.sort.is_none() && output.sortr.is_none();
                 let lines = !output.count
                     && !output.count_matches
@@ -59,7 +59,7 @@ impl Collected {
         }
     }
 
-    /// Returns the files in order; if they are ranked, and with `near`, the near definitions besides.
+    /// Returns the files in order; if they are ranked, and with `near`, also the near definitions.
     pub(super) async fn into_files(
         self,
         view: &View,
@@ -74,7 +74,7 @@ impl Collected {
     }
 }
 
-/// Whether a person reads the results on a terminal, and the limit is small enough to rank them.
+/// Returns whether a person reads the results on a terminal, and the limit is small enough for ranking.
 fn is_read_from_the_top(args: &SearchArgs, request: &Request) -> bool {
     let printed = !args.output.json && !args.output.vimgrep && !args.how.explain;
     printed && stdout().is_terminal() && request.limit.is_some_and(|limit| limit <= POOL)

@@ -10,7 +10,7 @@ use crate::cli::FilterArgs;
 /// Largest depth of folders that is put into a pattern. No repository is deeper.
 const MAX_DEPTH: usize = 1000;
 
-/// Most bytes of a pattern that joins the globs of several types. The bound on patterns is higher.
+/// Most bytes of a pattern that joins the globs of several types. The limit of patterns is higher.
 const MOST_BYTES: usize = 7 * 1024;
 
 /// Returns the condition on paths; `None` if no option sets one.
@@ -23,7 +23,7 @@ pub(crate) fn condition(args: &FilterArgs) -> Result<Option<Tree>> {
     }
     let chosen = globs.iter().any(|glob| glob.wanted);
     let mut parts: Vec<Tree> = decide(&globs)?.into_iter().collect();
-    // A file that a glob selects is searched whatever its type.
+    // A file selected by a glob is searched whatever its type.
     if !chosen {
         parts.extend(decide(&types(args)?)?);
     }

@@ -1,4 +1,4 @@
-//! Hints that `codesearch search` prints to stderr: the command to run instead of a wrong query, and commands that find
+//! Hints that `codesearch search` prints to stderr: the corrected command after a wrong query, and commands that find
 //! something after a search found nothing.
 
 use std::io::{IsTerminal, stderr, stdout};
@@ -16,10 +16,10 @@ use request::{self, Client, Options};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// Longest time for all hints after nothing was found: the process is new, and has nothing in memory.
+/// Longest time for all hints after nothing was found. The process is new and has nothing in memory.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// Whether hints are printed. By default they are if stdout and stderr are terminals.
+/// Returns whether hints are printed. By default they are if stdout and stderr are terminals.
 pub(super) fn wanted(args: &SearchArgs) -> bool {
     if args.how.explain || args.output.quiet {
         return false;
@@ -31,7 +31,7 @@ pub(super) fn wanted(args: &SearchArgs) -> bool {
     }
 }
 
-/// Adds the command to run instead to the error of a wrong query.
+/// Adds a corrected command to the error of a wrong query.
 pub(super) fn explained(
     database: &DatabaseArgs,
     args: &SearchArgs,
@@ -49,11 +49,11 @@ pub(super) fn explained(
     anyhow::anyhow!("{error:#}\ntry: {command}{count}")
 }
 
-/// Returns the command that was typed, with what is suggested in the place of what was wrong.
+/// Returns the typed command with the suggestion in place of the wrong part.
 fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) -> String {
     let patterns = &args.patterns.regexp;
     let wrong = suggested.text.as_ref().filter(|text| patterns.contains(text));
-    // One wrong pattern of several is escaped, the rest stays as it is.
+    // If one of several patterns is wrong, only that one is escaped.
     let beside = wrong.filter(|_| patterns.len() > 1 || !args.query.is_empty());
     let mut words = vec!["codesearch".to_owned(), "search".to_owned()];
     for TypedOption { flag, value } in typed {
@@ -78,7 +78,7 @@ fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) ->
     }
 }
 
-/// Counts the files that a query finds, if the database is running already.
+/// Counts the files that a query finds, if the database is already running.
 fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<FileCount> {
     if !Database::is_running(database) {
         return None;
@@ -116,7 +116,7 @@ pub(super) async fn nothing_found(view: &View, args: &SearchArgs, options: &Opti
     }
 }
 
-/// Returns the options of a search that no query expresses, and that leave results out.
+/// Returns the restrictive options of a search that no query can express.
 fn narrowing(args: &SearchArgs) -> Vec<&'static str> {
     let (patterns, filters) = (&args.patterns, &args.filters);
     [
@@ -133,7 +133,7 @@ fn narrowing(args: &SearchArgs) -> Vec<&'static str> {
     .collect()
 }
 
-/// Returns the search as one query; `None` if it has options that no query expresses.
+/// Returns the search as one query; `None` if it has options that no query can express.
 fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     let (patterns, filters) = (&args.patterns, &args.filters);
     let shaped =
@@ -156,7 +156,7 @@ fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     let mut beside: Vec<request::LinePattern> = patterns.regexp.iter().map(pattern).collect();
     let mut text = args.query.join(" ");
     if patterns.fixed_strings && !text.is_empty() {
-        // Both must match, while the patterns in this list are alternatives.
+        // Both must match, while the patterns in the list are alternatives.
         if !beside.is_empty() {
             return None;
         }
@@ -165,7 +165,7 @@ fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
     Some(request::as_one_query(&text, &beside, options))
 }
 
-/// Returns the patterns for names of repositories that a query needs to match.
+/// Returns the patterns for repository names that a query requires.
 pub(super) fn repositories(tree: &Tree) -> Vec<String> {
     match tree {
         Tree::All(parts) => parts.iter().flat_map(repositories).collect(),

@@ -14,7 +14,7 @@ use crate::database::Database;
 use crate::progress::IngestProgress;
 use request::human::{count, size};
 
-/// Connections apart from the writer's and the loaders' own, to observe the progress of the index builds.
+/// Connections besides those of the writer and the loaders, to observe the progress of index builds.
 const CONNECTIONS: u32 = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
@@ -31,11 +31,12 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     })
 }
 
-/// Bytes of write-ahead log from which an ingest ends with a checkpoint, which deletes it. A small ingest need not wait for one.
+/// Bytes of write-ahead log from which an ingest ends with a checkpoint, which deletes the log. A small ingest need not
+/// wait for one.
 const MUCH_LOG: u64 = 64 << 20;
 
-/// Has a private server delete its write-ahead log, and prints the space that is left in use. `disks` are the server's
-/// folders: its data, and in these its log.
+/// Makes a private server delete its write-ahead log, and prints the disk space in use. `disks` are the server's
+/// folders: its data, and within it the log.
 pub(crate) async fn settle(store: &Store, disks: &[PathBuf]) -> Result<()> {
     let [data, log] = disks else { return Ok(()) };
     if postgres::size_of(log) > MUCH_LOG {

@@ -1,4 +1,4 @@
-//! `codesearch mcp`: answer agents on standard input and output.
+//! `codesearch mcp`: answers agents on standard input and output.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use mcp::Tools;
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     let mut database = Database::open_to_serve(database, serve::connections())?;
-    // Nothing is kept in memory but the names of files: each agent has a process of its own.
+    // Only the names of files are cached: each agent has a process of its own.
     let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
     let view = View::new(Arc::clone(&searcher), database.visible());
     let postgres = database.take_postgres().map(Arc::new);
@@ -40,7 +40,7 @@ async fn answer(tools: Tools) -> Result<()> {
         Ok(running) => {
             running.waiting().await.map(drop).context("the connection to the agent failed")
         }
-        // It ended before anything was asked.
+        // Standard input ended before the first call.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error).context(
             "standard input is a terminal; this command is for an agent's configuration (see codesearch help mcp)",

@@ -20,7 +20,7 @@ use request::human::count;
 use request::notes::outline_note;
 use request::shell::quoted;
 
-/// How long a search may take.
+/// Timeout of a search.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `codesearch def`.
@@ -142,7 +142,7 @@ async fn request(view: &View, args: &NameArgs) -> Result<NameRequest> {
     })
 }
 
-/// The place that a text names: in a repository, or on disk in a folder that was indexed.
+/// Returns the place that a text names: in a repository, or on disk in an indexed folder.
 async fn place(view: &View, text: &str) -> Result<Place> {
     let on_disk = || async {
         let (file, line, column) = Place::split(text);
@@ -165,7 +165,7 @@ async fn place(view: &View, text: &str) -> Result<Place> {
     }
 }
 
-/// The error, which names the nearest file if there is none.
+/// Adds the most similar path to the error for a missing file.
 async fn with_near(view: &View, error: navigate::Error) -> Error {
     if let navigate::Error::NoFile(path) = &error
         && let Some(near) = near_path(view, path).await
@@ -175,7 +175,7 @@ async fn with_near(view: &View, error: navigate::Error) -> Error {
     error.into()
 }
 
-/// Says that nothing was found of a name, and where to look for it.
+/// Reports that nothing was found, and which command finds all lines with the name.
 fn nothing(what: &str, args: &NameArgs, stats: &Stats) {
     if let (Some(name), None) = (&args.name, &stats.stopped) {
         let text = quoted(name);
@@ -185,7 +185,7 @@ fn nothing(what: &str, args: &NameArgs, stats: &Stats) {
     }
 }
 
-/// What is left to say, on stderr.
+/// Reports incomplete results on stderr.
 fn report(stats: &Stats, all: usize, shown: usize, what: &str) {
     if shown < all {
         note!("codesearch: the nearest {shown} of {} (--limit for more)", count(all, what));
@@ -211,12 +211,12 @@ fn status(is_empty: bool, stats: &Stats) -> u8 {
     }
 }
 
-/// `precise, ` or `search, `; nothing where no SCIP index tells of the place from which is asked.
+/// Returns `precise, ` or `search, `; nothing if no SCIP index covers the request's place.
 fn basis(basis: Basis, is_precise: bool) -> String {
     if is_precise { format!("{}, ", basis.word()) } else { String::new() }
 }
 
-/// `method of Server`.
+/// For example, `method of Server`.
 fn about(symbol: &Symbol) -> String {
     match &symbol.container {
         Some((name, _)) => format!("{} of {name}", symbol.kind),

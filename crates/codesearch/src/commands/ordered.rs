@@ -1,4 +1,4 @@
-//! Files that were collected and sorted, ready to be printed.
+//! Collected and sorted files, ready to be printed.
 
 use answer::FileMatch;
 use rank::Explained;
@@ -7,12 +7,12 @@ use rank::Explained;
 #[derive(Default)]
 pub(super) struct Ordered {
     pub(super) files: Vec<FileMatch>,
-    /// How the score of each came about; empty in an order without scores.
+    /// The score of each file and its parts; empty in an order without scores.
     pub(super) scores: Vec<Explained>,
-    /// Near definitions, which are no results.
+    /// Near definitions, which are not results.
     pub(super) near: Vec<FileMatch>,
-    /// Whether there were more.
+    /// Whether more files were found.
     pub(super) cut: bool,
-    /// The number of their matching lines that are not printed.
+    /// The number of matching lines in them that are not printed.
     pub(super) dropped: usize,
 }

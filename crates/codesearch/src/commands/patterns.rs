@@ -11,7 +11,7 @@ use super::refused;
 use crate::cli::SearchArgs;
 use request::{self, Client, Options};
 
-/// Most bytes of a pattern that joins several. The bound on patterns is higher.
+/// Most bytes of a pattern that joins several. The limit of patterns is higher.
 const MOST_BYTES: usize = 7 * 1024;
 
 /// Builds the query to search for: the query text, and the condition that one of the patterns matches.
@@ -39,7 +39,7 @@ fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
     if args.query.is_empty() {
         return Ok(None);
     }
-    // The shell has removed its quotes, so phrases cannot be told apart.
+    // The shell has removed the quotes, so phrases cannot be told apart.
     let text = args.query.join(" ");
     if args.patterns.fixed_strings {
         return Ok(Some(Query::of(Field::Content, Pattern::literal(&text, options.case)?)));
@@ -105,7 +105,7 @@ impl Form {
             terms.push(Tree::term(Field::Content, self.one(some, self.case, self.multiline)?));
             rest = more;
         }
-        // A file without patterns matches nothing.
+        // A pattern file without patterns matches nothing.
         Ok(Some(if terms.is_empty() { !Tree::every_file() } else { Tree::any(terms) }))
     }
 
@@ -113,8 +113,8 @@ impl Form {
     fn one(&self, sources: &[String], case: Case, multiline: bool) -> Result<Pattern> {
         let whole = self.whole(sources, "");
         let pattern = Pattern::parse(&whole, case, multiline);
-        // A pattern may end in a comment, which would swallow the closing parenthesis, so a second attempt ends it with
-        // a line feed.
+        // A pattern may end in a comment, which would swallow the closing parenthesis, so the second attempt ends it
+        // with a line feed.
         let pattern =
             pattern.or_else(|_| Pattern::parse(&self.whole(sources, "\n"), case, multiline));
         let pattern = match pattern {
@@ -168,7 +168,7 @@ impl Form {
     }
 }
 
-/// Adds to the error of a pattern the suggestion to search for it as literal text.
+/// Adds to a pattern's error the suggestion to search for it as literal text.
 fn as_text(mut error: QueryError, source: &str) -> QueryError {
     let (query, text) = (query::literal(source), Some(source.to_owned()));
     error.suggestion = Some(Box::new(Suggestion { query, text }));

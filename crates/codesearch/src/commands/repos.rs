@@ -91,7 +91,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
     })
 }
 
-/// Says what to write instead of a name that no repository has.
+/// Suggests a name for one that no repository has.
 fn instead(repos: &[store::Repo], name: &str) -> String {
     let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
     match near_name(name, &names) {

@@ -1,4 +1,4 @@
-//! `codesearch scip`: imports a SCIP index, or forgets those of a repository.
+//! `codesearch scip`: imports a SCIP index, or removes those of a repository.
 
 use std::fs::File;
 use std::io::{Read, stdin};
@@ -12,11 +12,11 @@ use crate::database::Database;
 use crate::progress::IngestProgress;
 use request::human::{count, size};
 
-/// Reasons of which an example is named.
+/// Most reasons that are reported with an example.
 const NAMED: usize = 4;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ScipArgs) -> Result<u8> {
-    // A file that cannot be opened is told before a database is started.
+    // Report a file that cannot be opened before a database is started.
     let index = match &args.file {
         Some(file) => Some(open(file)?),
         None => None,
@@ -48,7 +48,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &ScipArgs) -> Result<u8> {
     })
 }
 
-/// Opens an index, and says how many bytes it has, if that is known.
+/// Opens an index, and returns its size in bytes, if known.
 fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
     if path == Path::new("-") {
         return Ok((Box::new(stdin()), None));
@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
     Ok((Box::new(file), found.is_file().then_some(found.len())))
 }
 
-/// An error of the database is one, wherever it came up.
+/// Unwraps an error of ingest or the database, so that it is recognized as one.
 fn plain(error: Error) -> anyhow::Error {
     match error {
         Error::Ingest(error) => anyhow!(error),

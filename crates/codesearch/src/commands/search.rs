@@ -43,7 +43,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     Database::open_index(database, parallel as u32)?.read(parallel, async |view| {
         view.connect_ahead();
-        // Text is coloured, so its printer sees to control characters itself.
+        // The printer of coloured text escapes control characters itself.
         let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
             Box::new(print::stdout())
         } else {
@@ -126,7 +126,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
                 hints::meant_as_text(args);
             }
         } else if stats.files == 0 && !args.output.quiet {
-            // A name that is nowhere is an error of the query: also programs' logs should have it.
+            // A missing repository is an error in the query, which the logs of programs should have, too.
             let repos = hints::repositories(&request.query().tree);
             if let Some(missing) = missing_repository(view, &repos).await {
                 note!("codesearch: nothing found: {missing}");
@@ -174,7 +174,7 @@ fn request(args: &SearchArgs, options: &Options) -> Result<(Request, Option<Repl
 /// Returns the options of the search, apart from the query.
 fn options(args: &SearchArgs) -> Options {
     let SearchArgs { patterns, filters, output, how, .. } = args;
-    // On a pipe all results are wanted, as from ripgrep.
+    // Into a pipe, print all results, as ripgrep does.
     let all = !stdout().is_terminal() && !how.explain;
     let limit = how.limit.or(all.then_some(0)).map(Count::of);
     Options {

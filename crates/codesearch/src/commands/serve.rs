@@ -61,7 +61,7 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
     let needs_token = file.is_some() && !args.open;
     let at_once = args.server_at_once.map_or_else(server::searches_at_once, |most| most as usize);
-    // Each client leaves a quarter of the turns to the others.
+    // Each client leaves a quarter of the turns to others.
     let share = (at_once > 1).then(|| at_once - at_once.div_ceil(4));
     let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), args.trust_forwarded);
     let settings = Settings {
@@ -92,7 +92,7 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener> {
     Ok(listener)
 }
 
-/// Connections for searches. A few for each core keep Postgres busy; more would only wait for each other.
+/// Connections for searches. A few per core keep Postgres busy; further ones would only wait for each other.
 pub(crate) fn connections() -> u32 {
     (cores() * 4).clamp(8, 64) as u32
 }
@@ -101,12 +101,12 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Whether to take the symbols that the index lacks.
+/// Whether to extract missing symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symbols {
-    /// While searches are answered.
+    /// Extract them while searches are answered.
     Take,
-    /// Not here.
+    /// Leave them to another process.
     Leave,
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn serve(
     let searcher = Arc::new(searcher);
     let postgres = database.take_postgres().map(Arc::new);
     let watched = postgres.clone();
-    // Dropped after the last statement, since some connections to the database live on these threads.
+    // Dropped after the last statement, since some database connections live on these threads.
     let threads = server::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
         let stop = shutdown_signal()?;
@@ -204,13 +204,13 @@ pub(crate) fn serve(
     Ok(crate::FOUND)
 }
 
-/// Rereads the token file when it changes. What cannot be read of it stays as it was; tokens whose lines are gone are
-/// taken away.
+/// Rereads the token file when it changes. Tokens on unreadable lines stay as they were; tokens whose lines are gone
+/// are revoked.
 async fn follow(file: Option<TokenFile>, limits: &Limits) {
     let Some(mut file) = file else { return };
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        // The file may lie on a disk that does not answer.
+        // The file may lie on a disk that does not respond.
         let look = tokio::task::spawn_blocking(move || (file.look(), file));
         let Ok((change, looked)) = look.await else { return };
         file = looked;

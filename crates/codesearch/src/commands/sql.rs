@@ -29,7 +29,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
     database.run(async |store| answer(store, &reader, &statement, args).await)
 }
 
-/// Returns where statements run: in the private Postgres, or by the URL of the role that only reads the views.
+/// Returns where statements run, as the role that only reads the views: in the private Postgres, or at a URL.
 fn reader(database: &Database, args: &SqlArgs) -> Target {
     match (&args.reader_url, database.target()) {
         (Some(url), Target::Url(_)) => Target::Url(url.clone()),
@@ -116,7 +116,7 @@ fn as_reader(url: &str) -> String {
     format!("{scheme}://{READER}@{}", &rest[user..])
 }
 
-/// Splits the password off a URL, since everybody on the machine can read a command line.
+/// Splits the password off a URL, since everybody on the machine can see command lines.
 fn split_password(url: &str) -> (String, Option<String>) {
     let parts = url.split_once("://").and_then(|(scheme, rest)| {
         let (user, host) = rest[..rest.find(['/', '?']).unwrap_or(rest.len())].rsplit_once('@')?;

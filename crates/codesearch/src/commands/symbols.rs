@@ -1,4 +1,4 @@
-//! `codesearch symbols`: take the symbols that the index lacks, and say what was taken.
+//! `codesearch symbols`: extracts missing symbols, and reports them.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::database::Database;
 use crate::progress::IngestProgress;
 use request::human::{count, size};
 
-/// Connections beside those that store.
+/// Connections besides those that write.
 const CONNECTIONS: u32 = 1;
 
 pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
@@ -24,7 +24,7 @@ pub(crate) fn run(database: &DatabaseArgs) -> Result<u8> {
     })
 }
 
-/// Takes the symbols that the index lacks, and prints a summary. Returns whether it lacked any.
+/// Extracts missing symbols, and prints a summary. Returns whether any were missing.
 pub(crate) async fn take(store: &Store) -> Result<bool> {
     let progress = IngestProgress::new();
     let taken = ingest::symbols::run(store, &program()?, &|event| progress.event(event)).await;
@@ -39,7 +39,7 @@ pub(crate) async fn take(store: &Store) -> Result<bool> {
     }
 }
 
-/// As [`take`], for a server: what was taken goes to the log.
+/// Like [`take`], for a server: the summary goes to the log.
 pub(crate) async fn take_beside(store: &Store) {
     let taken = match program() {
         Ok(program) => {
@@ -54,7 +54,7 @@ pub(crate) async fn take_beside(store: &Store) {
     }
 }
 
-/// This program, also when its file was replaced since it started.
+/// Returns the path of this program, even if its file was replaced since it started.
 fn program() -> Result<PathBuf> {
     let own = PathBuf::from("/proc/self/exe");
     if own.exists() {

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::cli::TokenArgs;
 
-/// Prints the line for the token file, which holds no secret, to stdout, and the token to stderr. The token is not
+/// Prints the line for the token file, which contains no secret, to stdout, and the token to stderr. The token is not
 /// stored.
 pub(crate) fn run(args: &TokenArgs) -> Result<u8> {
     let (token, line) = server::new_token(&args.name, args.admin)?;

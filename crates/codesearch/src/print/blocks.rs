@@ -1,5 +1,5 @@
-//! Blocks: the lines that are counted and printed as one, as ripgrep does. A pattern that spans lines makes one block of
-//! neighbouring lines that match; else each line is a block of its own.
+//! Blocks: lines that are counted and printed as one, as in ripgrep. A pattern that spans lines makes one block of
+//! adjacent matching lines; otherwise each line is a block.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub(super) fn text(block: &[Line]) -> String {
     text
 }
 
-/// Returns how many matches there are in some lines. One that spans lines is counted once.
+/// Returns the number of matches in some lines. A match that spans lines counts once.
 pub(super) fn count_matches(lines: &[Line]) -> usize {
     lines.iter().map(|line| line.ranges.len() - usize::from(line.continues)).sum()
 }

@@ -1,6 +1,6 @@
 //! Matches as JSON lines, as `rg --json` prints them
-//! (<https://docs.rs/grep-printer/latest/grep_printer/struct.JSON.html>): the same messages, with the
-//! same fields in the same order. Beyond them there are `repo` messages, and `complete` in the summary.
+//! (<https://docs.rs/grep-printer/latest/grep_printer/struct.JSON.html>): the same messages, with the same fields in
+//! the same order. In addition, there are `repo` messages, and `complete` in the summary.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -57,7 +57,7 @@ struct LineJson<'a> {
     line_number: Option<u64>,
     absolute_offset: u64,
     submatches: Vec<SubmatchJson<'a>>,
-    /// Beyond ripgrep: symbols whose names match.
+    /// Not in ripgrep: symbols whose names match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     symbols: Vec<SymbolJson<'a>>,
 }
@@ -75,7 +75,7 @@ struct SymbolJson<'a> {
 struct SubmatchJson<'a> {
     #[serde(rename = "match")]
     matched: Text<'a>,
-    /// What is to stand in its place.
+    /// The text that replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     replacement: Option<Text<'a>>,
     start: usize,

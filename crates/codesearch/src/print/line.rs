@@ -30,7 +30,7 @@ pub(super) struct Lines {
     pub(super) max_columns: usize,
     /// Whether the beginning of a longer line is printed.
     pub(super) preview: bool,
-    /// What follows a line that is printed without its own end.
+    /// The line end printed for a line without its own.
     pub(super) end: &'static str,
     /// The separators after path, number and column: of a matching line, and of a line of context.
     pub(super) separators: (String, String),
@@ -43,16 +43,16 @@ struct Shown<'a> {
     ranges: &'a [Range<usize>],
     /// Length of its line feed in bytes.
     ended: usize,
-    /// The number of matches that are told if it is too long.
+    /// The number of matches that is reported if the text is too long.
     matches: usize,
     context: bool,
 }
 
-/// Where a printed text begins: its offset in the file, and the number before its column.
+/// The start of a printed text: its offset in the file, and the offset from which its column counts.
 type Start = (u64, usize);
 
 impl Lines {
-    /// Prints a block, each line after the path if there is one to print.
+    /// Prints a block, each line after the path if one is given.
     pub(super) fn print(
         &self,
         out: &mut dyn Write,
@@ -60,7 +60,7 @@ impl Lines {
         block: &[Line],
     ) -> io::Result<()> {
         let first = block[0].offset;
-        // Where the match began that goes on in the next line.
+        // The start of the match that continues on the next line.
         let mut begun: Start = (first, 0);
         for line in block {
             let context = line.ranges.is_empty();
@@ -73,7 +73,7 @@ impl Lines {
             } else if self.only_matching || self.per_match {
                 for (at, range) in ranges.iter().enumerate() {
                     if at == 0 && line.continues {
-                        // Of a match across lines, the first stands for all.
+                        // A match across lines is shown once, on its first line.
                         if !self.only_matching {
                             continue;
                         }
@@ -82,7 +82,7 @@ impl Lines {
                         // As in ripgrep, the column counts from the beginning of the block.
                         begun = (start, (start - first) as usize);
                     }
-                    // As in ripgrep, nothing is printed of a line of which a match has the end only.
+                    // As in ripgrep, a line with only the end of a match is not printed.
                     let of_more =
                         at == 0 && line.continues || at + 1 == ranges.len() && line.takes_feed;
                     if self.only_matching && of_more && range.is_empty() {
@@ -111,7 +111,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Returns the text and matches of a line, replaced if they are to be.
+    /// Returns the text and matches of a line, with replacements if requested.
     fn replaced<'l>(&self, line: &'l Line) -> (Cow<'l, str>, Cow<'l, [Range<usize>]>) {
         match &self.replacer {
             Some(replacer) if !line.ranges.is_empty() => {
@@ -122,7 +122,7 @@ impl Lines {
         }
     }
 
-    /// Prints the prefix of a line. `at` says where the text begins that is printed of a line that matches.
+    /// Prints the prefix of a line. `at` is the start of the printed text, for a matching line.
     fn before(
         &self,
         out: &mut dyn Write,
@@ -192,7 +192,7 @@ impl Lines {
         out.write_all(self.end.as_bytes())
     }
 
-    /// Whether ripgrep would know each match of a line, instead of only that it matches.
+    /// Returns whether ripgrep would know each match of a line, instead of only that the line matches.
     fn knows_matches(&self) -> bool {
         self.ink.color
             || self.column
@@ -201,7 +201,7 @@ impl Lines {
             || self.replacer.is_some()
     }
 
-    /// Prints a part of a text, with what matches in colour.
+    /// Prints a part of a text, with its matches in colour.
     fn marked(&self, out: &mut dyn Write, shown: &Shown<'_>, part: Range<usize>) -> io::Result<()> {
         let mut at = part.start;
         let mut ranges =

@@ -30,7 +30,7 @@ pub(crate) use text::{Text, keep_first, spans_lines};
 pub(crate) trait Printer {
     /// Prints a file.
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()>;
-    /// Prints near definitions, before the files: they are no matches, and said to be none.
+    /// Prints near definitions before the files, labelled as such since they are no matches.
     fn near(&mut self, _: &mut dyn Write, _: &[FileMatch]) -> io::Result<()> {
         Ok(())
     }
@@ -55,12 +55,12 @@ impl Printer for Silent {
 pub(crate) enum Paths {
     /// Below the names of their repositories.
     Named,
-    /// Below the folders that the repositories were read from, by their names. Such paths can be opened.
+    /// Below the folders of the repositories, by repository name. Such paths can be opened.
     Local(HashMap<String, String>),
 }
 
 impl Paths {
-    /// Chooses paths that can be opened, or those of the index.
+    /// Chooses between paths that can be opened and those of the index.
     pub(crate) async fn new(view: &View, local: bool) -> Result<Self, store::Error> {
         if !local {
             return Ok(Self::Named);
@@ -80,7 +80,7 @@ impl Paths {
             Paths::Named => None,
             Paths::Local(folders) => folders.get(repo).map(String::as_str),
         };
-        // A repository removed since then has no known folder.
+        // The folder of a repository removed in the meantime is unknown.
         Path::new(folder.unwrap_or(repo)).join(path).to_string_lossy().into_owned()
     }
 }

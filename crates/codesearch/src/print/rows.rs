@@ -10,7 +10,7 @@ use store::{SqlColumn, SqlKind};
 use super::style::escape_controls;
 use crate::cli::SqlFormat;
 
-/// Rows that determine the widths of a table's columns; later rows are printed as they come.
+/// Number of rows that determine the widths of a table's columns; later rows are printed as they come.
 const MEASURED: usize = 1000;
 
 /// The gap between two columns of a table.

@@ -15,7 +15,7 @@ pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
 /// Printed before and after a style.
 const RESET: &str = "\u{1b}[0m";
 
-/// Whether to print in colour.
+/// Returns whether to print in colour.
 pub(super) fn coloured(when: Color, terminal: bool) -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     match when {
@@ -57,8 +57,8 @@ impl Ink {
     }
 }
 
-/// Replaces each control character by a picture of it. A file may come from anybody, and must not control the terminal, nor
-/// show its characters in another order than they have (<https://trojansource.codes/>).
+/// Replaces control characters by pictures. A file may come from anybody; it must not control the terminal, nor reorder
+/// its characters (<https://trojansource.codes/>).
 pub(super) fn escape_controls(text: &str) -> Cow<'_, str> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_control = |c: char| c.is_control() && c != '\t' || turns(c);

@@ -1,5 +1,5 @@
-//! Standard output and error for lines that name files, repositories or queries. These come from anybody and must not
-//! control the terminal of who reads them: on a terminal, a picture of each control character is written.
+//! Standard output and error for lines that name files, repositories or queries. The names come from anybody and must
+//! not control the reader's terminal: on a terminal, pictures replace control characters.
 
 use std::fmt::Arguments;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -38,7 +38,7 @@ impl<W: Write + IsTerminal> Escaped<W> {
 }
 
 impl<W: Write> Write for Escaped<W> {
-    /// Writes all of some bytes, which are whole characters: what `write!` passes.
+    /// Writes all bytes, which must be whole characters, as `write!` passes them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_terminal {
             return self.out.write(bytes);

@@ -1,5 +1,5 @@
-//! Matches as text, as ripgrep prints them: on a terminal in colour below a heading, on a pipe one
-//! `path:line:text` a line.
+//! Matches as text, as ripgrep prints them: in colour below headings on a terminal, one `path:line:text` per line into
+//! a pipe.
 
 use std::io::{self, Write};
 
@@ -154,7 +154,7 @@ impl Printer for Text {
             Mode::MatchCounts => return self.count(out, &path, count_matches(&file.lines)),
             Mode::Lines => {}
         }
-        // The file matched by its path, or because something is not in it.
+        // The file matches by its path, or because its text lacks something.
         let by_path = file.lines.is_empty();
         if by_path && self.vimgrep {
             // Vim accepts neither a bare path nor one without a text after it.
@@ -178,7 +178,7 @@ impl Printer for Text {
     }
 
     fn near(&mut self, out: &mut dyn Write, files: &[FileMatch]) -> io::Result<()> {
-        // They are for people who read from the top. Who has lines without a heading reads them with a program.
+        // Near definitions are for people who read from the top. Output without headings is read by programs.
         if files.is_empty() || !matches!(self.mode, Mode::Lines) || !self.heading {
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl Printer for Text {
     }
 }
 
-/// Whether one of the patterns of a search spans lines, so that neighbouring lines are one result.
+/// Returns whether a pattern of a search spans lines, so that adjacent lines are one result.
 pub(crate) fn spans_lines(request: &Request) -> bool {
     request.compiled_query().terms.iter().any(|term| term.matcher.spans_lines())
 }

@@ -1,4 +1,4 @@
-//! Places in a text as the lines of a file that was found.
+//! Converts places in a text to lines of a matching file.
 
 use query::SymbolKind;
 use store::{Occurrence, ScipPlace, SymbolRow};
@@ -7,10 +7,10 @@ use answer::symbol::{LineSymbol, Symbol, Symbols};
 use answer::{FileMatch, Line};
 use symbols::scip::Parts;
 
-/// A place in a document: the document, the symbol and where it stands.
+/// An occurrence of a symbol in a document: the document, the symbol and its place.
 pub(super) type SymbolPlace<'p> = (&'p ScipPlace, &'p str, &'p Occurrence);
 
-/// Makes a file of places in one text, by all documents that tell of it; none if there are no places.
+/// Makes a file from places in one text, which may come from several documents; `None` if there are no places.
 pub(super) fn file_match(
     mut told: Vec<SymbolPlace<'_>>,
     (repo, rank): (&str, u16),
@@ -24,7 +24,7 @@ pub(super) fn file_match(
     let mut counted = (1, 0);
     for (place, symbol, one) in told {
         let start = one.start as usize;
-        // A document of another text would have been refused; a damaged one is passed over.
+        // A document of another text is rejected earlier; a damaged one is skipped here.
         if text.get(start..one.end() as usize).is_none() {
             continue;
         }
@@ -62,11 +62,11 @@ pub(super) fn file_match(
     })
 }
 
-/// Returns what a document defines that others may mention, in order, each with the number of definitions around it.
+/// Returns the definitions in a document that others may mention, in order, each with the number of its containers.
 pub(crate) fn outline(told: &ScipPlace, text: &str) -> Vec<(Symbol, usize)> {
     let names = told.document.symbols();
     let mut found: Vec<(Symbol, usize)> = Vec::new();
-    // Those around the next one.
+    // The containers of the next symbol.
     let mut around: Vec<&str> = Vec::new();
     let (mut line, mut counted) = (1, 0);
     for one in &told.document.occurrences {
@@ -82,7 +82,7 @@ pub(crate) fn outline(told: &ScipPlace, text: &str) -> Vec<(Symbol, usize)> {
         }
         line += text[counted..start].matches('\n').count() as u64;
         counted = start;
-        // The symbol of what contains another one is the beginning of the other's.
+        // The symbol of a container is a prefix of its members' symbols.
         around.retain(|of| symbol.starts_with(of) && of.len() < symbol.len());
         found.push((defined(told, symbol, one, (text, line), None), around.len()));
         around.push(symbol);
@@ -90,7 +90,7 @@ pub(crate) fn outline(told: &ScipPlace, text: &str) -> Vec<(Symbol, usize)> {
     found
 }
 
-/// Returns what is defined at a place: as the file's own symbols have it, if they have it, else by what the index says.
+/// Returns the symbol defined at a place: from the file's own symbols if they contain it, else from the SCIP index.
 fn defined(
     place: &ScipPlace,
     symbol: &str,

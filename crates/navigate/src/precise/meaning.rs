@@ -1,4 +1,4 @@
-//! What a name means at a place, by what SCIP indexes tell of its file.
+//! The meaning of a name at a place, according to the SCIP indexes of its file.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ use store::{Occurrence, Relation, ScipPlace, is_local};
 
 use symbols::scip::Parts;
 
-/// A symbol that a name means, and how far it is known by that name.
+/// A symbol that a name means, and where it is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) symbol: String,
     pub(super) reach: Reach,
-    /// Whether its definitions are those of the name; of what is only related, they are not.
+    /// Whether its definitions are those of the name; those of merely related symbols are not.
     pub(super) defines: bool,
 }
 
-/// Where a symbol means the same.
+/// The documents in which a symbol is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// In its document.
+    /// Only its own document.
     Document,
-    /// In the documents of its import: it names no package, so another one may have a symbol of that name.
+    /// The documents of its import: the symbol names no package, so another import may have the same one.
     Import(i32),
-    /// In all documents.
+    /// All documents.
     All,
 }
 
@@ -38,19 +38,19 @@ impl Reach {
     }
 }
 
-/// Where in a file is asked.
+/// The part of a file that a request points to.
 #[derive(Clone, Debug)]
 pub(super) enum Spot {
-    /// At a byte of the text.
+    /// A byte of the text.
     At(usize),
-    /// Somewhere in a line.
+    /// A line.
     Within(Range<usize>),
-    /// Somewhere in the file.
+    /// The whole file.
     Anywhere,
 }
 
-/// Returns what a name means. At a byte, it is what stands there; in a line or a file, what stands there by that name; of a
-/// whole file, only if that is one thing. `name` may be empty at a byte.
+/// Returns the symbols that a name means: at a byte, those that occur there; in a line, those of occurrences with that
+/// name; in a file, the same, but only if it is a single symbol. `name` may be empty at a byte.
 pub(super) fn meanings(told: &ScipPlace, text: &str, spot: &Spot, name: &str) -> Vec<Meaning> {
     let of =
         |one: &Occurrence| text.get(one.start as usize..one.end() as usize).unwrap_or_default();
@@ -63,8 +63,7 @@ pub(super) fn meanings(told: &ScipPlace, text: &str, spot: &Spot, name: &str) ->
             };
             let at: Vec<&Occurrence> =
                 all.filter(holds).filter(|one| of(one).contains(name)).collect();
-            // At the end of one and the beginning of the next, the next is meant; of several around each other, the
-            // innermost.
+            // Between two adjacent occurrences, the second wins; of nested ones, the innermost.
             let begins_before_end = |one: &&Occurrence| (one.end() as usize) > *byte;
             let any_begins = at.iter().any(begins_before_end);
             let at: Vec<&Occurrence> =
@@ -92,7 +91,7 @@ pub(super) fn meanings(told: &ScipPlace, text: &str, spot: &Spot, name: &str) ->
     symbols.map(meaning).collect()
 }
 
-/// Returns the symbols that documents say to be referred to together with some of theirs.
+/// Returns the symbols that documents relate to known ones: referring to one also refers to the other.
 pub(super) fn related(told: &[(ScipPlace, Vec<u32>)], known: &[Meaning]) -> Vec<Meaning> {
     let mut more: Vec<Meaning> = Vec::new();
     for (place, symbols) in told {
@@ -110,7 +109,7 @@ pub(super) fn related(told: &[(ScipPlace, Vec<u32>)], known: &[Meaning]) -> Vec<
             let Some(symbol) = names.get(other as usize) else { continue };
             let is_known = |one: &Meaning| one.symbol == *symbol;
             let reach = Reach::of(symbol, place.import);
-            // A local symbol would be looked for in the file from which is asked.
+            // A local symbol would be looked up in the wrong file: that of the request.
             if reach != Reach::Document && !known.iter().any(is_known) && !more.iter().any(is_known)
             {
                 more.push(Meaning { symbol: (*symbol).to_owned(), reach, defines: is_defined });

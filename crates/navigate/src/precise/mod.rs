@@ -1,5 +1,5 @@
-//! What imported SCIP indexes tell of a name: its definitions and the places that refer to it, as files with lines, like
-//! those that a search finds.
+//! Answers from imported SCIP indexes: the definitions of a name and the places that refer to it, as files with lines
+//! like those of a search.
 
 mod lines;
 mod meaning;
@@ -20,24 +20,24 @@ use answer::FileMatch;
 use search::View;
 use search::{Scip, Stats, Stopped};
 
-/// Most documents that are looked at.
+/// Most documents that are examined.
 const MOST: usize = 500;
 
-/// What is told of a name.
+/// The answer of SCIP indexes for a name.
 #[derive(Debug, Default)]
 pub(super) struct Precise {
     /// The SCIP symbols that the name means at the place.
     pub(super) symbols: Vec<String>,
-    /// Files that define it; of each line, the symbols.
+    /// Files that define it; each line has its symbols.
     pub(super) definitions: Vec<FileMatch>,
-    /// Files that refer to it; of each line, the ranges.
+    /// Files that refer to it; each line has its ranges.
     pub(super) references: Vec<FileMatch>,
-    /// Whether there are more documents than were looked at.
+    /// Whether there are more documents than were examined.
     is_cut: bool,
 }
 
 impl Precise {
-    /// Returns each place that it tells of: repository, path and byte.
+    /// Returns all places in the answer: repository, path and byte.
     pub(super) fn places(&self) -> HashSet<(String, String, u64)> {
         let all = self.definitions.iter().chain(&self.references);
         let of = |file: &FileMatch| {
@@ -50,7 +50,7 @@ impl Precise {
         all.flat_map(of).collect()
     }
 
-    /// Notes in what is told of a search that not all was looked at.
+    /// Marks a search as incomplete if not all documents were examined.
     pub(super) fn note(&self, stats: &mut Stats) {
         if self.is_cut {
             stats.stopped.get_or_insert(Stopped::Limit);
@@ -58,7 +58,7 @@ impl Precise {
     }
 }
 
-/// Returns what is told of a name at the place from which is asked, in the state of the index that a search has read.
+/// Returns the precise answer for a name at the request's place, in the state of the index that a search has read.
 pub(super) async fn precise(
     view: &View,
     request: &NameRequest,
@@ -94,14 +94,14 @@ pub(super) async fn precise(
     Ok(Precise { symbols, definitions, references, is_cut })
 }
 
-/// Makes files with lines of places: those that define, and those that refer.
+/// Converts places to files with lines: those that define, and those that refer.
 async fn files_of(
     view: &View,
     places: Vec<Mention>,
     defining: &HashSet<String>,
     catalog: &Catalog,
 ) -> Result<(Vec<FileMatch>, Vec<FileMatch>), Error> {
-    // A file may be told of by several indexes.
+    // Several indexes may cover a file.
     let mut files: BTreeMap<(ShardId, BlobId, RepoId, String), Vec<Mention>> = BTreeMap::new();
     for (place, symbols) in places {
         let key = (place.shard, place.blob, place.repo, place.path.clone());
@@ -150,14 +150,14 @@ async fn files_of(
     Ok((definitions, references))
 }
 
-/// A document, and the indexes of the symbols that are looked for in it.
+/// A document, and its indexes of the symbols in question.
 type Mention = (ScipPlace, Vec<u32>);
 
-/// Documents that mention symbols, with the indexes of those.
+/// Documents that mention symbols, with the indexes of these symbols.
 struct Mentions {
-    /// The repository from which is asked.
+    /// The repository of the request's place.
     near: RepoId,
-    /// What is told of the file from which is asked.
+    /// The SCIP documents of the place's file.
     here: Vec<ScipPlace>,
     all: Vec<Mention>,
     is_cut: bool,
@@ -206,7 +206,7 @@ impl Mentions {
     }
 }
 
-/// Returns a document with the indexes of the symbols that it mentions; none if it mentions none of them.
+/// Returns a document with its indexes of the given symbols; `None` if it mentions none of them.
 fn mentioned(place: &ScipPlace, meant: &[&Meaning]) -> Option<Mention> {
     let reaches = |one: &&&Meaning| match one.reach {
         Reach::Import(import) => import == place.import,
@@ -217,7 +217,7 @@ fn mentioned(place: &ScipPlace, meant: &[&Meaning]) -> Option<Mention> {
     (!symbols.is_empty()).then(|| (place.clone(), symbols))
 }
 
-/// Where in its file a request asks.
+/// Returns the part that the request points to.
 fn spot(origin: &Origin) -> Spot {
     let Some(line) = origin.line() else { return Spot::Anywhere };
     match origin.byte() {

@@ -24,11 +24,11 @@ const FOUND_AHEAD: usize = 2;
 pub struct FileCount {
     /// The files counted.
     pub files: usize,
-    /// Whether these are all.
+    /// Whether no more files match.
     pub complete: bool,
 }
 
-/// The options of a query, and its client.
+/// The context of a query: its options, and its client.
 #[derive(Clone, Debug)]
 pub struct QueryContext {
     /// The options besides the text of the query.
@@ -47,7 +47,7 @@ impl FileCount {
 }
 
 /// Counts the files that a query finds until `until`. `None` if the query is invalid or cannot be searched, or if the
-/// search was cut short before it found any.
+/// search was stopped before it found any.
 pub async fn count(
     view: &View,
     query: &str,

@@ -1,7 +1,7 @@
-//! Hints beside an answer: queries that find something after one found nothing, the number of files that a suggested
+//! Hints for an answer: queries that find something if the original found nothing, the number of files that a suggested
 //! query finds, and a warning about a query that was probably meant as literal text.
 //!
-//! All of it is bounded in time. Queries are counted only for a search that found nothing or was invalid.
+//! All hints are bounded in time. Queries are counted only if the original search found nothing or was invalid.
 
 mod count;
 mod near;
@@ -37,7 +37,7 @@ pub struct Hint {
 pub struct Suggested {
     /// The query.
     pub query: String,
-    /// The literal text that it searches for, if it takes the whole of the wrong query as literal text.
+    /// The literal text that it searches for, if the whole wrong query was probably meant as literal text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The number of files that it finds, if it was counted.
@@ -51,11 +51,11 @@ impl From<Suggestion> for Suggested {
     }
 }
 
-/// Longest query for which hints are made, in bytes, since hints repeat it.
+/// Longest query that gets hints, in bytes, since hints repeat it.
 const MAX_QUERY: usize = 1000;
 
-/// Returns a hint if a term was read as a regular expression, or a word as an operator, but was probably meant as literal
-/// text: `c++`, `file not found`.
+/// Returns a hint if a term parsed as a regular expression, or a word parsed as an operator, was probably meant as
+/// literal text: `c++`, `file not found`.
 pub fn meant_as_text(query: &str, parsed: &Query) -> Option<Hint> {
     if query.len() > MAX_QUERY {
         return None;

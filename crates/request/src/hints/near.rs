@@ -6,17 +6,17 @@ use browse::FindRequest;
 use query::{Case, Matcher, Pattern, nearest};
 use search::View;
 
-/// Paths that are compared.
+/// Number of paths that are compared.
 const NEAR: usize = 5;
 
-/// Fewest letters of a word of a repository's name that a mistyped word may stand for: a shorter one is near to too many.
+/// Fewest letters of a word in a repository's name that a mistyped word may stand for: shorter words resemble too many.
 const WORD_LETTERS: usize = 5;
 
-/// Fewest letters of a name for which similar ones are looked for.
+/// Fewest letters of a name for which similar names are searched.
 const LETTERS: usize = 3;
 
-/// Checks whether a pattern matches the name of a repository. The error is the name that was probably meant, if there
-/// is one. `None` if the check is not possible.
+/// Checks whether a pattern matches the name of a repository. The error is the similar name that was probably meant.
+/// `None` if the check is not possible.
 pub(super) async fn repository(view: &View, pattern: &str) -> Option<Result<(), Option<String>>> {
     let catalog = view.catalog().await.ok()?;
     let parsed = Pattern::parse(pattern, Case::Insensitive, false).ok()?;
@@ -30,7 +30,7 @@ pub(super) async fn repository(view: &View, pattern: &str) -> Option<Result<(), 
     Some(Err(near_name(&typed, &names).map(str::to_owned)))
 }
 
-/// Returns a sentence about the first of some patterns that matches no repository, if there is one.
+/// Returns a sentence about the first pattern that matches no repository, if there is one.
 pub async fn missing_repository(view: &View, patterns: &[String]) -> Option<String> {
     for pattern in patterns {
         if let Some(Err(near)) = repository(view, pattern).await {
@@ -47,8 +47,8 @@ pub async fn missing_repository(view: &View, patterns: &[String]) -> Option<Stri
     None
 }
 
-/// Returns the path that is most similar to one, each with the name of its repository before it: one with all its letters,
-/// or any, whose last part is similar.
+/// Returns the path most similar to `path`, with its repository's name before it: one that contains all letters, or any
+/// path whose last part is similar.
 pub async fn near_path(view: &View, path: &str) -> Option<String> {
     let tree = view.tree().await.ok()?;
     let typed = path.to_owned();
@@ -65,7 +65,7 @@ pub async fn near_path(view: &View, path: &str) -> Option<String> {
     Some(format!("{repo}/{path}"))
 }
 
-/// Returns the name that is similar to what was typed: as a whole, in its last part, or in its last two.
+/// Returns the name most similar to the typed one: as a whole, in its last part, or in its last two parts.
 pub fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     let mut sorted = names.to_vec();
     sorted.sort_unstable();
@@ -89,7 +89,7 @@ pub fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     if let Some(found) = found {
         return by_part.get(found).copied();
     }
-    // A word of the name; of several with it, the first.
+    // A word of the name; if several names have it, the first.
     let is_word = |word: &&str| word.chars().count() >= WORD_LETTERS;
     let mut words: HashMap<&str, &'n str> = HashMap::new();
     let mut sorted = names.to_vec();
@@ -104,7 +104,7 @@ pub fn near_name<'n>(typed: &str, names: &[&'n str]) -> Option<&'n str> {
     words.get(nearest(&short, all)?).copied()
 }
 
-/// Returns the repository and path of a file whose name is similar to what was typed.
+/// Returns the repository and path of a file with a name similar to the typed one.
 pub(super) async fn file(view: &View, typed: &str) -> Option<(String, String)> {
     let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
     if typed.chars().count() < LETTERS || !typed.chars().all(is_name) {

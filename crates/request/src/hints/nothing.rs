@@ -14,16 +14,16 @@ use super::count::{FileCount, QueryContext, compiled, count};
 use super::{Hint, MAX_QUERY, near};
 use crate::{Client, Options};
 
-/// Changed queries that are counted concurrently.
+/// Number of changed queries that are counted concurrently.
 const AT_ONCE: usize = 4;
 
-/// Most terms, and most filters, that are tried one by one.
+/// Most terms, and most filters, that are changed one at a time.
 const MAX_TERMS: usize = 6;
 
 /// Most hints.
 const MAX_HINTS: usize = 6;
 
-/// Most texts that are ranked in a search for documents that only counts them.
+/// Most texts that a search for documents ranks if it only counts them.
 const RANKED: usize = 100;
 
 /// A query that found nothing.
@@ -34,24 +34,24 @@ pub struct NoResultsQuery<'a> {
     pub client: Client,
     /// Longest time for all hints together.
     pub within: Duration,
-    /// Whether to report files that are not in the index. Off for answers that report them anyway.
+    /// Whether to report files that are not in the index. Off if the answer reports them anyway.
     pub left_out: bool,
 }
 
 /// A change to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Change {
-    /// Only this one of its terms, with its filters.
+    /// Keep only this one of its terms, with its filters.
     Alone(usize),
-    /// Without this part.
+    /// Drop this part.
     Without(usize),
-    /// Without all filters.
+    /// Drop all filters.
     Unnarrowed,
     AnyCase,
     AsText,
-    /// With a carriage return as part of the end of a line.
+    /// Treat a carriage return as part of the end of a line.
     Crlf,
-    /// With the names of symbols as text.
+    /// Search for the names of symbols as text.
     Mentioned,
     AnyTerm,
 }

@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::search_stream::SearchStream;
 use crate::server::Server;
 
-/// Largest answer, in bytes. A larger one is cut, and says so.
+/// Largest answer, in bytes. A larger one is cut, and marked as incomplete.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
 /// Runs a search and passes its files to `take`, until there are no more or `take` returns false.

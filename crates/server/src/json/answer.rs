@@ -24,16 +24,17 @@ use crate::server::Server;
 use request::Client;
 use request::explain::explanation;
 
-/// Largest answer, in bytes, that is gathered, sorted by repository and path, and sent whole. A larger one is streamed.
+/// Largest answer, in bytes, that is collected, sorted by repository and path, and sent as a whole. A larger one is
+/// streamed.
 const GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Size of a piece of a streamed answer, in bytes, about.
+/// Approximate size of a piece of a streamed answer, in bytes.
 const STREAMED_BYTES: usize = 64 * 1024;
 
 /// Pieces that a search may be ahead of its client.
 const STREAMED_AHEAD: usize = 8;
 
-/// Longest time that a client may take for a piece before the search is given up: it holds a turn meanwhile.
+/// Longest time that a client may take for a piece before the search is aborted, since the search holds a turn.
 const STALLED: Duration = Duration::from_secs(30);
 
 /// Answers a search with JSON.
@@ -48,7 +49,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
-        // Some of the files found are not sent.
+        // Some of the found files are not sent.
         if next.is_some() && found_all {
             stats.cut_at_limit();
         }
@@ -65,7 +66,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
     let request = Arc::new(request);
-    // All errors of the request were reported before, so that only valid searches wait.
+    // All errors of the request are reported by now, so only valid searches wait.
     let turn = server.turn().await?;
     // When the client disconnects, this future is dropped, and the search with it.
     let mut search = SearchStream::start(server, &request);
@@ -101,7 +102,7 @@ async fn hints_for(
     serde_json::to_value(hints::beside(server, params, request, stats).await).ok()
 }
 
-/// A search whose answer has become too large to be gathered.
+/// A search whose answer has become too large to be collected.
 struct Rest {
     writer: JsonWriter,
     search: SearchStream,
@@ -109,7 +110,7 @@ struct Rest {
 }
 
 /// Streams the answer in the order in which results are found, so that an answer of any size needs little memory. A
-/// failure on the way is reported in its `stats`.
+/// later failure is reported in the answer's `stats`.
 fn stream(
     server: &Server,
     params: &SearchParams,

@@ -1,4 +1,4 @@
-//! How a score came about, as JSON.
+//! The parts of a score, as JSON.
 
 use rank::Explained;
 use serde::{Serialize, Serializer};
@@ -32,7 +32,7 @@ impl From<&Explained> for ScoreJson {
     }
 }
 
-/// Two digits after the point say enough.
+/// Rounds to two digits after the point.
 fn rounded(points: f32) -> f32 {
     (points * 100.0).round() / 100.0
 }

@@ -1,5 +1,4 @@
-//! `/search` with `sort=`: results for programs in the orders that the page offers, instead of the order in which they
-//! are found.
+//! `/search` with `sort=`: results for programs in the page's orders, instead of the order in which they are found.
 
 use std::sync::Arc;
 
@@ -23,9 +22,9 @@ const MAX_SORTED: usize = 1000;
 pub(super) struct Sorted {
     pub(super) request: Arc<Request>,
     pub(super) files: Vec<FileMatch>,
-    /// How the score of each file came about; `None` in an order without scores.
+    /// The score of each file and its parts; `None` in an order without scores.
     pub(super) scores: Vec<Option<Explained>>,
-    /// Near definitions, on the first page in the order of relevance: they are no results.
+    /// Near definitions, which are not results; only on the first page in the order of relevance.
     pub(super) near: Vec<FileMatch>,
     pub(super) stats: Stats,
     /// The cursor of the next results.

@@ -32,7 +32,7 @@ pub(crate) struct StatsJson {
     symbols: Option<SymbolsLeftJson>,
 }
 
-/// What a search for symbols could not find.
+/// Symbols that a search could not find.
 #[derive(Debug, Serialize)]
 struct SymbolsLeftJson {
     pending: usize,
@@ -56,7 +56,7 @@ struct PhasesJson {
 }
 
 impl StatsJson {
-    /// Marks the answer as cut at its limit, though the search found more.
+    /// Marks the answer as cut at its limit although the search found more.
     pub(super) fn cut_at_limit(&mut self) {
         (self.complete, self.stopped_because) = (false, Some("limit"));
     }

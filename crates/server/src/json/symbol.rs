@@ -10,7 +10,7 @@ pub(crate) struct SymbolJson<'s> {
     kind: &'s str,
     container: Option<&'s str>,
     line: u64,
-    /// The name, as bytes of the line.
+    /// The byte range of the name in the line.
     start: usize,
     end: usize,
 }
@@ -45,7 +45,7 @@ impl<'s> From<&'s Symbol> for EnclosingJson<'s> {
     }
 }
 
-/// The name of what contains a symbol.
+/// Returns the name of a symbol's container.
 fn container(symbol: &Symbol) -> Option<&str> {
     symbol.container.as_ref().map(|(name, _)| name.as_str())
 }

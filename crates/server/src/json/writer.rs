@@ -27,20 +27,20 @@ use crate::cursor::Cursor;
 use crate::error::Failure;
 use crate::params::{SearchParams, names};
 
-/// Capacity of a piece in bytes: of the first one, and of the largest. Each is twice as large as the one before, or as
+/// Capacity of the first piece and of the largest, in bytes. Each piece is twice as large as the one before, or as
 /// large as a single file needs.
 const PIECE_BYTES: Range<usize> = 8 * 1024..128 * 1024;
 
-/// Escaping makes a text longer by about one byte in so many.
+/// Escaping makes a text longer by about one byte in this many.
 const ESCAPED: usize = 8;
 
-/// Size of a file's JSON, in bytes, from which on it is sent without a copy. Smaller ones are copied together.
+/// Smallest JSON of a file, in bytes, that is sent without a copy. Smaller ones are copied together.
 const LARGE_BYTES: usize = 16 * 1024;
 
-/// Bytes of the end of an answer, at most in most cases.
+/// Bytes that the end of an answer needs in most cases.
 const TAIL_BYTES: usize = 2 * 1024;
 
-/// Bytes of a line that are escaped at once. The escaper reserves six times as much.
+/// Bytes of a line that are escaped at a time. The escaper reserves six times as much.
 const ESCAPED_AT_ONCE: usize = 16 * 1024;
 
 /// The fields of a file.
@@ -67,7 +67,7 @@ impl FieldSet {
         Ok(Self(fields))
     }
 
-    /// Writes a file, or only the name of its repository if repositories were asked for.
+    /// Writes a file, or only the name of its repository if the query asks for repositories.
     fn write(self, file: &FileMatch, score: Option<Explained>, select: Select, to: &mut Vec<u8>) {
         if select == Select::Repos {
             escape_into(&file.repo, to);
@@ -97,7 +97,7 @@ impl FieldSet {
     }
 }
 
-/// Writes lines; one of context only has no ranges. What is known of symbols is there only if there is something.
+/// Writes lines; a line of context has no ranges. Fields for symbols are left out if empty.
 fn lines(lines: &[Line], to: &mut Vec<u8>) {
     to.push(b'[');
     for (at, line) in lines.iter().enumerate() {
@@ -121,7 +121,7 @@ fn lines(lines: &[Line], to: &mut Vec<u8>) {
     to.push(b']');
 }
 
-/// Writes what serde makes of a value.
+/// Writes a value with serde.
 fn json(value: &impl Serialize, to: &mut Vec<u8>) {
     serde_json::to_writer(to, value).expect("texts and numbers are JSON");
 }
@@ -150,7 +150,7 @@ fn string(text: &str, to: &mut Vec<u8>) {
     while !rest.is_empty() {
         let (first, others) = rest.split_at(rest.floor_char_boundary(ESCAPED_AT_ONCE));
         escape_into(first, &mut part);
-        // Leave out the quotes around it.
+        // Leave out the enclosing quotes.
         to.extend_from_slice(&part[1..part.len() - 1]);
         part.clear();
         rest = others;
@@ -158,7 +158,7 @@ fn string(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
 }
 
-/// An answer under construction: files, or repositories if those were asked for.
+/// An answer under construction: files, or repositories if the query asks for those.
 #[derive(Debug)]
 pub(crate) struct JsonWriter {
     /// The head of the answer, then its files in the order in which they were found, separated by commas.
@@ -201,7 +201,7 @@ impl JsonWriter {
         self.add_scored(file, None);
     }
 
-    /// Adds a file, and how its score came about if that is to be said.
+    /// Adds a file, and if given, its score and the parts of it.
     pub(crate) fn add_scored(&mut self, file: FileMatch, score: Option<Explained>) {
         let size = file.size() + file.size() / ESCAPED;
         let last = match self.pieces.last_mut() {
@@ -221,17 +221,17 @@ impl JsonWriter {
         self.files.push((file.repo, file.path, (self.pieces.len() - 1, range)));
     }
 
-    /// Returns files that are no results as a list of their own; `None` if there are none.
+    /// Returns files that are not results as a separate list; `None` if there are none.
     pub(crate) fn listed(&self, files: &[FileMatch]) -> Option<String> {
         (!files.is_empty()).then(|| list(files, self.select, self.fields))
     }
 
-    /// Returns the number of bytes written and not taken.
+    /// Returns the number of bytes that are written but not taken.
     pub(crate) fn bytes(&self) -> usize {
         self.pieces.iter().map(Vec::len).sum()
     }
 
-    /// Takes what is written so far, to be sent before the rest.
+    /// Takes the text written so far, to be sent before the rest.
     pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
         self.files.clear();
         std::mem::take(&mut self.pieces)

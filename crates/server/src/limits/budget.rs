@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-/// Fractions of a search or byte below this count as none, to absorb rounding errors.
+/// Fractions of a search or byte below this count as zero, to absorb rounding errors.
 const ROUNDING: f64 = 1e-6;
 
-/// An amount allowed per minute, and the part of it that is left: negative if it was overdrawn.
+/// An amount allowed per minute, and the remaining part of it: negative if overdrawn.
 #[derive(Debug)]
 pub(super) struct Budget {
     per_minute: f64,
@@ -18,10 +18,10 @@ impl Budget {
         Self { per_minute, left: per_minute, at: now }
     }
 
-    /// Takes `cost` if at least `needed` is left.
+    /// Takes `cost` if at least `needed` remains.
     ///
     /// # Errors
-    /// The number of seconds after which that will be left.
+    /// The number of seconds until that remains.
     pub(super) fn take(&mut self, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
         let earned = now.saturating_duration_since(self.at).as_secs_f64() / 60.0 * self.per_minute;
         self.left = (self.left + earned).min(self.per_minute);
@@ -54,7 +54,7 @@ mod tests {
         budget.left -= 30.0;
         assert_eq!(budget.take(1.0, 1.0, after(1)), Err(31));
         assert_eq!(budget.take(1.0, 1.0, after(32)), Ok(()));
-        // It holds no more than a minute's worth.
+        // It holds at most a minute's worth.
         assert_eq!(budget.take(61.0, 0.0, after(3600)), Err(1));
         assert_eq!(budget.take(60.0, 60.0, after(3600)), Ok(()));
     }

@@ -1,5 +1,4 @@
-//! The clients of a server, identified by token, by address, or on this machine by program, and the admission of their
-//! requests.
+//! Identifies the clients of a server, by token, by address, or on this machine by program, and admits their requests.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,11 +21,10 @@ use crate::sender::Sender;
 use crate::server::MAX_WAIT;
 use statistics::Refusal;
 
-/// Most clients that are remembered. Beyond that, the least recent are forgotten, and with them
-/// their use of the current minute.
+/// Most clients that are remembered. Beyond that, the least recent are forgotten, with their use of the current minute.
 const MAX_CLIENTS: usize = 1 << 16;
 
-/// The header at whose end a proxy adds its client's address.
+/// The header to which a proxy appends its client's address.
 const FORWARDED: &str = "x-forwarded-for";
 
 /// The limits of a server.
@@ -34,18 +32,18 @@ const FORWARDED: &str = "x-forwarded-for";
 pub struct Limits {
     /// The limits of an address.
     each: Quota,
-    /// Most searches that one client may have running or waiting for a turn, so that turns are left
-    /// for others; `None` without that bound.
+    /// Most searches that one client may have running or waiting for a turn, so that others get turns, too; `None` for
+    /// no limit.
     share: Option<usize>,
-    /// Stands for every address if addresses have no limits.
+    /// The client of every address, if addresses have no limits.
     anyone: Arc<Client>,
-    /// All clients together. [`Server::turn`](crate::server::Server::turn) bounds their
-    /// concurrent searches, and lets them wait.
+    /// All clients together. [`Server::turn`](crate::server::Server::turn) limits their concurrent searches, and lets
+    /// them wait.
     all: Arc<Client>,
     unnamed: Cache<Origin, Arc<Client>>,
-    /// By the hash of the token, so that the time of a lookup reveals nothing about tokens.
+    /// Callers by the hash of their token, so that the time of a lookup reveals nothing about tokens.
     tokens: RwLock<HashMap<[u8; 32], Caller>>,
-    /// Since when the file of tokens has been wrong.
+    /// The time since which the token file has been invalid.
     wrong_since: Mutex<Option<Instant>>,
     /// Whether a proxy is trusted to name its client.
     trust_forwarded: bool,
@@ -71,12 +69,12 @@ impl Caller {
     }
 }
 
-/// Where a request without a token comes from.
+/// The origin of a request without a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Origin {
-    /// An address, of IPv6 its network.
+    /// Its address, or for IPv6 its network.
     network: IpAddr,
-    /// The hash of its `User-Agent` where nothing else tells clients apart: programs on this machine have one address.
+    /// The hash of its `User-Agent` if nothing else tells clients apart: all programs on this machine have one address.
     program: u64,
 }
 
@@ -103,7 +101,7 @@ impl Client {
     }
 }
 
-/// The reason why a request is refused, and the seconds after which to retry.
+/// The reason why a request is refused, and the seconds until a retry.
 pub(super) struct Rejection {
     pub(super) reason: Refusal,
     pub(super) wait: u64,
@@ -123,7 +121,8 @@ pub enum Cost {
 }
 
 impl Limits {
-    /// Makes limits of `each` client and of `all` clients together, with at most `share` concurrent searches for one client.
+    /// Makes the limits of `each` client and of `all` clients together, with at most `share` concurrent searches for
+    /// one client.
     pub fn new(
         each: Quota,
         all: Quota,
@@ -146,7 +145,7 @@ impl Limits {
         limits
     }
 
-    /// Takes the tokens of a changed file. One of a wrong line stays as it was, and one whose line is gone is taken away.
+    /// Applies a changed token file. A token on an invalid line stays as it was; a token whose line is gone is revoked.
     pub fn change_tokens(&self, change: TokenChange) {
         let mut since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
         *since = change.wrong.is_some().then(|| since.unwrap_or_else(Instant::now));
@@ -163,7 +162,7 @@ impl Limits {
         self.set_tokens(tokens);
     }
 
-    /// Returns for how long the file of tokens has been wrong; `None` if it is not.
+    /// Returns for how long the token file has been invalid; `None` if it is valid.
     pub(crate) fn tokens_wrong_for(&self) -> Option<Duration> {
         let since = self.wrong_since.lock().unwrap_or_else(PoisonError::into_inner);
         since.map(|since| since.elapsed())
@@ -200,8 +199,8 @@ impl Limits {
         self.trust_forwarded && headers.contains_key(FORWARDED)
     }
 
-    /// Returns the client of a request: the owner of a token, or an address; on this machine a program, unless addresses
-    /// have limits, which a program would escape by another name. So would the clients of a proxy.
+    /// Returns the client of a request: the owner of a token, or an address. On this machine, each program is a client,
+    /// unless addresses have limits, which a program would escape by renaming itself, or a proxy is trusted.
     pub(super) fn client(&self, caller: Option<&Caller>, sender: Sender<'_>) -> Arc<Client> {
         if let Some(caller) = caller {
             return Arc::clone(&caller.client);
@@ -224,7 +223,7 @@ impl Limits {
         known.unwrap_or_else(|never| match never {})
     }
 
-    /// Admits a request. A search waits until its client has fewer than its share of them.
+    /// Admits a request. A search waits until its client has fewer running than its share.
     pub(super) async fn admit(
         &self,
         client: Arc<Client>,
@@ -249,7 +248,7 @@ impl Limits {
             }
         };
         let now = Instant::now();
-        // Some bytes must be left; those of the answer are charged when it is sent.
+        // Some bytes must remain; those of the answer are charged when it is sent.
         for (client, (reason, _)) in clients.iter().zip(reasons) {
             take(client.bytes.as_ref(), 1.0, 0.0, now)
                 .map_err(|wait| Rejection { reason, wait })?;
@@ -285,15 +284,15 @@ fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) ->
     budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
 }
 
-/// Returns the hash of the name that a program gives itself.
+/// Returns the hash of a program's name for itself.
 fn program(headers: &HeaderMap) -> u64 {
     let mut hasher = DefaultHasher::new();
     headers.get(USER_AGENT).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Returns the client that a proxy names: the last address, which the proxy added itself. Earlier
-/// ones are only claims of its client.
+/// Returns the client that a proxy names: the last address, which the proxy added itself. Earlier ones are unverified
+/// claims.
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     let last = headers.get_all(FORWARDED).iter().next_back()?.to_str().ok()?;
     let last = last.rsplit(',').next()?.trim();

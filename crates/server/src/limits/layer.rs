@@ -1,4 +1,4 @@
-//! The limits of clients around a handler, and the count of the bytes of its answer.
+//! Applies the limits of clients to a handler, and counts the bytes of its answer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -76,7 +76,7 @@ pub async fn limited<F: Future<Output = Response>>(
     }
 }
 
-/// Returns the answer to a request beyond its limits.
+/// Returns the answer to a request that exceeds its limits.
 fn reject(rejection: &Rejection, request: &Request) -> Response {
     let what = match rejection.reason {
         Refusal::AtOnce => "you have reached your limit of concurrent searches",
@@ -93,12 +93,12 @@ fn reject(rejection: &Rejection, request: &Request) -> Response {
     response
 }
 
-/// Returns the answer to a refused request, in the shape that its address uses for errors.
+/// Returns the answer to a refused request, in the format of errors at its address.
 pub fn refused(failure: Failure, request: &Request) -> Response {
     Address::of(request).refused(failure)
 }
 
-/// The parts of a request that decide the shape of errors.
+/// The parts of a request that determine the format of errors.
 struct Address {
     pairs: Pairs,
     is_zoekts: bool,

@@ -1,12 +1,11 @@
-//! Limits of clients: concurrent searches, searches a minute, and bytes of answers a minute, by
-//! address or by token, and for all clients together. Refused clients are told when to retry.
+//! Limits of clients: concurrent searches, searches a minute, and bytes of answers a minute, for each address or token,
+//! and for all clients together. Refused clients are told when to retry.
 //!
 //! A budget refills continuously and holds a minute's worth. A search costs one before it begins.
 //! The bytes of an answer are known only when it is sent, so it may overdraw the budget; the client
 //! then waits until that is paid back. An answer is never cut short.
 //!
-//! Libraries for rate limits do not fit: they charge costs known beforehand, and forget no client
-//! by themselves.
+//! Rate-limiting libraries do not fit: they charge costs known in advance, and never forget clients by themselves.
 
 mod budget;
 mod clients;

@@ -1,5 +1,5 @@
-//! The file of tokens: the people and programs that may use the server, and their limits if these
-//! differ from everybody's. The file holds only hashes, so its contents give no access.
+//! The token file: the people and programs that may use the server, and their limits if these differ from the defaults.
+//! The file holds only hashes, so its contents give no access.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -29,51 +29,50 @@ pub struct Token {
     pub is_admin: bool,
 }
 
-/// A file of tokens, and what was last found in it.
+/// A token file, and its contents when last read.
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
-    /// The limits for whatever a line leaves out.
+    /// The limits that apply where a line gives none.
     each: Quota,
-    /// What the last look found.
+    /// The contents at the last look.
     seen: Option<Found>,
-    /// What the tokens in use were read from.
+    /// The contents from which the tokens in use were read.
     used: Option<Found>,
 }
 
-/// What a look at the file found.
+/// The result of looking at the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
     Text(String),
     /// There is no such file, so there are no tokens.
     Nothing(String),
-    /// It cannot be read, so nobody knows what is in it.
+    /// The file cannot be read, so its tokens are unknown.
     Unreadable(String),
 }
 
-/// A changed file of tokens.
+/// A changed token file.
 #[derive(Debug, Default)]
 pub struct TokenChange {
     /// Its tokens; `None` if it cannot be read.
     pub tokens: Option<Vec<Token>>,
-    /// The hashes in lines that are wrong, each with whether the line has the word `admin`: their tokens are neither given
-    /// nor taken away.
+    /// The hashes on invalid lines, each with whether the line has the word `admin`: their tokens are neither granted
+    /// nor revoked.
     pub held: Vec<([u8; 32], bool)>,
-    /// What is wrong with it, without anything that may be a token.
+    /// The errors in the file, without any text that may be a token.
     pub wrong: Option<String>,
 }
 
 impl TokenFile {
-    /// Names a file of tokens; `each` gives the limits that a line omits. Does not read the file.
+    /// Makes a token file with `each` as the default limits. Does not read the file.
     pub fn new(path: &Path, each: Quota) -> Self {
         Self { path: path.to_owned(), each, seen: None, used: None }
     }
 
-    /// Reads the file. Each line has a name, the hash of its token, and the limits that differ from
-    /// everybody's.
+    /// Reads the file. Each line has a name, the hash of its token, and the limits that differ from the defaults.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it is wrong.
+    /// The file cannot be read, or a line of it is invalid.
     pub fn read(&mut self) -> Result<Vec<Token>> {
         let path = self.path.display();
         let found = found(&self.path);
@@ -91,10 +90,10 @@ impl TokenFile {
         }
     }
 
-    /// Looks at the file again; returns the change if it is another than the one in use. A change counts when two looks
-    /// find the same, since an editor may empty a file before it writes it.
+    /// Looks at the file again; returns the change if the file differs from the one in use. A change counts when two
+    /// looks see the same contents, since an editor may empty a file before it writes it.
     ///
-    /// The text is compared, not its time: a change within a tick of the clock would be missed.
+    /// The contents are compared, not the times: a change within a tick of the clock would be missed.
     pub fn look(&mut self) -> Option<TokenChange> {
         let found = found(&self.path);
         let is_settled = self.seen.as_ref() == Some(&found);
@@ -117,7 +116,7 @@ impl TokenFile {
     }
 }
 
-/// Looks at a file.
+/// Reads a file.
 fn found(path: &Path) -> Found {
     let told = match std::fs::metadata(path) {
         Ok(told) => told,
@@ -126,7 +125,7 @@ fn found(path: &Path) -> Found {
         }
         Err(error) => return Found::Unreadable(error.to_string()),
     };
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     if !told.is_file() {
         return Found::Nothing("it is not a file".to_owned());
     }
@@ -141,10 +140,10 @@ fn found(path: &Path) -> Found {
     }
 }
 
-/// Returns a new token, and the line of the file for its owner.
+/// Returns a new token, and the line of the token file for its owner.
 ///
 /// # Errors
-/// The name is not usable, or the system gives no random bytes.
+/// The name is invalid, or the system provides no random bytes.
 pub fn new_token(name: &str, is_admin: bool) -> Result<(String, String)> {
     ensure!(
         !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace),
@@ -172,13 +171,13 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
     is_hash.then(|| std::array::from_fn(byte))
 }
 
-/// The lines of a file.
+/// The lines of a token file.
 #[derive(Debug, Default)]
 struct Lines {
     tokens: Vec<Token>,
     /// As in [`TokenChange`].
     held: Vec<([u8; 32], bool)>,
-    /// What is wrong, a sentence for each line.
+    /// The errors, a sentence for each line.
     wrong: Vec<String>,
 }
 
@@ -214,7 +213,7 @@ impl Lines {
     }
 }
 
-/// Returns the hash that a word of a line gives.
+/// Returns the hash in a word of a line.
 fn hash_of(word: &str) -> Option<[u8; 32]> {
     unhex(word.strip_prefix(SCHEME)?)
 }
@@ -261,7 +260,7 @@ fn token(line: &str, each: Quota) -> Result<Token> {
 mod tests {
     use super::*;
 
-    /// Returns the tokens of a text, or the first thing that is wrong with it.
+    /// Returns the tokens of a text, or its first error.
     fn tokens(text: &str, each: Quota) -> Result<Vec<Token>, String> {
         let lines = Lines::of(text, each);
         lines.wrong.into_iter().next().map_or(Ok(lines.tokens), Err)
@@ -277,7 +276,7 @@ mod tests {
         );
         let lines = Lines::of(&text, Quota::default());
         assert_eq!(lines.tokens.iter().map(|token| &*token.name).collect::<Vec<_>>(), ["a"]);
-        // The second is there, and admin still; of the third no line is left.
+        // The second token is kept, still as admin; the line of the third is gone.
         assert_eq!(lines.held, [(Sha256::digest("two").into(), true)]);
         assert_eq!(lines.wrong.len(), 2);
     }
@@ -297,10 +296,10 @@ mod tests {
             Some((change.tokens.map(|tokens| tokens.len()), change.wrong.is_some()))
         };
         assert_eq!(looked(&mut file), None);
-        // An editor at work.
+        // An editor empties the file before it writes it.
         std::fs::write(&path, "").unwrap();
         assert!(file.look().is_none());
-        // As many bytes, at whatever time.
+        // The same number of bytes, perhaps at the same time.
         std::fs::write(&path, line("one") + &line("six")).unwrap();
         assert_eq!(looked(&mut file), Some((Some(2), false)));
         std::fs::write(&path, line("one")).unwrap();
@@ -312,7 +311,7 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         assert_eq!(looked(&mut file), Some((Some(0), true)));
         std::fs::remove_dir(&path).unwrap();
-        // A link to itself cannot be read, as a file without rights, which root reads.
+        // A link to itself cannot be read, like a file without permissions, which root could read.
         std::os::unix::fs::symlink(&path, &path).unwrap();
         assert_eq!(looked(&mut file), Some((None, true)));
         std::fs::remove_file(&path).unwrap();

@@ -1,5 +1,5 @@
-//! A bound on the answers that are complete in memory but not sent yet, so that clients which do
-//! not read cannot exhaust memory. Answers that are made while they are sent do not count.
+//! A limit on the answers that are complete in memory but not sent yet, so that clients which do not read cannot
+//! exhaust memory. Answers that are made while they are sent do not count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bytes that one permit stands for.
 const UNIT: usize = 1 << 10;
 
-/// Bytes up to which an answer does not count: connections have buffers as large.
+/// Size up to which an answer does not count, in bytes: connections have buffers of the same size.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// Most bytes that a connection gets of an answer at once.
+/// Most bytes of an answer that a connection gets at a time.
 const PART_BYTES: usize = 64 << 10;
 
 /// The memory for answers.
@@ -24,13 +24,13 @@ const PART_BYTES: usize = 64 << 10;
 pub struct AnswerMemory(Arc<Semaphore>);
 
 impl AnswerMemory {
-    /// Makes room for `bytes` bytes.
+    /// Creates memory of `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let units = usize::try_from(bytes).unwrap_or(usize::MAX) / UNIT;
         Self(Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Reserves memory for an answer until it is sent; `None` if there is none left.
+    /// Reserves memory for an answer until it is sent; `None` if none is left.
     pub(super) fn hold(&self, answer: Response) -> Option<Response> {
         let bytes = answer.body().size_hint().exact().map_or(0, |bytes| bytes as usize);
         if bytes <= SMALL_BYTES {
@@ -42,8 +42,8 @@ impl AnswerMemory {
     }
 }
 
-/// The body of an answer, handed out in parts: given all of it at once, the connection would hold
-/// it after the reservation has ended.
+/// The body of an answer, passed on in parts. A connection that got all of it at once would keep it after the
+/// reservation has ended.
 struct UnreadBody {
     body: Body,
     /// The rest of the last piece that the body returned.

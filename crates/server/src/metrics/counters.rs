@@ -1,4 +1,4 @@
-//! Counters of a server's searches, and the timing of each.
+//! Counts a server's searches, and measures their durations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use statistics::{Kind, Outcome, Recorder, Refusal};
 pub struct Metrics {
     /// Durations and outcomes of searches.
     pub(crate) recorder: Recorder,
-    /// Duration from which on a search is logged as slow.
+    /// Duration from which a search is logged as slow.
     slow: Option<Duration>,
     running: AtomicU64,
     pub(super) shards_searched: AtomicU64,
@@ -24,16 +24,15 @@ pub struct Metrics {
     pub(super) bytes: AtomicU64,
     pub(super) results: AtomicU64,
     pub(super) slow_searches: AtomicU64,
-    /// Number of checked shards; and the number of problems in those of the last check and between
-    /// tables.
+    /// Number of checked shards; and number of problems that the last check found in them and between tables.
     pub(super) shards_checked: AtomicU64,
     pub(super) problems: AtomicU64,
 }
 
-/// Describes a slow search for the log: its query, and its plan, with the work done if known.
+/// Describes a slow search for the log: returns its query and its plan, with the work done if known.
 type DescribeSearch = dyn Fn(Option<&Stats>) -> (String, String) + Send + Sync;
 
-/// A running search, which is counted however it ends.
+/// A running search, which is counted even if it fails or is dropped.
 pub struct TimedSearch {
     metrics: Arc<Metrics>,
     kind: Kind,
@@ -48,7 +47,7 @@ impl Metrics {
         Self { recorder, slow, ..Self::default() }
     }
 
-    /// Counts a search that begins. `told` is called only if it was slow.
+    /// Begins to count a search. `told` is called only if the search was slow.
     pub(crate) fn begin(
         self: &Arc<Self>,
         kind: Kind,
@@ -59,7 +58,7 @@ impl Metrics {
         TimedSearch { metrics, kind, told: Box::new(told), begun: Instant::now(), ended: false }
     }
 
-    /// Notes the result of a check of some shards.
+    /// Records the result of a check of some shards.
     pub fn checked(&self, shards: usize, problems: usize) {
         self.shards_checked.fetch_add(shards as u64, Ordering::Relaxed);
         self.problems.store(problems as u64, Ordering::Relaxed);
@@ -104,7 +103,7 @@ impl TimedSearch {
         self.note(outcome, self.begun.elapsed(), None);
     }
 
-    /// Does not count the search, since another one replaces it.
+    /// Leaves the search uncounted, since another one replaces it.
     pub(crate) fn replaced(&mut self) {
         self.ended = true;
         self.metrics.running.fetch_sub(1, Ordering::Relaxed);

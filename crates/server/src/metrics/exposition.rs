@@ -45,8 +45,7 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
             let _ = writeln!(text, "codesearch_{name}{{{label}=\"{word}\"}} {count}");
         }
     };
-    // Words with a count of 0 are listed, too: Prometheus sees no increase in a series that begins
-    // at 1.
+    // Words with a count of 0 are included: Prometheus sees no increase in a series that begins at 1.
     let counts = |of: &dyn Fn(&str) -> u64, words: Vec<&'static str>| -> Vec<(&str, u64)> {
         words.into_iter().map(|word| (word, of(word))).collect()
     };

@@ -17,7 +17,7 @@ gets 421. A browser's request for a page of another site gets 403.";
 /// The name of the only security scheme.
 const TOKEN: &str = "token";
 
-/// Returns the document, as it is sent and as it stands in `docs/openapi.json`.
+/// Returns the document, as it is sent and as it is in `docs/openapi.json`.
 pub(crate) fn document(endpoints: &[Endpoint]) -> String {
     let paths: Map<String, Value> = endpoints
         .iter()
@@ -108,7 +108,7 @@ fn response(answer: &Answer) -> Value {
         Content::Text(kind) => (kind, json!({ "type": "string" })),
         Content::Events(data) => {
             let data: Vec<Value> = data.iter().map(schema).collect();
-            // Before version 3.2 of OpenAPI, what stands here describes each event.
+            // Before version 3.2 of OpenAPI, this schema describes each event.
             let event = json!({
                 "type": "object",
                 "required": ["event", "data"],

@@ -96,7 +96,7 @@ impl From<CheckedParams> for DocsParams {
 struct DocsPage<'a> {
     /// The words of the query.
     query: &'a str,
-    /// The same search in code, as a query.
+    /// A query that searches code for the same words.
     code: String,
     repo: String,
     lang: &'a str,
@@ -127,7 +127,7 @@ async fn docs(
     StrictParams(wanted): StrictParams<DocsParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.given.get(&FORMAT));
-    // A program that asks for a page is told that words are missing.
+    // A program that requests a page gets an error if words are missing.
     let empty = page && wanted.asked.words.is_empty() && is_browser(&headers);
     let found = if empty { Ok(None) } else { answer(&server, &wanted).await.map(Some) };
     match (found, page) {
@@ -152,14 +152,14 @@ async fn docs(
 impl DocsParams {
     fn page(&self, error: Option<String>, found: Option<Found>) -> DocsPage<'_> {
         let DocsQuery { words, repos, languages, .. } = &self.asked;
-        // Any of several patterns may match. The page's boxes hold one pattern and one language.
+        // Patterns are alternatives. The page's boxes hold one pattern and one language.
         let repo = repos.join("|");
         let lang = languages.first().map_or("", String::as_str);
         let notice = self.asked.notice();
         DocsPage { query: words, code: self.code(), repo, lang, notice, error, found }
     }
 
-    /// Returns the query that searches for the same in code.
+    /// Returns the query that searches code for the same words.
     fn code(&self) -> String {
         let DocsQuery { words, repos, languages, ignored } = &self.asked;
         let field = |name| move |value: &String| query::written(name, value);

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use syntax::{Class, Lexer, Syntax};
 
-/// Largest text that is highlighted, in bytes. The tokens of a larger one would make its page twice as large.
+/// Largest text that is highlighted, in bytes. Highlighting would double the page of a larger text.
 pub(crate) const MAX_COLOURED: usize = 256 * 1024;
 
 /// Longest line that is highlighted, in bytes.
 const MAX_LINE: usize = 2000;
 
-/// What is known of a language.
+/// The grammar of a language.
 #[derive(Clone, Copy)]
 pub(crate) struct Grammar(&'static Syntax);
 
@@ -24,7 +24,7 @@ impl Grammar {
         Syntax::of(language).map(Self)
     }
 
-    /// Highlights consecutive lines, each without its line feed.
+    /// Highlights consecutive lines, given without their line feeds.
     pub(crate) fn colour<'t>(self, lines: impl Iterator<Item = &'t str>) -> Vec<Vec<Coloured>> {
         let mut lexer = Lexer::new(self.0);
         let coloured = lines.map(|line| {
@@ -65,7 +65,7 @@ mod tests {
         {
             assert!(found.contains(&expected), "{found:?}");
         }
-        // A long line is plain, and what is open in it stays open.
+        // A long line is plain, and its open tokens stay open.
         assert_eq!(colours[1..], [vec![], vec![(0..2, "c"), (3..4, "f")]]);
     }
 

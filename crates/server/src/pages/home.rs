@@ -1,4 +1,4 @@
-//! The page without a search: what is indexed, and example queries.
+//! The start page: a summary of the index, and example queries.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::error::Failure;
 use crate::server::Server;
 use request::human::{count, size};
 
-/// Example queries by language, each with a description. Each one whose language is indexed may be shown.
+/// Example queries by language, each with a description, for languages that are indexed.
 const BY_LANGUAGE: [(&str, &str, &str); 18] = [
     ("c", r"\bmalloc\(.*sizeof lang:c", "allocations by the size of a type"),
     ("c++", r#""std::unique_ptr<\w+> \w+\(" lang:c++"#, "functions that return an owned pointer"),
@@ -93,7 +93,7 @@ struct LargeRepo {
     says: String,
 }
 
-/// Sends the page without a search.
+/// Sends the start page.
 pub(crate) async fn home(State(server): State<Server>) -> Response {
     let index = async {
         let catalog = server.view().catalog().await?;
@@ -134,7 +134,7 @@ impl Index {
     }
 }
 
-/// Describes the amount of text, and how many bytes of it are stored: equal files are stored once.
+/// Describes the amount of text, and the bytes stored: equal files are stored once.
 pub(super) fn held(stored: i64, repos: &[Repo]) -> String {
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();

@@ -34,13 +34,13 @@ struct SearchPage<'a> {
     query: &'a str,
     error: Option<PageError>,
     result: Option<Results>,
-    /// The address from which a script streams results, and that of the whole page for browsers without scripts.
+    /// The address from which a script streams results, and that of the complete page for browsers without scripts.
     stream: Option<(String, String)>,
 }
 
 /// An error, and its place in the query.
 struct PageError {
-    /// There is no page at the address.
+    /// Whether there is no page at the address.
     is_missing: bool,
     message: String,
     /// The query before the character at fault, that character, and the query after it.
@@ -54,11 +54,11 @@ struct PageError {
 /// A query to run instead of a wrong one.
 struct SuggestedQuery {
     href: String,
-    /// Whether it takes the whole query as literal text.
+    /// Whether it searches for the whole query as literal text.
     is_text: bool,
     /// The query, or the literal text.
     shown: String,
-    /// The number of files that it finds; empty if that is unknown.
+    /// The number of files that it finds; empty if unknown.
     count: String,
 }
 

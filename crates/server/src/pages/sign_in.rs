@@ -13,7 +13,7 @@ struct SignInPage<'a> {
     error: &'a str,
 }
 
-/// Sends the page. After signing in it continues at `back`. `error` is empty or a message.
+/// Sends the page. After signing in, the browser continues at `back`. `error` is empty or a message.
 pub(crate) fn sign_in(status: StatusCode, back: &str, error: &str) -> Response {
     render(status, &SignInPage { back, error })
 }

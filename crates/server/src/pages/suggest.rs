@@ -41,7 +41,7 @@ struct Suggestion {
     text: String,
     /// The name to show.
     label: String,
-    /// Its meaning, or how many files it has.
+    /// Its meaning, or its number of files.
     note: String,
 }
 

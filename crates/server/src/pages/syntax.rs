@@ -100,8 +100,8 @@ impl Drawn {
     }
 }
 
-/// Escapes what Markdown would take for emphasis, an escape or a tag: the manual is also read in a terminal, where
-/// these characters stand for themselves.
+/// Escapes characters that Markdown would read as emphasis, an escape or a tag: the manual is also read in a terminal,
+/// where they are literal.
 fn literal(manual: &str) -> String {
     let mut text = String::with_capacity(manual.len() * 11 / 10);
     for line in manual.split_inclusive('\n') {
@@ -124,8 +124,8 @@ fn text_of(event: Event<'_>) -> String {
     }
 }
 
-/// Splits a block into rows: a query, and after two spaces its description, which may continue on indented lines. The
-/// address of a row is empty if its query is not complete.
+/// Splits a block into rows: a query and, after two spaces, its description, which may continue on indented lines. A
+/// row has no address if its query is not complete.
 fn rows(block: &str) -> Vec<(String, String, String)> {
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for line in block.lines().filter(|line| !line.trim().is_empty()) {

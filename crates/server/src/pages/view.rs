@@ -1,4 +1,4 @@
-//! Lines as pages show them: cut if they are long, and split where a match or a colour begins or ends.
+//! Lines as pages show them: long lines are cut, and lines are split where a match or a colour begins or ends.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use request::human::count;
 /// Matching lines shown of one file at first.
 pub(crate) const MAX_LINES: usize = 6;
 
-/// Most characters shown of one line.
+/// Most characters shown of a line.
 const MAX_CHARS: usize = 250;
 
 /// Lines of context shown before and after each match.
@@ -21,7 +21,7 @@ pub(crate) const CONTEXT: usize = 1;
 /// A file on a page of results.
 #[derive(Debug)]
 pub(crate) struct FileView {
-    /// Whether the name of its repository stands above it, as it is the first of the repository.
+    /// Whether its repository's name is shown above it, since it is the first file of the repository.
     pub(crate) headed: bool,
     pub(crate) repo: String,
     /// The address of its repository.
@@ -39,7 +39,7 @@ pub(crate) struct FileView {
     pub(crate) more: usize,
     /// The address of all matching lines, as a piece of a page.
     pub(crate) more_href: String,
-    /// How its score came about, if that is to be said.
+    /// The parts of its score, if requested.
     pub(crate) score: Option<String>,
 }
 
@@ -52,18 +52,18 @@ pub(crate) struct LineView {
     /// Whether lines are left out before it.
     pub(crate) gap: bool,
     pub(crate) pieces: Vec<Piece>,
-    /// The symbol around it, unless the line before it stands in the same.
+    /// The enclosing symbol, unless the line before has the same.
     pub(crate) around: Option<Around>,
 }
 
-/// A symbol around a line.
+/// The symbol that encloses a line.
 #[derive(Debug)]
 pub(crate) struct Around {
-    /// It with its container: `Server.Serve`.
+    /// The qualified name: `Server.Serve`.
     pub(crate) name: String,
     /// `method, line 12`.
     pub(crate) about: String,
-    /// The line in which it begins.
+    /// The address of the line in which it begins.
     pub(crate) href: String,
 }
 
@@ -132,7 +132,7 @@ fn around(file: &FileMatch, symbol: &Symbol) -> Around {
     }
 }
 
-/// `Server.Serve`.
+/// For example, `Server.Serve`.
 pub(crate) fn qualified(symbol: &Symbol) -> String {
     match &symbol.container {
         Some((name, _)) => format!("{name}.{}", symbol.name),
@@ -140,7 +140,7 @@ pub(crate) fn qualified(symbol: &Symbol) -> String {
     }
 }
 
-/// Splits a line into pieces; of a long one, the part around its first match.
+/// Splits a line into pieces; only the part around the first match of a long line.
 fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
     let text = &line.text;
     let first = line.ranges.first().map_or(0, |range| range.start);
@@ -191,8 +191,8 @@ pub(crate) fn pieces(
     pieces
 }
 
-/// Whether an invisible character changes the direction of the text after it. Such characters can make code look like
-/// other code (<https://trojansource.codes>).
+/// Returns whether an invisible character changes the direction of the text after it. Such characters can make code
+/// look like other code (<https://trojansource.codes>).
 fn turns(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// Whether a client wants a page: browsers do, unless `format=` says otherwise.
+/// Returns whether a client wants a page. Browsers do, unless `format=` says otherwise.
 pub(crate) fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
     match format.filter(|format| !format.is_empty()) {
         Some(format) => format == "html",
@@ -11,7 +11,7 @@ pub(crate) fn wants_page(headers: &HeaderMap, format: Option<&str>) -> bool {
     }
 }
 
-/// Whether a client is a browser that shows pages. A program may ask for one, too, by `format=html`.
+/// Returns whether a client is a browser that shows pages. Programs may request pages, too, by `format=html`.
 pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| accept.contains("text/html"))

@@ -1,5 +1,5 @@
-//! Reads the parameters of an address once, and checks them against their declarations. A browser with a wrong address
-//! gets a page, a program JSON.
+//! Reads the parameters of an address once, and checks them against their declarations. Errors are pages for browsers
+//! and JSON for programs.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::error::Failure;
 pub(crate) struct Pairs {
     known: DeclaredParams,
     values: Arc<[(String, String)]>,
-    /// Whether all of the address was UTF-8; other bytes were replaced.
+    /// Whether the whole address was UTF-8; other bytes were replaced.
     is_text: bool,
 }
 
-/// The checked parameters of an address: each declared, valid, and given once.
+/// The checked parameters of an address: each is declared, valid, and given once.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedParams(Arc<[(String, String)]>);
 
@@ -29,7 +29,7 @@ pub(crate) struct CheckedParams(Arc<[(String, String)]>);
 #[derive(Clone, Debug)]
 pub(crate) struct StrictParams<T>(pub(crate) T);
 
-/// The error of wrong parameters.
+/// The error for invalid parameters.
 #[derive(Debug)]
 pub(crate) struct RejectedParams {
     pub(crate) failure: Failure,
@@ -65,8 +65,8 @@ impl Pairs {
         }
         for (at, (name, value)) in self.values.iter().enumerate() {
             let Some(param) = self.known.find(name) else {
-                // For a browser, unknown parameters are ignored, since links may carry some. A program must learn that it
-                // is misunderstood.
+                // Browsers may send unknown parameters, since links may carry some. A program must learn that it is
+                // misunderstood.
                 if browser {
                     continue;
                 }
@@ -75,7 +75,7 @@ impl Pairs {
             if self.values[..at].iter().any(|(before, _)| before == name) {
                 return Err(Failure::bad_request(format!("{name}= is given twice; give it once")));
             }
-            // A page's form also sends its empty fields.
+            // A page's form also sends empty fields.
             if !browser || !value.is_empty() {
                 param.check(value).map_err(Failure::bad_request)?;
             }

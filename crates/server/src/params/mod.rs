@@ -1,5 +1,5 @@
-//! Parameters of addresses. Each is declared once; the check before a handler and the entry in the `OpenAPI` document
-//! follow from it.
+//! Parameters of addresses. Each is declared once, and its check and its entry in the `OpenAPI` document follow from
+//! the declaration.
 
 mod format;
 mod given;

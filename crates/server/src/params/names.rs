@@ -63,7 +63,7 @@ pub(crate) const SORT: Param = Param::one_of(
 /// Makes a page list all values that narrow its search.
 pub(crate) const FACETS: Param =
     Param::one_of("facets", &["all"], "all for a page with all values of its filters.");
-/// Says that the query of a page is still being typed.
+/// Tells that the user is still typing the query of a page.
 pub(crate) const TYPED: Param = Param::word(
     "typed",
     "1 for a page that is sent only if it is complete at once, while the query is being typed.",

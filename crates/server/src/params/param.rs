@@ -1,8 +1,8 @@
-//! The declaration of a parameter: its check and its entry in the `OpenAPI` document follow from it.
+//! The declaration of a parameter, from which its check and its entry in the `OpenAPI` document follow.
 
 use serde_json::{Value, json};
 
-/// Longest text of a parameter that says nothing else, in bytes: that of a path on most systems.
+/// Default for the longest text of a parameter, in bytes: that of a path on most systems.
 const MAX_TEXT: usize = 4096;
 
 /// Longest text of a number or a word, in bytes.
@@ -13,7 +13,7 @@ const MAX_WORD: usize = 64;
 pub(crate) struct Param {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Whether the address needs it. Its handler reports a missing one in its own words.
+    /// Whether it is required. The handler reports a missing one in its own words.
     pub(crate) required: bool,
     /// A sentence for the `OpenAPI` document, with the default.
     pub(crate) says: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Param {
 /// The values that a parameter takes. An empty value counts as missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Any text of at most so many bytes. The code that reads the value checks it further.
+    /// Any text of at most this many bytes. The code that reads the value checks it further.
     Text { most: usize },
     /// A number within bounds.
     Number {
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 pub(crate) struct DeclaredParams {
     /// Parameters in the `OpenAPI` document.
     pub(crate) documented: &'static [Param],
-    /// Parameters left out of it: those that only our own pages need, and those that only a related endpoint uses.
+    /// Parameters left out of it: those that only our own pages need, or only a related endpoint uses.
     pub(crate) undocumented: &'static [Param],
 }
 
@@ -70,7 +70,7 @@ impl Param {
         Self::text(name, says).at_most(MAX_WORD)
     }
 
-    /// Bounds its text to so many bytes.
+    /// Limits its text to this many bytes.
     pub(crate) const fn at_most(self, most: usize) -> Self {
         Self { kind: Kind::Text { most }, ..self }
     }
@@ -102,7 +102,7 @@ impl Param {
         Self { says, ..self }
     }
 
-    /// Checks a value, its length first: what reads it later may take more than the length in time.
+    /// Checks a value, its length first: parsing it later may take more than linear time.
     ///
     /// # Errors
     /// A sentence that says what to give instead.
@@ -145,7 +145,7 @@ impl Param {
     }
 }
 
-/// Joins words as in `yes, no or auto`.
+/// Joins words: `yes, no or auto`.
 fn either(words: &[&str]) -> String {
     match words {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),

@@ -26,7 +26,7 @@ impl From<CheckedParams> for SearchParams {
 }
 
 impl SearchParams {
-    /// Returns the options of the search, apart from the query.
+    /// Returns the options of the search besides the query.
     ///
     /// # Errors
     /// The timeout or the lines of context cannot be parsed.
@@ -57,7 +57,7 @@ impl SearchParams {
         })
     }
 
-    /// Returns the parameters as they stand in an address, without `other`.
+    /// Returns the parameters in the form of an address, without `other`.
     pub(crate) fn but(&self, other: &Param) -> Vec<(&'static str, String)> {
         let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
         let mut pairs =
@@ -86,7 +86,7 @@ impl SearchParams {
         Ok(Some(cursor))
     }
 
-    /// Checks that no parameter is given that only a page has.
+    /// Checks that no parameter is given that only pages have.
     ///
     /// # Errors
     /// One is given.
@@ -99,17 +99,17 @@ impl SearchParams {
         }
     }
 
-    /// Whether the page is to wait for the whole answer.
+    /// Returns whether the page waits for the whole answer.
     pub(crate) fn waits(&self) -> bool {
         self.given.get(&WAIT).is_some()
     }
 
-    /// Whether the query is still being typed.
+    /// Returns whether the query is still being typed.
     pub(crate) fn is_typed(&self) -> bool {
         self.is_on(&TYPED)
     }
 
-    /// Whether the page is to list all values that narrow its search.
+    /// Returns whether the page lists all values that narrow its search.
     pub(crate) fn has_all_values(&self) -> bool {
         self.given.get(&FACETS).is_some()
     }
@@ -119,12 +119,12 @@ impl SearchParams {
         self.given.get(&FORMAT)
     }
 
-    /// Returns the order asked for, or the default order of the page.
+    /// Returns the requested order, or the default order of the page.
     pub(crate) fn order(&self) -> Order {
         self.given.get(&SORT).and_then(Order::named).unwrap_or(Order::Relevance)
     }
 
-    /// Whether an order is asked for.
+    /// Returns whether an order is requested.
     pub(crate) fn sorts(&self) -> bool {
         self.given.get(&SORT).is_some()
     }
@@ -133,7 +133,7 @@ impl SearchParams {
         self.is_on(&EXPLAIN)
     }
 
-    /// Whether a program wants hints.
+    /// Returns whether a program wants hints.
     pub(crate) fn wants_hints(&self) -> bool {
         self.is_on(&HINTS)
     }

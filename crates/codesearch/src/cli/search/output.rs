@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::color::Color;
 use crate::cli::sort::{Sort, order, reverse_order};
 
-/// The last of these options wins.
+/// Modes of output, of which the last one given wins.
 const MODES: [&str; 5] =
     ["files_with_matches", "files_without_match", "count", "count_matches", "json"];
 

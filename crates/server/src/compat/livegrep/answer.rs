@@ -69,7 +69,7 @@ struct FileResult {
     bounds: [usize; 2],
 }
 
-/// livegrep's endpoint, with and without the name of a backend. There is one index, whatever the name.
+/// livegrep's endpoint, with and without the name of a backend, which is ignored: there is one index.
 pub(crate) const ENDPOINTS: [Endpoint; 3] =
     [api("/api/v1/search"), api("/api/v1/search/"), api("/api/v1/search/{backend}")];
 
@@ -114,9 +114,9 @@ async fn search(
         .await?;
     }
     let mut file_results = Vec::new();
-    // The first term is that of the pattern.
+    // The first term is the pattern.
     let matcher = of_paths.compiled_query().terms[0].matcher.clone();
-    // Who asks for tags does not ask for paths.
+    // A query for tags does not ask for paths.
     if query.paths_only || !query.asks_symbols() {
         let of_paths = gather(&server, of_paths, |file| {
             bytes += file.size();
@@ -132,7 +132,7 @@ async fn search(
     let why = match stats.stopped {
         Some(Stopped::Timeout(_) | Stopped::Shards(_)) => "TIMEOUT",
         _ if full(count, bytes) => "MATCH_LIMIT",
-        // There is no other word for what could not all be searched.
+        // livegrep has no other word for a search that is incomplete.
         _ if !stats.is_complete() => "TIMEOUT",
         _ => "NONE",
     };
@@ -154,7 +154,7 @@ async fn search(
 }
 
 impl LineResult {
-    /// Returns about how many bytes it takes in memory and in an answer.
+    /// Returns its approximate size in memory and in an answer, in bytes.
     fn size(&self) -> usize {
         let near = self.context_before.iter().chain(&self.context_after);
         let texts = near.chain([&self.tree, &self.path, &self.line]);

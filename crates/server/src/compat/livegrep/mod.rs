@@ -1,7 +1,7 @@
 //! livegrep's JSON: `/api/v1/search/`, by GET or POST.
 //!
-//! A query is livegrep's: one pattern for a line, which may contain spaces, with `file:`, `repo:` and other fields
-//! beside it. Bounds count characters, and the lines before a match come in reverse order.
+//! Queries are in livegrep's language: one pattern for a line, which may contain spaces, and `file:`, `repo:` and other
+//! fields. Bounds count characters, and the lines before a match are in reverse order.
 
 mod answer;
 mod params;

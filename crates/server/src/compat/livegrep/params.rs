@@ -6,7 +6,7 @@ use super::parse::{escape, has_capital, parse};
 use super::query::LivegrepQuery;
 use crate::params::Param;
 
-/// What is read of an address or a form; livegrep's own pages send more, which is ignored.
+/// The parameters that are read; livegrep's own pages send more, which are ignored.
 const PARAMS: [Param; 7] = [
     Param::text("q", "").at_most(MAX_QUERY_BYTES),
     Param::text("line", "").at_most(MAX_PATTERN_BYTES),

@@ -1,10 +1,10 @@
-//! livegrep's query language: one pattern for a line, and fields beside it.
+//! livegrep's query language: one pattern for a line, and fields.
 
 use std::collections::HashMap;
 
 use super::query::LivegrepQuery;
 
-/// The fields that a query may have beside its pattern.
+/// The fields that a query may have besides its pattern.
 const FIELDS: [&str; 11] = [
     "file",
     "-file",
@@ -29,7 +29,7 @@ enum Piece<'q> {
     Field(&'q str),
 }
 
-/// Returns the next token, with its start and end. A field is recognized only at the very beginning.
+/// Returns the next token, with its start and end. A field is recognized only at the start.
 fn piece(rest: &str) -> Option<(usize, usize, Piece<'_>)> {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
@@ -47,7 +47,7 @@ fn piece(rest: &str) -> Option<(usize, usize, Piece<'_>)> {
     })
 }
 
-/// Returns the length of a group after its opening character, up to its end or that of the text.
+/// Returns the length of a group after its opening character, up to its end or the end of the text.
 fn group(rest: &str, open: char) -> usize {
     let close = if open == '(' { ')' } else { ']' };
     let (mut depth, mut escaped) = (1, false);
@@ -68,7 +68,7 @@ fn group(rest: &str, open: char) -> usize {
     rest.len()
 }
 
-/// Parses a query. Its patterns are regular expressions with `regex`, else literal texts.
+/// Parses a query. Its patterns are regular expressions with `regex`, otherwise literal texts.
 pub(super) fn parse(query: &str, regex: bool) -> Result<LivegrepQuery, String> {
     // The values of each field; the pattern itself has an empty name.
     let mut said: HashMap<&str, Vec<String>> = HashMap::new();
@@ -169,7 +169,7 @@ pub(super) fn has_capital(pattern: &str) -> bool {
     pattern.contains(|c: char| c.is_ascii_uppercase())
 }
 
-/// The pattern that matches a text itself.
+/// Returns a pattern that matches exactly a text.
 pub(super) fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -185,7 +185,7 @@ pub(super) fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A query as it was understood: `line`, with `i` for any case, then what is beside it.
+    /// Compares with the parsed query: `/line/`, with `i` for any case, then the other fields.
     #[track_caller]
     fn check(query: &str, regex: bool, expected: &str) {
         let asked = parse(query, regex).unwrap();

@@ -1,4 +1,4 @@
-//! A query of livegrep, and the requests that answer it.
+//! A livegrep query, and the requests that answer it.
 
 use axum::http::StatusCode;
 use query::{
@@ -18,7 +18,7 @@ pub(super) struct LivegrepQuery {
     pub(super) not_files: Vec<String>,
     pub(super) repo: String,
     pub(super) not_repo: String,
-    /// Patterns of kinds: the pattern for lines is that of the names of symbols.
+    /// Patterns for kinds of symbols; the line's pattern is then for names of symbols.
     pub(super) tags: Option<Vec<String>>,
     pub(super) not_tags: Option<Vec<String>>,
     pub(super) fold_case: bool,
@@ -33,12 +33,12 @@ impl LivegrepQuery {
         Pattern::parse(&self.line, case, false)
     }
 
-    /// Whether it searches for symbols.
+    /// Returns whether it searches for symbols.
     pub(super) fn asks_symbols(&self) -> bool {
         self.tags.is_some() || self.not_tags.is_some()
     }
 
-    /// The kinds of symbols that its patterns name by their words, or by the letters that ctags has for them.
+    /// Returns the kinds of symbols that match its patterns, by their words or by the letters of ctags.
     fn kinds(&self) -> Result<SymbolKinds, QueryError> {
         let matching = |patterns: &Option<Vec<String>>| -> Result<Vec<SymbolKind>, QueryError> {
             let mut kinds = SymbolKind::ALL.to_vec();
@@ -59,7 +59,7 @@ impl LivegrepQuery {
             |patterns: &Option<Vec<String>>| patterns.iter().flatten().any(|text| !text.is_empty());
         let mut kinds = SymbolKinds::DEFINITIONS;
         if named(&self.tags) {
-            // Kinds that there are not are found nowhere.
+            // Unknown kinds match nothing.
             kinds = set(matching(&self.tags)?).map_or(SymbolKinds::NONE, |some| some.and(kinds));
         }
         if named(&self.not_tags) {
@@ -113,7 +113,7 @@ impl LivegrepQuery {
     }
 }
 
-/// The letter that ctags has for a kind in most languages.
+/// Returns ctags' letter for a kind in most languages.
 fn letter(kind: SymbolKind) -> &'static str {
     match kind {
         SymbolKind::Class => "c",
@@ -135,7 +135,7 @@ fn letter(kind: SymbolKind) -> &'static str {
     }
 }
 
-/// Makes the failure of an invalid pattern, without its position in the query, which is unknown.
+/// Returns the failure for an invalid pattern, without its position in the query, which is unknown.
 pub(super) fn wrong(error: QueryError) -> Failure {
     Failure { status: StatusCode::BAD_REQUEST, body: Body::new("query", error.message) }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::error::Failure;
 use request::{MAX_CONTEXT, Options as QueryContext};
 
-/// Default of the most matches in a repository; Zoekt's default for a shard.
+/// Default limit of matches in a repository; Zoekt's default for a shard.
 pub(super) const MAX_REPO_MATCHES: usize = 100_000;
 
 /// Number of files up to which a search that shows only some of them still counts practically all matches.
@@ -27,7 +27,7 @@ pub(super) struct SearchArgs {
     pub(super) opts: Options,
 }
 
-/// Zoekt's options, as far as they are supported. Zero counts as missing.
+/// Zoekt's options, as far as they are supported. Zero means missing.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Options {
@@ -67,7 +67,7 @@ pub(super) struct ListOptions {
     pub(super) field: i64,
 }
 
-/// Parses arguments as Go does: names in any case, and null counts as missing. Unlike Go, it rejects text after them.
+/// Parses arguments as Go does: names in any case, and null means missing. Unlike Go, rejects text after them.
 pub(super) fn read<T: DeserializeOwned + Default>(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<T, Failure> {
@@ -107,7 +107,7 @@ pub(super) fn positive(number: i64) -> Option<usize> {
 }
 
 impl Options {
-    /// Returns the limits for a search over so many files. Missing limits follow from the given ones, as in Zoekt.
+    /// Returns the limits for a search over so many files. Missing limits are derived from the given ones, as in Zoekt.
     pub(super) fn limits(&self, documents: usize) -> MatchLimits {
         let files = positive(self.max_doc_display_count);
         let mut shard = positive(self.shard_max_match_count);
@@ -130,7 +130,7 @@ impl Options {
         }
     }
 
-    /// Returns the options of the request, apart from the query.
+    /// Returns the options of the request besides the query.
     pub(super) fn beside(&self) -> QueryContext {
         let context = positive(self.num_context_lines).map_or(0, |lines| lines.min(MAX_CONTEXT));
         let timeout = (self.max_wall_time != 0)

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::error::{Body, Failure};
 
-/// Whether an endpoint answers in Zoekt's JSON, errors included.
+/// Returns whether an endpoint answers in Zoekt's JSON, errors included.
 pub(crate) fn is_zoekt_api(path: &str) -> bool {
     let path = path.strip_prefix("/zoekt").unwrap_or(path);
     matches!(path, "/api/search" | "/api/list")

@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::server::Server;
 use request::limit_or;
 
-/// Least score of a file, since Zoekt's scores are positive.
+/// Lowest score of a file, since Zoekt's scores are positive.
 const LEAST_SCORE: f64 = 0.01;
 
 /// The files found so far.
@@ -30,7 +30,7 @@ pub(super) struct Collected {
     pub(super) by_repo: HashMap<String, usize>,
     pub(super) best: TopK,
     pub(super) skipped: usize,
-    /// Whether the search ended before it had seen everything.
+    /// Whether the search ended before it had seen all files.
     pub(super) cut: bool,
 }
 
@@ -118,8 +118,8 @@ pub(super) async fn find(
 /// Longest time to match patterns against names of repositories for the estimate.
 const ESTIMATING: Duration = Duration::from_millis(200);
 
-/// Returns the number of files in repositories that the query does not rule out. A pattern that takes too long rules
-/// out none.
+/// Returns the number of files in repositories that the query does not exclude. A pattern that takes too long excludes
+/// none.
 pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     let compiled = request.compiled_query();
     let begun = Instant::now();
@@ -148,7 +148,7 @@ pub(super) async fn matching(
     let context = request.context.0;
     let compiled = request.compiled_query();
     let spanning = compiled.terms.iter().any(|term| term.matcher.spans_lines());
-    // A search for files shows each as if it had matched by its name.
+    // A search for files shows each file as if its name had matched.
     let names_only = compiled.select == Select::Files;
     let mut found = Collected::new(request.query(), limits);
     let stats = gather(server, request, |mut file| {

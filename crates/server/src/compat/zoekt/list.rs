@@ -14,7 +14,7 @@ use crate::error::Failure;
 use crate::server::Server;
 use request::Options;
 
-/// The branch of every clone: the index has only its checked-out files.
+/// The branch of every clone: the index has only the checked-out files.
 pub(super) const HEAD: &str = "HEAD";
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -42,7 +42,7 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
     let everything = matches!(&query.tree, Tree::All(parts) if parts.is_empty());
     query.settings.select = Select::Repos;
     let mut request = compiled(query, Options::default()).await?;
-    // A list is complete, whatever limit the query sets.
+    // A list is complete, whatever the query's limit.
     request.limit = None;
     let _turn = server.turn().await?;
     let repos = server.view().repos().await?;
@@ -116,17 +116,17 @@ pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
     })
 }
 
-/// Returns the branches of a repository; `None` for a folder that is no clone.
+/// Returns the branches of a repository; `None` for a folder that is not a clone.
 pub(super) fn branches(repo: &Repo) -> Option<Value> {
     repo.commit.as_ref().map(|commit| json!([{ "Name": HEAD, "Version": commit }]))
 }
 
-/// Returns the template of a file's address on the web; empty if that is unknown.
+/// Returns the template for a file's address on the web; empty if unknown.
 pub(super) fn file_url(repo: &Repo) -> String {
     repo.web.as_ref().map_or_else(String::new, |web| format!("{web}{{{{.Path}}}}"))
 }
 
-/// Returns the template that a file's address ends with to name a line.
+/// Returns the template for the end of a file's address, which names a line.
 pub(super) fn line_fragment(repo: &Repo) -> &'static str {
     repo.web.as_ref().map_or("", |_| "#L{{.LineNumber}}")
 }

@@ -1,7 +1,7 @@
 //! Matches in Zoekt's two formats: lines with fragments, or chunks of lines with ranges.
 //!
-//! A file is shown by the matches in its text or, only if there are none, by those in its path. If the path has none
-//! either, all of it is marked.
+//! A file is shown by the matches in its text or, if there are none, by those in its path. If the path has none either,
+//! the whole path is marked.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub(super) struct Fragment {
     symbol_info: Option<SymbolInfo>,
 }
 
-/// A symbol whose name is what matches.
+/// The symbol whose name a match is.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct SymbolInfo {
@@ -73,7 +73,7 @@ pub(super) struct ChunkMatch {
     debug_score: &'static str,
     content: Base64,
     ranges: Vec<Span>,
-    /// For each range, unless none is of a symbol.
+    /// One per range; `None` if no range is a symbol.
     symbol_info: Option<Vec<Option<SymbolInfo>>>,
     file_name: bool,
     content_start: Position,
@@ -101,12 +101,12 @@ struct Position {
     column: u64,
 }
 
-/// The part of an answer that may still be made.
+/// The space left in an answer.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// Matches: fragments of lines, or ranges of chunks.
+    /// Number of matches: fragments of lines, or ranges of chunks.
     pub(super) matches: Option<usize>,
-    /// Bytes as JSON, about.
+    /// Approximate number of bytes of JSON.
     pub(super) bytes: usize,
 }
 
@@ -115,14 +115,14 @@ impl Room {
         self.matches == Some(0) || self.bytes == 0
     }
 
-    /// Returns how many of some matches there is room for, and takes it.
+    /// Returns how many of some matches fit, and takes their space.
     fn take(&mut self, matches: usize) -> usize {
         let taken = self.matches.map_or(matches, |left| left.min(matches));
         self.matches = self.matches.map(|left| left - taken);
         taken
     }
 
-    /// Takes the room of some text in base64, and of so many matches.
+    /// Takes the space of a text in base64, and of some matches.
     fn take_bytes(&mut self, text: usize, matches: usize) {
         self.bytes = self.bytes.saturating_sub(256 + text / 3 * 4 + 128 * matches);
     }
@@ -133,17 +133,17 @@ pub(super) fn count(file: &FileMatch) -> usize {
     if of_path(file) { 1 } else { file.lines.iter().filter(|line| shown(line)).count() }
 }
 
-/// Whether a file is shown by its path.
+/// Returns whether a file is shown by its path.
 fn of_path(file: &FileMatch) -> bool {
     file.matches() == 0
 }
 
-/// Whether a line is shown. Zoekt leaves out lines with empty matches only.
+/// Returns whether a line is shown. Zoekt leaves out lines with only empty matches.
 fn shown(line: &Line) -> bool {
     line.ranges.iter().any(|range| !range.is_empty())
 }
 
-/// Returns the matching lines of a file for which there is room.
+/// Returns the matching lines of a file that fit.
 pub(super) fn lines(file: &FileMatch, context: usize, room: &mut Room) -> Vec<LineMatch> {
     let mut all = Vec::new();
     let mut add = |mut found: LineMatch, room: &mut Room| {
@@ -164,14 +164,14 @@ pub(super) fn lines(file: &FileMatch, context: usize, room: &mut Room) -> Vec<Li
     all
 }
 
-/// Returns the matches of a file, in order. With `spanning`, a match that ends a line and one that begins the next line
-/// are joined.
+/// Returns the matches of a file, in order. With `spanning`, a match that ends a line is joined with one that begins
+/// the next line.
 pub(super) fn spans(file: &FileMatch, spanning: bool) -> Vec<Span> {
     if of_path(file) {
         return spans_of_path(&file.path, &file.path_ranges);
     }
     let mut spans: Vec<Span> = Vec::new();
-    // The line to whose end the last match extends.
+    // The line whose end the last match reaches.
     let mut open = None;
     for line in file.lines.iter().filter(|line| !line.ranges.is_empty()) {
         for range in &line.ranges {
@@ -190,7 +190,7 @@ pub(super) fn spans(file: &FileMatch, spanning: bool) -> Vec<Span> {
     spans
 }
 
-/// Returns the chunks of a file for which there is room.
+/// Returns the chunks of a file that fit.
 pub(super) fn chunks(
     file: &FileMatch,
     context: usize,
@@ -252,13 +252,13 @@ pub(super) fn spans_of_path(path: &str, ranges: &[Range<usize>]) -> Vec<Span> {
     ranges_of_path(path, ranges).map(|range| Span::of(path, 1, 0, &range)).collect()
 }
 
-/// Returns the ranges to mark in a path: all of it if there are no matches.
+/// Returns the ranges to mark in a path: the whole path if there are no matches.
 fn ranges_of_path(path: &str, ranges: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
     let all = ranges.is_empty().then_some(0..path.len());
     ranges.iter().cloned().chain(all)
 }
 
-/// Returns lines as they stand in the file.
+/// Returns lines as they are in the file.
 fn text<'l>(lines: impl Iterator<Item = &'l Line>) -> Base64 {
     let mut text = Vec::new();
     for line in lines {
@@ -268,7 +268,7 @@ fn text<'l>(lines: impl Iterator<Item = &'l Line>) -> Base64 {
     Base64(text)
 }
 
-/// The symbols of some ranges in lines; none if no range is of a symbol.
+/// Returns the symbols at some ranges in lines; `None` if no range is a symbol.
 fn symbols<'l>(
     lines: impl Iterator<Item = &'l Line>,
     ranges: &[Span],
@@ -283,7 +283,7 @@ fn symbols<'l>(
 }
 
 impl SymbolInfo {
-    /// The symbol whose name begins at a byte of a line.
+    /// Returns the symbol whose name begins at a byte of a line.
     fn of(line: &Line, at: usize) -> Option<Self> {
         let found = line.symbols.iter().find(|found| found.range.start == at)?;
         let (parent, parent_kind) = found.symbol.container.clone().unwrap_or_default();
@@ -321,7 +321,7 @@ impl LineMatch {
         self.line.0.len() + near.map(|text| text.0.len()).sum::<usize>()
     }
 
-    /// Makes the match of a path, in the form of a line.
+    /// Makes the match of a path, in the format of a line.
     pub(super) fn of_path(path: &str, ranges: &[Range<usize>]) -> Self {
         Self {
             line: Base64(path.as_bytes().to_vec()),
@@ -352,7 +352,7 @@ impl Fragment {
 }
 
 impl ChunkMatch {
-    /// Makes the match of a path, in the form of a chunk.
+    /// Makes the match of a path, in the format of a chunk.
     pub(super) fn of_path(path: &str, ranges: Vec<Span>) -> Self {
         Self {
             debug_score: "",

@@ -1,7 +1,6 @@
 //! Zoekt's JSON: its API, and its web pages with `format=json`.
 //!
-//! Names of fields, origins of counting, defaults and status codes are Zoekt's. `docs/protocols.md` lists the
-//! differences.
+//! Names of fields, numbering, defaults and status codes are Zoekt's. `docs/protocols.md` lists the differences.
 
 mod api;
 mod arguments;

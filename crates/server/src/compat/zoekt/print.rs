@@ -1,4 +1,4 @@
-//! `/print`: a file at the address of Zoekt's web server.
+//! `/print`: a file, at the address of Zoekt's web server.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -22,7 +22,7 @@ const Q: Param = Param::text("q", "").at_most(MAX_QUERY_BYTES);
 const NUM: Param = Param::word("num", "");
 const FORMAT: Param = Param::one_of("format", &["raw"], "");
 
-/// `/print`, which is not used otherwise, so that links made by Zoekt work here.
+/// `/print`. It has no other use, so links made by Zoekt work here.
 pub(super) const PRINT: Endpoint = at("/print");
 
 /// The same endpoint below `/zoekt`.

@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Result<Query, Failure> {
     Ok(request::parse(&text, &QueryContext::default(), &Client::ZOEKT)?)
 }
 
-/// Removes the terms for the branch HEAD, which is the only one. They are replaced by spaces, so that positions in
+/// Removes the terms for the branch HEAD, which is the only branch. Replaces them by spaces, so that positions in
 /// errors stay right.
 fn without_head(text: &str) -> String {
     let mut left = String::with_capacity(text.len());

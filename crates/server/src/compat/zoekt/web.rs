@@ -22,10 +22,10 @@ use crate::error::Failure;
 use crate::params::{CheckedParams, DeclaredParams, Param, RejectedParams, StrictParams};
 use crate::server::Server;
 
-/// Most files shown if there is no `num`.
+/// Number of files shown without `num`.
 const DEFAULT_FILES: i64 = 50;
 
-/// Most lines of context. More is an error, as in Zoekt.
+/// Most lines of context. A higher number is an error, as in Zoekt.
 const MAX_CONTEXT: i64 = 10;
 
 /// Longest time of a search.
@@ -76,7 +76,7 @@ async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failur
         return Err(Failure::bad_request("the query is empty; give it in q="));
     }
     let query = parse(params.q)?;
-    // A value that is no number counts as missing, as in Zoekt.
+    // A value that is not a number counts as missing, as in Zoekt.
     let num = params.num.parse().ok().filter(|num: &i64| *num > 0);
     if query.settings.select == Select::Repos || names_repos_only(&query.tree) {
         let repos = listed(server, query).await?;
@@ -113,7 +113,7 @@ async fn answer(server: &Server, params: &WebParams<'_>) -> Result<Value, Failur
     }))
 }
 
-/// Whether a query has only conditions on names of repositories.
+/// Returns whether a query has only conditions on names of repositories.
 fn names_repos_only(tree: &Tree) -> bool {
     match tree {
         Tree::All(parts) | Tree::Any(parts) => {
@@ -125,7 +125,7 @@ fn names_repos_only(tree: &Tree) -> bool {
     }
 }
 
-/// Returns the parameters again, for the form of a page.
+/// Repeats the parameters, for the form of a page.
 fn last(params: &WebParams<'_>, num: i64, context: i64) -> Value {
     json!({ "Query": params.q, "Num": num, "Ctx": context, "AutoFocus": true, "Debug": false })
 }
@@ -178,7 +178,7 @@ fn list(
 }
 
 fn files(result: &SearchResult) -> Option<Vec<Value>> {
-    // The first file with each content.
+    // The first file with the same contents.
     let mut first: HashMap<&[u8], String> = HashMap::new();
     let files = result.files.as_ref()?;
     let shown = files.iter().map(|file| {
@@ -207,7 +207,7 @@ fn files(result: &SearchResult) -> Option<Vec<Value>> {
     Some(shown.collect())
 }
 
-/// Returns the address of a file on the web; empty if that is unknown.
+/// Returns a file's address on the web; empty if unknown.
 fn address(result: &SearchResult, file: &FileResult) -> String {
     let template = result.repo_urls.get(&file.repository).map_or("", String::as_str);
     template.replace("{{.Path}}", &file.file_name)

@@ -5,7 +5,7 @@ use search::{FolderItem, RepoTree, Tree};
 
 use crate::pages::link;
 
-/// Most items shown of one folder, around the one that is open.
+/// Most items shown of a folder, around the open one.
 const MAX_ITEMS: usize = 150;
 
 /// One level of the tree: a folder and the child of it that is open.
@@ -13,7 +13,7 @@ const MAX_ITEMS: usize = 150;
 #[template(path = "tree.html")]
 struct Level {
     items: Vec<Item>,
-    /// Items left out before the shown ones; `behind` counts those left out after them.
+    /// Items left out before those shown; `behind` counts those left out after them.
     before: usize,
     behind: usize,
     /// The address of the whole folder.
@@ -51,7 +51,7 @@ fn level(
     is_last: bool,
     inner: String,
 ) -> String {
-    // No file system has a file and a folder of one name, but an index whose parts are of two states may.
+    // No file system has a file and a folder of the same name, but an index may, if its parts are of different states.
     let is_open = |item: &FolderItem| item.name == open && item.files.is_none() == is_last;
     let at = children.iter().position(is_open).unwrap_or(0);
     let count = children.len();

@@ -1,4 +1,4 @@
-//! `/file` and `/raw`: one file, with the matches of a query, or its text alone.
+//! `/file` and `/raw`: a file with the matches of a query, or its text alone.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -62,11 +62,11 @@ struct FilePage<'a> {
     /// The tree of files around it, as HTML.
     tree: String,
     outline: Pane,
-    /// The address of the page with all of it.
+    /// The address of the page with the whole outline.
     outline_href: String,
-    /// The address of the page with exactly this text, whatever the file has later.
+    /// The address of the page with exactly this text, even if the file changes.
     permalink: String,
-    /// The address of the file with what it has now, and the beginning of this text's hash, if that is another one.
+    /// If this text is not the current one, the address of the file, and the first digits of this text's hash.
     present: Option<(String, &'a str)>,
     /// The addresses of its blame and its history, if it comes from a clone.
     history: Option<(String, String)>,
@@ -166,7 +166,7 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
     if let Some(document) = browse::file_text_of(server.view(), repo, path, hash).await? {
         return Ok(Some(document));
     }
-    // What is stored no more may be in the clone.
+    // The clone may have texts that are no longer stored.
     let text = text_before(server, repo, path, hash).await?;
     Ok(text.map(|(text, language)| FileText::elsewhere((repo, path, hash), text, language)))
 }
@@ -186,13 +186,13 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let repo = repo(server, &wanted.repo).await?;
     let is_cloned = repo.as_ref().is_some_and(|repo| repo.commit.is_some());
     let is_current = document.is_current;
-    // The address has what was read at the last ingest.
+    // The web address shows the text read at the last ingest.
     let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
     let tree = server.view().tree().await?;
     let symbols = navigate::outline_of_text(server.view(), &document).await?;
     let q = wanted.q.clone();
     let bytes = document.text.len();
-    // Highlighting and matching may take as long as a search, so they wait for a turn as well.
+    // Highlighting and matching may take as long as a search, so they wait for a turn, too.
     let _turn = server.turn().await?;
     let work = tokio::task::spawn_blocking(move || {
         let lines = file_lines(&document, &q);
@@ -254,12 +254,12 @@ const MAX_MATCHING: Duration = Duration::from_millis(500);
 fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     let text = &document.text;
     let mut hits: BTreeMap<usize, Vec<std::ops::Range<usize>>> = BTreeMap::new();
-    // A file is also shown if the query is invalid.
+    // A file is shown even if the query is invalid.
     let parsed = Parsed::parse(q, Case::Smart).ok().filter(|_| !q.trim().is_empty());
     if let Some(request) = parsed.and_then(|query| Request::new(&query).ok()) {
         let compiled = request.compiled_query();
         let begun = Instant::now();
-        // A line may have very many matches, or one that takes long to find.
+        // A line may have very many matches, or matches that take long to find.
         let go_on = || begun.elapsed() < MAX_MATCHING;
         compiled.expr.predicates(&mut |atom| {
             if let Predicate::Content(term) = atom {
@@ -374,7 +374,7 @@ async fn raw(
         && let Ok(name) = HeaderValue::from_str(&encoding.to_string())
     {
         response.headers_mut().insert(ENCODING, name);
-        // A version before sent another body for this hash.
+        // Earlier versions sent another body for this hash.
         tag = format!("{tag}-{charset}");
     }
     if wanted.download {

@@ -25,7 +25,7 @@ use crate::server::Server;
 use request::human::{self, grouped};
 use statistics::{Kind, Outcome};
 
-/// Files listed if there is no `limit=`.
+/// Number of files listed without `limit=`.
 const FOUND: usize = 50;
 
 #[derive(Template)]

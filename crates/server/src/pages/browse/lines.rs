@@ -31,7 +31,7 @@ const MAX_LINES: usize = 1000;
 struct Lines {
     lines: Vec<LineView>,
     href: String,
-    /// Matching lines that are not shown.
+    /// Number of matching lines that are not shown.
     more: usize,
 }
 

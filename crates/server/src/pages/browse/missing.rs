@@ -1,5 +1,4 @@
-//! The answer for a file, folder or repository that is not in the index: a redirect, or why it is missing and which
-//! ones are similar.
+//! The answer for a file, folder or repository that is not in the index: a redirect, or the reason and similar ones.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::server::Server;
 /// Most files or repositories listed.
 const MOST: usize = 8;
 
-/// A similar file or repository: its address, its name, and where it is.
+/// A similar file or repository: its address, its name, and its location.
 type Near = (String, String, String);
 
 #[derive(Template)]
@@ -54,7 +53,7 @@ pub(super) fn no_such_repo(tree: &Tree, wanted: &BrowseParams, page: bool) -> An
     Ok(render(StatusCode::NOT_FOUND, &page))
 }
 
-/// Redirects to a page, which is asked for as this one was.
+/// Redirects to a page or JSON, as this request asks for.
 fn redirect(mut address: String, wanted: &BrowseParams) -> Response {
     if let Some(format) = &wanted.format {
         address = format!("{address}&format={format}");
@@ -62,7 +61,7 @@ fn redirect(mut address: String, wanted: &BrowseParams) -> Response {
     Redirect::to(&address).into_response()
 }
 
-/// Returns a sentence that says that a file is not in the index, and why it was left out if it was.
+/// Returns a sentence that a file is not in the index, with the reason if it was left out.
 pub(crate) async fn not_in_index(
     server: &Server,
     repo: &str,
@@ -74,7 +73,7 @@ pub(crate) async fn not_in_index(
     })
 }
 
-/// Returns the answer for a path that is not a file of the repository. If it is a folder, it redirects to its page.
+/// Returns the answer for a path that is not a file of the repository. Redirects a folder to its page.
 pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
     let tree = server.view().tree().await?;
     let Some(repo) = tree.repo(&wanted.repo) else { return no_such_repo(&tree, wanted, page) };
@@ -122,7 +121,7 @@ pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: b
     Ok(render(StatusCode::NOT_FOUND, &page))
 }
 
-/// Returns the answer for contents that are not stored any more: where the file is with those that it has now.
+/// Returns the answer for contents that are no longer stored: the address of the file with its current contents.
 pub(super) async fn no_such_text(
     server: &Server,
     wanted: &BrowseParams,
@@ -163,7 +162,7 @@ async fn near(
             // A query that is too long has no similar paths.
             browse::find(&tree, &finding).unwrap_or_default().0
         };
-        // A wrong folder is more likely than a path whose letters all occur, but far apart.
+        // A wrong folder is more likely than a path that has all letters, but scattered.
         let mut here = find(name, Some(repo.as_str()));
         here.truncate(MOST / 2);
         here.extend(find(&path, Some(repo.as_str())));
@@ -179,10 +178,11 @@ async fn near(
     work.await.map_err(|_| Failure::panicked())
 }
 
-/// Longest name, in bytes, for which similar ones are looked for: to compare two takes the product of their lengths.
+/// Longest name, in bytes, for which similar names are searched: comparing two names takes the product of their
+/// lengths.
 const MAX_NAME: usize = 256;
 
-/// Returns the most similar names: those that contain its last part, then those with few differing letters.
+/// Returns the most similar names: first those that contain its last part, then those with few different letters.
 fn nearest<'n>(names: impl Iterator<Item = &'n str>, name: &str) -> Vec<&'n str> {
     if name.len() > MAX_NAME {
         return Vec::new();

@@ -58,13 +58,13 @@ pub(crate) struct BrowseParams {
     q: String,
     /// The lines of a file to send: `10-20`.
     lines: Option<String>,
-    /// The hash of the contents, if they are not those of now.
+    /// The hash of the contents, if they are not the current ones.
     hash: Option<String>,
     /// A language.
     lang: Option<String>,
     /// Most files to list.
     limit: Option<usize>,
-    /// Whether the browser is to save the file.
+    /// Whether the browser saves the file.
     download: bool,
     /// `json` or `html`.
     format: Option<String>,
@@ -93,7 +93,7 @@ pub(super) struct Crumb {
     pub(super) href: String,
 }
 
-/// Turns a result into a response, a failure as a page or JSON.
+/// Turns a result into a response; a failure becomes a page or JSON.
 fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) -> Response {
     done.unwrap_or_else(|failure| {
         if wants_page(headers, format) { failed(q, failure) } else { failure.into_response() }

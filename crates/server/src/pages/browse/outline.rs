@@ -1,4 +1,4 @@
-//! What stands beside the text of a file: its outline, from its symbols or from the headings of its text.
+//! The outline beside the text of a file, from its symbols or its headings.
 
 use browse::FileText;
 use navigate::{Outline, OutlineSymbol};
@@ -6,16 +6,16 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use request::notes::outline_note;
 
-/// Entries that are shown; the page of the outline has all of them.
+/// Most entries shown; the page of the outline has all of them.
 const MAX_ENTRIES: usize = 2000;
 
 /// The outline of a file beside its text.
 #[derive(Default)]
 pub(super) struct Pane {
     pub(super) entries: Vec<Entry>,
-    /// Entries that are not shown.
+    /// Number of entries that are not shown.
     pub(super) more: usize,
-    /// Why there are none, or not all.
+    /// Why there are no entries, or not all.
     pub(super) note: String,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     pub(super) last_line: u64,
 }
 
-/// The outline of a file: its symbols; of a document in Markdown, its headings as they are read.
+/// Returns the outline of a file: its symbols, or the headings of a Markdown document.
 pub(super) fn pane(document: &FileText, outline: Option<Outline>) -> Pane {
     let mut pane = Pane::default();
     if document.language.as_deref() == Some("Markdown") {
@@ -52,11 +52,11 @@ pub(super) fn pane(document: &FileText, outline: Option<Outline>) -> Pane {
     pane
 }
 
-/// The headings of a text in Markdown, each with the lines up to the next one that is not below it.
+/// Returns the headings of a Markdown text, each with its lines up to the next heading that is not below it.
 fn headings(text: &str) -> Vec<Entry> {
     let mut headings: Vec<Entry> = Vec::new();
     let mut open = false;
-    // Where the line began that was counted last, and its number.
+    // The start and the number of the last counted line.
     let (mut counted, mut line) = (0, 1);
     for (event, range) in Parser::new(text).into_offset_iter() {
         match event {
@@ -83,7 +83,7 @@ fn headings(text: &str) -> Vec<Entry> {
         }
     }
     headings.retain(|heading| !heading.name.trim().is_empty());
-    // The line of the next heading that ends each, by level, from the last one on.
+    // For each level, the line of the next heading that ends a section; filled from the last heading on.
     let mut next = [text.lines().count() as u64 + 1; 7];
     for heading in headings.iter_mut().rev() {
         heading.last_line = (next[heading.level] - 1).max(heading.line);

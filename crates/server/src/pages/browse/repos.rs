@@ -1,4 +1,4 @@
-//! `/repos`: the list of repositories, one of them with the files left out of it, or a folder in it.
+//! `/repos`: the list of repositories, a repository with its left-out files, or a folder in it.
 
 use std::collections::BTreeMap;
 
@@ -32,10 +32,10 @@ struct FolderPage<'a> {
     query: &'a str,
     crumbs: Vec<Crumb>,
     repo: &'a Repo,
-    /// Facts about the repository, if the page is that of a whole repository.
+    /// Facts about the repository, if the page shows a whole repository.
     about: Option<About>,
     rows: Vec<FolderRow>,
-    /// A query that is limited to the folder.
+    /// A query restricted to the folder.
     search: String,
 }
 
@@ -65,7 +65,7 @@ struct About {
 struct ReposPage<'a> {
     query: &'a str,
     filter: &'a str,
-    /// If no name matches the filter, the nearest one and its address.
+    /// If no name matches the filter, the most similar name and its address.
     near: Option<(String, String)>,
     summary: String,
     /// Whether any repository has a rank.
@@ -85,7 +85,7 @@ struct RepoView {
     indexed_at: String,
 }
 
-/// `/repos`: the repositories, or one of them, or a folder in it.
+/// `/repos`: the repositories, a repository, or a folder in it.
 pub(crate) const REPOS: Endpoint = Endpoint {
     path: "/repos",
     route: || get(repos),

@@ -1,4 +1,4 @@
-//! `/blame`: which commit each line of a file comes from.
+//! `/blame`: the commit of each line of a file.
 
 use askama::Template;
 use axum::Json;
@@ -26,7 +26,7 @@ use request::human::count;
 /// Most characters of a line shown.
 const MAX_LINE: usize = 2000;
 
-/// `/blame`: which commit each line of a file comes from.
+/// `/blame`: the commit of each line of a file.
 pub(crate) const BLAME: Endpoint = Endpoint {
     path: "/blame",
     route: || get(blame),
@@ -55,7 +55,7 @@ struct BlamePage<'a> {
     lines: Vec<BlameLine<'a>>,
 }
 
-/// A line, and its commit if the line before comes from another one.
+/// A line, and its commit unless it is that of the line before.
 struct BlameLine<'a> {
     number: usize,
     commit: Option<&'a CommitView>,

@@ -21,7 +21,7 @@ use crate::params::{DeclaredParams, StrictParams, wants_page};
 use crate::server::Server;
 use request::human::{count, grouped};
 
-/// Changes on a page.
+/// Number of changes on a page.
 const PAGE: usize = 50;
 
 /// `/history`: the commits that changed a file.
@@ -51,7 +51,7 @@ struct HistoryPage {
     query: &'static str,
     head: Head,
     rows: Vec<ChangeRow>,
-    /// The address of the page with older ones.
+    /// The address of the page with older changes.
     next: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct ChangeRow {
     short: String,
     /// The address of the file with the contents after the change.
     text: Option<String>,
-    /// The path before the change, if that was another one.
+    /// The path before the change, if it was different.
     renamed_from: Option<String>,
 }
 

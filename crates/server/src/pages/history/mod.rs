@@ -1,5 +1,5 @@
-//! `/blame` and `/history`: where the lines of a file come from, and what it was before, as its clone has it. Pages for
-//! browsers, JSON for programs.
+//! `/blame` and `/history`: the origin of a file's lines, and its earlier versions, from its clone. Pages for browsers,
+//! JSON for programs.
 
 mod blame;
 mod log;
@@ -24,7 +24,7 @@ use statistics::now;
 const IN_REPO: Param = REPO.saying("The name of a repository.").required();
 const PATH: Param = Param::text("path", "A path in the repository.").required();
 
-/// Changes to leave out.
+/// Number of changes to skip.
 const SKIP: Param = Param {
     kind: Kind::Number { least: 0, most: git::MAX_CHANGES, instead: "a number up to 1000" },
     ..Param::text(
@@ -33,7 +33,7 @@ const SKIP: Param = Param {
     )
 };
 
-/// Which file, and which of its changes.
+/// The parameters: a file, and the changes to show.
 #[derive(Clone, Debug)]
 struct HistoryParams {
     repo: String,
@@ -53,18 +53,18 @@ impl From<CheckedParams> for HistoryParams {
     }
 }
 
-/// What all pages of a file's history show: where it is, and why there is nothing else.
+/// The head of all pages of a file's history: the file, and a note.
 struct Head {
     repo: String,
     path: String,
-    /// Git's hash of the contents that are shown; empty if there are none.
+    /// Git's hash of the shown contents; empty if there are none.
     hash: String,
     crumbs: Vec<Crumb>,
     /// The addresses of its text, its blame and its history.
     text: String,
     blame: String,
     history: String,
-    /// What is to be known of the page, or why there is nothing on it.
+    /// A remark on the page, or why it is empty.
     note: String,
 }
 
@@ -90,13 +90,13 @@ const YEAR: i64 = 365 * 86_400;
 
 /// A commit on a page.
 struct CommitView {
-    /// Its page at the origin of the repository, or its place in the history.
+    /// The address of its page at the repository's origin, or its place in the history.
     href: String,
     is_elsewhere: bool,
     hash: String,
     summary: String,
     author: String,
-    /// Time since it was written or, from a year on, the day; and the time.
+    /// Time since it was written or, after a year, the day; and the exact time.
     ago: String,
     time: String,
 }
@@ -122,12 +122,12 @@ impl CommitView {
     }
 }
 
-/// The first letters of a hash, by which people know it.
+/// Returns the first digits of a hash, by which people know it.
 fn short(hash: &str) -> &str {
     hash.get(..10).unwrap_or(hash)
 }
 
-/// Returns the page of a commit, given the address before the paths of files as of another commit.
+/// Returns the address of a commit's page, given the address of the files of any commit.
 fn commit_page(web: &str, hash: &str) -> Option<String> {
     for (files, commits) in
         [("/-/blob/", "/-/commit/"), ("/src/commit/", "/commit/"), ("/blob/", "/commit/")]
@@ -149,7 +149,7 @@ fn commit_json(commit: &Commit) -> Value {
     })
 }
 
-/// A file in its clone, and the address before its path on the web.
+/// A file in its clone, and the web address to which its path is appended.
 struct Tracked {
     file: TrackedFile,
     web: Option<String>,
@@ -158,7 +158,7 @@ struct Tracked {
 /// Finds a file of the index in its clone.
 ///
 /// # Errors
-/// It is not in the index, or its history cannot be known.
+/// It is not in the index, or its history is unavailable.
 async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Failure> {
     let HistoryParams { repo, path, .. } = wanted;
     if repo.is_empty() || path.is_empty() {
@@ -176,7 +176,7 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
     Ok(Tracked { file, web: found.web })
 }
 
-/// Why the history of a file is not known.
+/// Returns the failure for an unavailable history.
 fn unknown(error: &Error) -> Failure {
     let (status, code) = match error {
         Error::NoGit | Error::NoFolder | Error::NoClone | Error::Outside | Error::Untracked => {
@@ -190,10 +190,10 @@ fn unknown(error: &Error) -> Failure {
     Failure { status, body: Body::new(code, error.to_string()) }
 }
 
-/// Returns the text that a file of the index had before, by its hash, and the language of the text, if its clone has it.
+/// Returns an earlier text of a file, by its hash, with its language; `None` if the clone does not have it.
 ///
 /// # Errors
-/// Git cannot be asked now.
+/// Git did not answer in time.
 pub(super) async fn text_before(
     server: &Server,
     repo: &str,
@@ -215,14 +215,14 @@ pub(super) async fn text_before(
     }
 }
 
-/// Makes a message a sentence.
+/// Makes a sentence of a message.
 fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first = letters.next().map(char::to_uppercase).into_iter().flatten();
     first.chain(letters).chain(['.']).collect()
 }
 
-/// The answer for a file, or why there is none: of a file in the index as a page with its name, else as usual.
+/// Returns the answer for a file or, for a failure, a page with the file's name and the reason.
 fn answered(
     headers: &HeaderMap,
     wanted: &HistoryParams,

@@ -1,4 +1,4 @@
-//! What is found of a name, as JSON.
+//! Definitions and references as JSON.
 
 use answer::symbol::Symbol;
 use navigate::{Definitions, Outline, OutlineSymbol, References, SymbolsState};

@@ -26,7 +26,7 @@ const NAME: Param = Param::text(
      from.",
 );
 
-/// A place.
+/// The place of the request.
 const FROM: Param = Param::text(
     "from",
     "The place of the name: repository/path:line:column, with the column in bytes from 1. The nearest results come \
@@ -34,7 +34,7 @@ const FROM: Param = Param::text(
      names there comes first.",
 );
 
-/// Most results.
+/// The limit of results.
 const LIMIT: Param = Param {
     kind: Kind::Number { least: 1, most: 500, instead: "a number from 1 to 500" },
     ..Param::text(
@@ -43,13 +43,13 @@ const LIMIT: Param = Param {
     )
 };
 
-/// Results, unless it is said how many.
+/// Number of results without a limit.
 const SHOWN: usize = 50;
 
-/// How long a search may take.
+/// Timeout of a search.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is asked of a name.
+/// The parameters of a request for a name.
 #[derive(Clone, Debug)]
 pub(crate) struct NameParams {
     name: String,
@@ -75,7 +75,7 @@ impl From<CheckedParams> for NameParams {
 }
 
 impl NameParams {
-    /// The request for it, with its place.
+    /// Returns the request for the name, with its place.
     async fn request(&self, server: &Server) -> Result<NameRequest, Failure> {
         let from = match &self.from {
             Some(from) => Some(place(server, from).await?),
@@ -92,12 +92,12 @@ impl NameParams {
     }
 }
 
-/// The place that a text names.
+/// Returns the place that a text names.
 async fn place(server: &Server, text: &str) -> Result<Place, Failure> {
     navigate::place(server.view(), text).await.map_err(refused)
 }
 
-/// Why a name has no answer.
+/// Returns the failure for a name without an answer.
 pub fn refused(error: navigate::Error) -> Failure {
     match error {
         navigate::Error::Invalid(why) => Failure::bad_request(why),
@@ -108,14 +108,14 @@ pub fn refused(error: navigate::Error) -> Failure {
     }
 }
 
-/// Why not all was found.
+/// Returns the reason why the results are incomplete.
 fn why(stats: &Stats) -> Option<String> {
     let ended = stopped(stats).map(|(_, sentence)| sentence);
     let all: Vec<String> = ended.into_iter().chain(request::notes::symbols_left(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// A page or JSON, whatever came of it.
+/// Returns a page or JSON, for results or a failure.
 fn answered(page: bool, q: &str, done: Result<Response, Failure>) -> Response {
     done.unwrap_or_else(|failure| if page { failed(q, failure) } else { failure.into_response() })
 }

@@ -78,29 +78,29 @@ struct NamesPage<'a> {
     title: &'static str,
     summary: String,
     stopped: Option<String>,
-    /// The other of the two, and a search for the word.
+    /// The address of the other of the two pages, and a search for the word.
     other: (&'static str, String),
     search: String,
     files: Vec<FileView>,
 }
 
-/// A file with places.
+/// A file with results.
 struct FileView {
     repo: String,
     path: String,
     href: String,
     near: &'static str,
-    /// `precise` or `search`, where a SCIP index tells of the place.
+    /// `precise` or `search`, if a SCIP index covers the place.
     basis: &'static str,
     rows: Vec<RowView>,
 }
 
-/// A place.
+/// A definition or reference.
 struct RowView {
     number: u64,
     href: String,
     pieces: Vec<Piece>,
-    /// What is said of it: `method of Server`, `call in main`.
+    /// A description: `method of Server`, `call in main`.
     about: String,
 }
 
@@ -156,7 +156,7 @@ fn begun(server: &Server, what: &str, params: &NameParams) -> TimedSearch {
     server.metrics.begin(Kind::Indexed, move |_| (told.clone(), String::new()))
 }
 
-/// The outcome of a search that found `count` places or files; none if it failed.
+/// Returns the outcome of a search that found `count` places or files; `found` is `None` if it failed.
 fn outcome(found: Option<(&Stats, usize)>, limit: usize) -> Outcome {
     match found.map(|(stats, count)| (outcome_of(stats), count)) {
         None => Outcome::Failed,
@@ -274,12 +274,12 @@ fn summary(all: usize, shown: usize, what: &str) -> String {
     format!("{all}; the nearest {shown} are shown")
 }
 
-/// What is said of where a place is from; nothing where no SCIP index tells of it.
+/// Returns the source of a result; empty if no SCIP index covers the place.
 fn basis(basis: Basis, is_precise: bool) -> &'static str {
     if is_precise { basis.word() } else { "" }
 }
 
-/// What is said of how near a file is; nothing if nobody said from where is asked.
+/// Returns how near a file is; empty if the request has no place.
 fn near(params: &NameParams, word: &'static str) -> &'static str {
     match (params.from.is_some(), word) {
         (false, _) => "",
@@ -291,7 +291,7 @@ fn near(params: &NameParams, word: &'static str) -> &'static str {
     }
 }
 
-/// `method of Server`.
+/// For example, `method of Server`.
 fn about(symbol: &Symbol) -> String {
     match &symbol.container {
         Some((name, _)) => format!("{} of {name}", symbol.kind),
@@ -299,7 +299,7 @@ fn about(symbol: &Symbol) -> String {
     }
 }
 
-/// Of a longer line so many bytes are shown.
+/// Most bytes shown of a line.
 const MAX_LINE: usize = 400;
 
 fn pieces(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<Piece> {

@@ -1,4 +1,4 @@
-//! `/outline`: what a file defines.
+//! `/outline`: the symbols of a file.
 
 use askama::Template;
 use axum::Json;
@@ -22,7 +22,7 @@ use request::notes::outline_note;
 const PATH: Param = Param::text("path", "A path in the repository.").required();
 const IN_REPO: Param = REPO.saying("The name of a repository.").required();
 
-/// `/outline`: what a file defines.
+/// `/outline`: the symbols of a file.
 pub(crate) const OUTLINE: Endpoint = Endpoint {
     path: "/outline",
     route: || get(outline),
@@ -59,7 +59,7 @@ struct RowView {
     href: String,
 }
 
-/// Which file.
+/// The parameters: a file.
 #[derive(Clone, Debug)]
 struct OutlineParams {
     place: Place,

@@ -11,13 +11,13 @@ use crate::params::{Param, SearchParams};
 use rank::Order;
 use rank::TopK;
 
-/// Longest query with which others are linked, in bytes: each link repeats it.
+/// Longest query for which other queries are linked, in bytes: each link repeats it.
 const MAX_QUERY: usize = 2000;
 
 /// Values of a facet that are visible at first.
 const FACET_VALUES: usize = 8;
 
-/// Most values of a facet on a page, unless all are asked for.
+/// Most values of a facet on a page, unless all are requested.
 const MAX_VALUES: usize = 40;
 
 pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
@@ -31,7 +31,7 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         let mut counts: Vec<(&String, usize)> = counts.iter().map(|(v, n)| (v, *n)).collect();
         counts.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
         let all = counts.len();
-        // A single further value is shown instead of hidden.
+        // A single further value is shown rather than hidden.
         let shown = if all == FACET_VALUES + 1 { all } else { FACET_VALUES };
         let values = counts.into_iter().take(most).map(|(name, count)| {
             let term = term(name);
@@ -47,7 +47,7 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         facet("Repository", &top.repos, &|name| query::exactly("repo", name)),
         facet("Language", &top.languages, &|name| query::written("lang", name)),
     ];
-    // Folders of several repositories would be mixed up.
+    // Folders of several repositories would be mixed.
     if top.repos.len() == 1 {
         let term = |name: &str| query::below("file", &format!("{}{name}", top.below));
         facets.push(facet("Folder", &top.folders, &term));
@@ -57,7 +57,7 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
 }
 
 /// Returns the fields that narrow a query, each with the query without it. A query with an `or` outside of parentheses
-/// has none: there, a field applies to one alternative only.
+/// has none, since a field in it applies to only one alternative.
 pub(super) fn chosen(q: &str) -> Vec<Chosen> {
     if q.len() > MAX_QUERY || is_any(q) {
         return Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
     chosen.collect()
 }
 
-/// Returns the folder to which the query limits the search, with a slash at its end; empty if it does not.
+/// Returns the folder to which the query limits the search, with a trailing slash; empty if there is none.
 pub(super) fn folder_of(q: &str) -> String {
     let fields = query::typed_fields(q).into_iter().filter(|_| !is_any(q));
     let folders = fields
@@ -96,12 +96,12 @@ pub(super) fn folder_of(q: &str) -> String {
     folders.max_by_key(String::len).unwrap_or_default()
 }
 
-/// Adds a required term to a query. `any` says that the query has an `or` outside of parentheses.
+/// Adds a required term to a query. `any` tells that the query has an `or` outside of parentheses.
 fn joined(any: bool, q: &str, term: &str) -> String {
     if any { format!("({q}) {term}") } else { format!("{q} {term}") }
 }
 
-/// Whether an `or` stands outside of parentheses.
+/// Returns whether the query has an `or` outside of parentheses.
 fn is_any(q: &str) -> bool {
     Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)))
 }

@@ -1,8 +1,8 @@
 //! Searches for a page of results, and renders it.
 //!
-//! Ranking needs more files than a page shows. The first [`POOL`] files that the search finds are ranked and shown on
-//! pages of [`PAGE`] files; then the next [`POOL`] are. In the order of paths or repositories the search runs to its
-//! end, and only the files that are shown are kept.
+//! Ranking needs more files than a page shows. The first [`POOL`] files found are ranked and shown on pages of [`PAGE`]
+//! files; then the next [`POOL`] files are. In the order of paths or repositories, the search runs to its end and keeps
+//! only the files to show.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,14 +38,14 @@ use request::human::{count, duration, grouped};
 /// Files on a page.
 const PAGE: usize = 50;
 
-/// Longest time to wait for the whole result. After it, the page shows results while they are found.
+/// Longest time to wait for the complete result. After that, the page shows results while they are found.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// Longest time of a search whose query is still being typed. Its results come too late after that.
+/// Longest time of a search while its query is being typed; after that, its results come too late.
 const TYPING: Duration = Duration::from_secs(1);
 
-/// Pause before the other results are rendered, so that the browser paints the first ones. Earlier ones would be parsed
-/// before painting, and rendering them takes one of the cores that paint.
+/// Pause before the other results are rendered, so that the browser paints the first ones. Without it, the browser
+/// would parse the others before painting, and rendering them would take one of the cores that paint.
 const PAINTING: Duration = Duration::from_millis(60);
 
 /// The results without the page around them, for a script to insert.
@@ -78,11 +78,11 @@ pub(crate) struct Search {
     running: SearchStream,
     request: Arc<Request>,
     ranked: Ranked,
-    /// Results of the current pool that earlier pages showed.
+    /// Number of results in the current pool that earlier pages showed.
     shown: usize,
-    /// Most ranked results shown, on all pages together.
+    /// Most ranked results shown on all pages together.
     most: usize,
-    /// The results up to this page take too much memory.
+    /// Whether the results up to this page take too much memory.
     too_large: bool,
     begun: Instant,
 }
@@ -99,14 +99,14 @@ impl Prepared {
     /// Prepares the search that the parameters ask for.
     ///
     /// # Errors
-    /// A parameter is wrong.
+    /// A parameter is invalid.
     pub(crate) async fn of(params: &SearchParams) -> Result<Self, Failure> {
         let order = params.order();
         let limit = if order == Order::Relevance { Count::Most(POOL) } else { Count::All };
         let cursor = params.cursor(Some(order))?;
         let mut request = compiled(params, Client { limit, ..Client::PAGE }).await?;
         let is_ranked = order == Order::Relevance;
-        // Results are ranked before the limit is applied.
+        // The limit applies after ranking.
         let most = request.limit.filter(|_| is_ranked).unwrap_or(usize::MAX);
         let most = if most < POOL { most } else { usize::MAX };
         request.resume = cursor.map(|cursor| cursor.resume);
@@ -134,7 +134,7 @@ impl Prepared {
 }
 
 impl Search {
-    /// Takes results until the search ends, or until a time. Returns whether the search has ended.
+    /// Takes results until the search or the time ends. Returns whether the search has ended.
     pub(crate) async fn go_on(&mut self, until: Option<Instant>) -> bool {
         loop {
             let next = self.running.next();
@@ -186,7 +186,7 @@ impl Search {
         Ok(Fragment { result: &results }.render().unwrap_or_default())
     }
 
-    /// Returns everything that the page shows, and its files, which are not rendered yet.
+    /// Returns the contents of the page, and its files, which are not rendered yet.
     async fn end(
         self,
         server: &Server,
@@ -248,7 +248,7 @@ impl Search {
             (said, place)
         });
         let hints = if params.is_typed() {
-            // They take searches of their own.
+            // They need searches of their own.
             Vec::new()
         } else {
             hints::beside(server, params, &request, &stats).await
@@ -275,7 +275,8 @@ impl Search {
     }
 }
 
-/// Sends the page with its results or, if the search takes longer, one whose script shows results while they are found.
+/// Sends the page with its results. If the search takes longer, sends one whose script shows results while they are
+/// found.
 pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
     let search = Prepared::of(params).await?;
     let _turn = server.turn().await?;
@@ -292,9 +293,9 @@ pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Respo
     Ok(search_page::found(&params.q, results, rest(server.clone(), files)))
 }
 
-/// Sends the page for a query that is still being typed, all of it at once. Sends nothing, with status 204, if the query
-/// is not valid as far as it is typed, if no turn is free (it takes none from searches that wait), or if the search
-/// takes longer than [`TYPING`]. The browser closes the connection when another letter is typed, which ends the search.
+/// Sends the page for a query that is still being typed, as a whole. Sends nothing, with status 204, if the query is
+/// not valid yet, if no turn is free without waiting, or if the search takes longer than [`TYPING`]. When another
+/// letter is typed, the browser closes the connection, which ends the search.
 pub(crate) async fn typed(server: &Server, params: &SearchParams) -> Response {
     all_at_once(server, params).await.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
 }
@@ -322,7 +323,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
     });
     match drawn.await.flatten() {
         Ok(files) => Found { files: &files }.render().unwrap_or_default(),
-        // The summary above is still true, but some of the files it counts are not shown.
+        // The summary above remains true, but some of the counted files are not shown.
         Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
     }
 }
@@ -331,7 +332,7 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
     let before = request.resume.map_or(0, |resume| resume.results);
     let more = if stats.is_complete() { "" } else { "at least " };
     let found = match request.query().settings.select {
-        // The files matched by their paths, or because something is not in them.
+        // The files match by their paths, or because their texts lack something.
         Select::Lines | Select::Symbols if stats.matches == 0 => {
             format!("{more}{}", count(files, "file"))
         }
@@ -352,7 +353,7 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
     format!("{found}{window}, {}", duration(stats.duration))
 }
 
-/// Why not all is there, and what of symbols is not.
+/// Returns why the result is incomplete, and which symbols are missing.
 fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
     let all: Vec<String> = why.into_iter().chain(request::notes::symbols_left(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))

@@ -1,15 +1,15 @@
-//! Trims a found file to as much as a page of results can show.
+//! Trims a found file to the part that a page of results can show.
 
 use answer::{FileMatch, Line};
 
 use crate::pages::view::{CONTEXT, MAX_LINES};
 use rank::{BestLines, DroppedMatches};
 
-/// Most bytes kept of a line, around its first match.
+/// Most bytes of a line that are kept, around its first match.
 const MAX_LINE: usize = 4096;
 
-/// Keeps the best lines of a file and drops the others. Returns the matches in dropped lines that the page will show as
-/// context of kept ones: their line numbers and ranges.
+/// Keeps the best lines of a file and drops the others. Returns the matches in dropped lines that the page shows as
+/// context of kept lines, by line number and range.
 pub(super) fn trim(file: &mut FileMatch, lines: &BestLines<'_>) -> DroppedMatches {
     let mut hidden = Vec::new();
     if file.lines.len() > MAX_LINES {

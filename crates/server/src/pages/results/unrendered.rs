@@ -8,7 +8,7 @@ use store::Switch;
 use crate::error::Failure;
 use crate::pages::view::{self, FileView};
 
-/// Rows rendered in the first part; more if the first file is longer. A browser paints so many in a few milliseconds.
+/// Rows rendered in the first part, unless the first file is longer. A browser paints so many in a few milliseconds.
 const FIRST_ROWS: usize = 8;
 
 /// Most rows that are appended to the first part instead of making a second one.
@@ -23,7 +23,7 @@ pub(super) struct UnrenderedFile {
     pub(super) file: FileMatch,
     /// Its number of matching lines.
     pub(super) matches: usize,
-    /// How its score came about, if that is to be said.
+    /// The parts of its score, if requested.
     pub(super) score: Option<String>,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct UnrenderedFiles {
     files: Vec<UnrenderedFile>,
     /// The query.
     q: String,
-    /// The repository of the file before them.
+    /// The repository of the last file before these.
     after: Option<String>,
-    /// The state of the index in which they were found, if the symbols around their lines are shown.
+    /// The state of the index in which they were found, if the enclosing symbols of lines are shown.
     enclosing: Option<Switch>,
 }
 
@@ -58,7 +58,7 @@ impl UnrenderedFiles {
         Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
     }
 
-    /// Reads the symbols around their lines, and renders the files.
+    /// Reads the enclosing symbols of the lines, and renders the files.
     pub(super) async fn draw(mut self, view: &View) -> Result<Vec<FileView>, Failure> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -108,7 +108,7 @@ mod tests {
             (vec![100], 1),
             (vec![1; 50], 3),
             (vec![18; 14], 1),
-            // The rest of these is too short for a second part.
+            // The remaining rows are too few for a second part.
             (vec![1; 4], 4),
             (vec![6, 8, 0], 3),
             (vec![6, 8, 1], 1),

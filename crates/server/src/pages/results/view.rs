@@ -10,7 +10,7 @@ pub(crate) struct Results {
     pub(crate) summary: String,
     /// Why the result is incomplete; `None` if it is complete.
     pub(crate) stopped: Option<String>,
-    /// A sentence about files that are left out of the index and might match, and the address of their list.
+    /// A sentence about left-out files that might match, and the address of their list.
     pub(crate) skipped: Option<(String, String)>,
     /// The fields of the query, each with a link that removes it.
     pub(crate) chosen: Vec<Chosen>,
@@ -20,14 +20,14 @@ pub(crate) struct Results {
     pub(crate) all_values: String,
     /// Each order, its address, and whether it is the current one.
     pub(crate) orders: Vec<(&'static str, String, bool)>,
-    /// Files that define what the query names, and do not match it.
+    /// Files that define the name in the query but do not match it.
     pub(crate) near: Vec<FileView>,
     pub(crate) files: Vec<FileView>,
     /// Whether more files follow in a second part of the page.
     pub(crate) goes_on: bool,
-    /// The names and addresses of repositories, if the query asks for those.
+    /// The names and addresses of repositories, if the query asks for repositories.
     pub(crate) repos: Vec<(String, String)>,
-    /// Whether the counts are cut short.
+    /// Whether the counts are incomplete.
     pub(crate) cut: bool,
     /// The address of the next page.
     pub(crate) next: Option<String>,
@@ -65,11 +65,11 @@ pub(crate) struct Facet {
     pub(crate) title: &'static str,
     /// The most frequent values.
     pub(crate) values: Vec<FacetValue>,
-    /// Further values, hidden at first.
+    /// Further values, initially hidden.
     pub(crate) rest: Vec<FacetValue>,
     /// The number of all values.
     pub(crate) all: usize,
-    /// The number of values that are not on the page.
+    /// The number of values that the page does not show.
     pub(crate) more: usize,
 }
 

@@ -131,7 +131,7 @@ pub(super) fn slow_view(slow: &SlowSearch) -> SlowView {
     }
 }
 
-/// Returns the phase of an ingest.
+/// Returns the name of an ingest's phase.
 pub(super) fn phase(ingest: &Ingest) -> &'static str {
     match (ingest.running, ingest.indexing) {
         (false, _) => "none",

@@ -1,4 +1,4 @@
-//! The parameters of `/stats`, and the statistics that they ask for.
+//! The parameters of `/stats`, and the statistics that they select.
 
 use serde_json::{Map, Value, json};
 use store::SlowSearch;
@@ -30,7 +30,7 @@ pub(super) const TRIM: Param = Param::word(
 /// The parameters of `/stats`.
 #[derive(Clone, Debug)]
 pub(super) struct StatsParams {
-    /// The duration up to now, or any other span.
+    /// The duration until now, or any other span.
     pub(super) since: Option<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
