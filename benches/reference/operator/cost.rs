@@ -37,7 +37,7 @@ pub(crate) struct Cost {
 }
 
 pub(crate) fn measure(bench: &Bench<'_>) -> Result<Cost> {
-    // Two servers share the memory that one would take.
+    // The two servers share the memory of one.
     let cache = (postgres::Memory::available().bytes >> 23).to_string();
     let cache = ["--cache", &cache];
     let off = bench.index.server(&[&cache[..], &["--no-statistics", "--slow", "60m"]].concat())?;
