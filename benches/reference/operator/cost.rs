@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Bench;
 use crate::regex::PATTERNS;
 
-/// Rounds with statistics and limits, each beside one without, and the duration of a round.
+/// Rounds with statistics and limits, each next to one without, and the duration of a round.
 const ROUNDS: usize = 8;
 const ROUND: Duration = Duration::from_secs(2);
 pub(crate) const CLIENTS: usize = 4;

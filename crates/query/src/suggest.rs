@@ -306,9 +306,9 @@ fn written_glob(text: &str) -> String {
     format!("file:{text}")
 }
 
-/// Replaces what this dialect does not support. A positive look-around becomes part of the match, a negative one is
-/// removed, a backreference becomes a copy of its group, and what stands between `\Q` and `\E` is escaped. Used to suggest
-/// a pattern that still runs.
+/// Replaces constructs that this dialect does not support. A positive look-around becomes part of the match, a negative
+/// one is removed, a backreference becomes a copy of its group, and text between `\Q` and `\E` is escaped. Used to
+/// suggest a pattern that still runs.
 fn in_this_dialect(pattern: &str) -> String {
     let mut result = String::new();
     // The start of each group in the result, and its end once it is closed, in the order of the opening parentheses.

@@ -251,7 +251,7 @@ fn programs_and_pages_are_told() {
                 && server.search(query)["files"].as_array().unwrap().len() == 1
         })
     });
-    // Options beside the query are part of it.
+    // Options outside the query are part of it.
     eventually("the query without its language is counted in time", || {
         let found = hints("/search?q=serve&lang=rust&hints=1");
         found.as_array().unwrap().iter().any(|hint| hint["query"] == "serve" && hint["files"] == 2)

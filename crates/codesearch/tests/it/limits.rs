@@ -224,7 +224,7 @@ fn a_query_that_is_typed_waits_for_no_turn_and_a_client_that_leaves_ends_its_sea
     std::thread::scope(|scope| {
         let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
         runs(1);
-        // A search that waits for its turn is told after ten seconds that the server is busy: 503.
+        // A query that is still being typed does not wait for a turn: 204.
         assert_eq!(server.get(typed, "text/html").0, 204);
         drop(held);
         assert_eq!(first.join().unwrap().0, 200);

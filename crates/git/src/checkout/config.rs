@@ -81,7 +81,7 @@ impl GitData {
     /// Reads the configuration; `None` if there is none.
     ///
     /// # Errors
-    /// It is not allowed to be read, or cannot be.
+    /// Reading it is not allowed, or fails.
     pub fn config(&self, trust: &mut Trust) -> Result<Option<Config>, Unread> {
         let text = self.read(&self.common, "config", Config::MAX_BYTES, trust)?;
         Ok(text.and_then(Config::parse))

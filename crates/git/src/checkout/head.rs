@@ -17,7 +17,7 @@ impl GitData {
     /// Returns the checked-out commit; `None` if there is none, or `HEAD` does not name one.
     ///
     /// # Errors
-    /// The file that is not allowed to be read, or cannot be.
+    /// The file whose reading is not allowed, or fails.
     pub fn commit(&self, trust: &mut Trust) -> Result<Option<String>, Unread> {
         let Some(head) = self.read(&self.own, "HEAD", MAX_SMALL, trust)? else { return Ok(None) };
         let Some(name) = head.trim_ascii().strip_prefix(b"ref: ") else { return Ok(hash(&head)) };

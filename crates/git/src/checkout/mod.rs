@@ -50,7 +50,7 @@ impl GitData {
     /// to it.
     ///
     /// # Errors
-    /// The part that is not allowed to be read, or cannot be.
+    /// The part whose reading is not allowed, or fails.
     pub fn of(checkout: &Path, trust: &mut Trust) -> Result<Option<Self>, Unread> {
         let unread = |reason| Unread { path: ".git".to_owned(), reason };
         let Some(place) = place::of(checkout).map_err(unread)? else { return Ok(None) };

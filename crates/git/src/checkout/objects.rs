@@ -47,7 +47,7 @@ impl GitData {
     /// Checks that the objects may be read, and notes in `trust` where they lie.
     ///
     /// # Errors
-    /// The part that is not allowed to be read, or cannot be.
+    /// The part whose reading is not allowed, or fails.
     pub fn check_objects(&self, trust: &mut Trust) -> Result<(), Unread> {
         self.folders(trust).map(drop)
     }
@@ -55,7 +55,7 @@ impl GitData {
     /// Checks all objects; `None` if the clone has none.
     ///
     /// # Errors
-    /// The part that is not allowed to be read, or cannot be.
+    /// The part whose reading is not allowed, or fails.
     pub fn objects(&self, trust: &mut Trust) -> Result<Option<Objects>, Unread> {
         let folders = self.folders(trust)?;
         let Some(folder) = folders.first().cloned() else { return Ok(None) };

@@ -18,7 +18,7 @@ pub(super) enum Scope {
     Body,
 }
 
-/// What is known of a declaration so far.
+/// Features of a declaration seen so far.
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of one another")]
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
