@@ -87,7 +87,7 @@ pub(super) async fn bytes(
     run.await.map_err(|_| Error::Failed)?
 }
 
-/// Like [`bytes`], but returns text.
+/// Like [`bytes()`], but returns text.
 pub(super) async fn text(
     clone: &Arc<Skeleton>,
     args: &[&str],

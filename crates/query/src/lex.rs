@@ -409,7 +409,7 @@ pub(crate) fn word_length(text: &str) -> usize {
         }
         at += c.len_utf8();
     }
-    // A group that is not closed ends at its first space.
+    // An unclosed group ends at its first space.
     if grouped { text.find(char::is_whitespace).unwrap_or(at) } else { at }
 }
 
