@@ -87,7 +87,7 @@ fn bench() -> std::io::Result<()> {
 
     let mut rows: Vec<Row> = Vec::new();
     for limit in LIMITS {
-        // Each limit has a server of its own, so that none profits from the one before.
+        // Each limit has a separate server, so that none profits from earlier requests.
         let server = Server::start(home.as_deref(), args.index.as_deref(), &[])?;
         for query in &queries {
             let answer = server.ask(query, limit)?;
@@ -177,8 +177,8 @@ fn times(rows: &[Row], limit: usize, cold: bool, reference_only: bool) -> Vec<f6
 }
 
 impl Row {
-    /// Returns equally many times of the warm server for each query: criterion sends fast queries
-    /// more often, and they should not count for more.
+    /// Returns the same number of times of the warm server for each query: criterion sends fast queries more often, and
+    /// they should not count for more.
     fn quantiles(&self) -> Vec<f64> {
         (0..PER_QUERY)
             .map(|i| quantile(&self.warm_ms, (i as f64 + 0.5) / PER_QUERY as f64))

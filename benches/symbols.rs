@@ -1,10 +1,10 @@
-//! How many of the symbols that universal-ctags finds are found, and how fast, language by language:
+//! How many of universal-ctags' symbols codesearch finds, and how fast, language by language:
 //!
 //!     cargo bench -p symbols --bench symbols -- [--most BYTES] [--misses N] [--only LANGUAGE] [--without PART] FOLDER...
 //!
-//! ctags is only asked what it finds; the texts go to both. Of its tags, those count that name functions, types, macros,
-//! constants and methods (column `kinds`), and that have a name of their own. A tag is found if a symbol has its name, at
-//! most one line away. ctags reads texts that do not parse in its own way, so 100 % is no goal.
+//! Both get the same texts. The tags that count are those for functions, types, macros, constants and methods (column
+//! `kinds`), with a name of their own. A tag is found if a symbol has its name, at most one line away. ctags handles
+//! texts that do not parse in its own way, so 100 % is not a goal.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use gengo_language::Language;
 
-/// Languages as files have them and as ctags calls them, and the kinds of tags that count.
+/// Languages by their names in files and in ctags, and the kinds of tags that count.
 const LANGUAGES: &[(&str, &str, &str)] = &[
     ("go", "Go", "cfinsta"),
     ("rust", "Rust", "nsigtfMPC"),
@@ -38,19 +38,19 @@ const LANGUAGES: &[(&str, &str, &str)] = &[
     ("ocaml", "OCaml", "cmMtfCe"),
     ("protocol buffer", "Protobuf", "pmegsr"),
     ("sql", "SQL", "fpPtTViv"),
-    // ctags has none of these.
+    // ctags does not support these.
     ("swift", "", ""),
     ("scala", "", ""),
     ("zig", "", ""),
 ];
 
 struct Args {
-    /// Most bytes for each language.
+    /// Maximum number of bytes for each language.
     most: usize,
-    /// Tags to show that were not found.
+    /// Number of missed tags to print.
     misses: usize,
     only: Option<String>,
-    /// Parts of paths that are left out: tests of compilers, which do not parse, and of editors, whose code is in strings.
+    /// Parts of paths to leave out: tests of compilers, which do not parse, and of editors, whose code is in strings.
     without: Vec<String>,
     folders: Vec<PathBuf>,
 }
@@ -99,7 +99,7 @@ fn args() -> Args {
     args
 }
 
-/// Returns the files in the languages that are asked for, in an order without a meaning, but always the same.
+/// Returns the files in the requested languages, in an arbitrary but fixed order.
 fn files(args: &Args) -> Vec<(PathBuf, String, &'static str)> {
     let mut files = Vec::new();
     for folder in &args.folders {
@@ -184,7 +184,7 @@ fn measure(args: &Args, name: &str, ctags: &str, kinds: &str, files: &Files) {
     }
 }
 
-/// Returns the last part of a qualified name, without blanks: `M.name`, `A\B`, `operator ==`.
+/// Returns the last part of a qualified name, without spaces: `M.name`, `A\B`, `operator ==`.
 fn plain(name: &str) -> String {
     let last = name.rsplit(['.', ':', '#', '\\']).find(|part| !part.is_empty()).unwrap_or(name);
     last.chars().filter(|c| !c.is_whitespace()).collect()
@@ -226,23 +226,23 @@ fn ask<'a>(language: &str, kinds: &str, paths: impl Iterator<Item = &'a String>)
     tags.filter_map(|tag| {
         let (path, name) = (tag["path"].as_str()?.to_owned(), tag["name"].as_str()?.to_owned());
         let (kind, line) = (tag["kind"].as_str()?.to_owned(), tag["line"].as_u64()? as usize);
-        // Names that ctags makes up.
+        // Names invented by ctags.
         let made_up = name.contains("__anon")
             || name.to_lowercase().starts_with("anonymous")
             || name.starts_with('<');
         // Constants in functions are local variables.
         let within = tag["scopeKind"].as_str().unwrap_or_default();
         let is_local = kind == "constant" && matches!(within, "function" | "method" | "generator");
-        // In blocks they are, too; there its parser does not say so.
+        // So are constants in blocks, where its parser does not say so.
         let is_indented = tag["pattern"]
             .as_str()
             .is_some_and(|line| line.starts_with("/^ ") || line.starts_with("/^\t"));
         let is_local =
             is_local || kind == "constant" && is_indented && language.ends_with("Script");
-        // What it takes for names in shell and Lua.
+        // Other things that it takes for names in shell and Lua.
         let is_name = !matches!(language, "Sh" | "Lua")
             || name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
-        // What it takes for a class or a function because of a word nearby.
+        // Other things that it takes for a class or a function because of a word nearby.
         let pattern = tag["pattern"].as_str().unwrap_or_default();
         let is_said = match language {
             "JavaScript" if kind == "class" => {

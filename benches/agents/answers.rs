@@ -1,4 +1,4 @@
-//! What a tool and ripgrep answer.
+//! The answers of a tool and of ripgrep.
 
 use std::io::Error;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::tasks::Task;
 
 /// An answer to a task.
 pub(crate) struct Answer {
-    /// Bytes of all of it.
+    /// Size of the whole answer in bytes.
     pub(crate) bytes: usize,
-    /// Bytes up to the end of the last line that was sought; none if one is missing.
+    /// Bytes up to the end of the last required line; `None` if one is missing.
     pub(crate) upto: Option<usize>,
-    /// It lacks something and does not say so.
+    /// Whether the answer is incomplete and does not say so.
     pub(crate) cut_silently: bool,
 }
 
 impl Answer {
-    /// Bytes that are read until the answer is known, or all that were read in vain.
+    /// Returns the bytes read until the answer is known, or all bytes if it never is.
     pub(crate) fn read(&self) -> usize {
         self.upto.unwrap_or(self.bytes)
     }
@@ -44,7 +44,7 @@ pub(crate) fn of_tool(agent: &Agent, url: &str, task: &Task) -> Result<Answer> {
     let answer = answer?;
     let text = answer["result"]["content"][0]["text"].as_str();
     let text = text.ok_or_else(|| Error::other(format!("{}: {answer}", task.tool)))?;
-    // Below `REPOSITORY: PATH` stands `NUMBER:LINE`.
+    // A line `REPOSITORY: PATH` precedes its lines `NUMBER:LINE`.
     let (mut file, mut places) = (String::new(), Vec::new());
     for line in text.lines() {
         if let Some((number, _)) = line.split_once(':')
@@ -83,8 +83,8 @@ pub(crate) fn of_ripgrep(tree: &Path, task: &Task) -> Result<Answer> {
     Ok(Answer { bytes: text.len(), upto, cut_silently: false })
 }
 
-/// Returns the bytes up to the end of the last line that is sought, given the place that each line of a text names; none if
-/// not all are there.
+/// Returns the bytes up to the end of the last required line, given the place that each line of a text names; `None` if
+/// some are missing.
 fn upto(text: &str, places: &[(String, u64)], task: &Task) -> Option<usize> {
     let mut last = 0;
     for sought in &task.lines {

@@ -1,17 +1,17 @@
-//! `cargo bench --bench agents -- --ours URL --tree DIR`: whether the first call of an agent's tool has the answer, and how
-//! many bytes it reads until then; beside ripgrep, on the fetched corpus.
+//! `cargo bench --bench agents -- --ours URL --tree DIR`: whether the first call of an agent's tool has the answer, and
+//! how many bytes the agent reads until then; compared with ripgrep, on the fetched corpus.
 //!
 //! The tasks are those of `corpus/agent-tasks.tsv`: where a name is defined, who calls it, where a configuration key is
-//! defined, where the text of an error comes from. The tools are asked at `/mcp` of a running server, with what they take
-//! unless told otherwise; ripgrep is asked with the expression that one types first, and prints paths in their order.
+//! defined, where the text of an error comes from. The tools are called at `/mcp` of a running server, with default
+//! arguments. ripgrep gets the expression that one types first, and prints sorted paths.
 //!
 //!     --ours URL    a running `codesearch serve`
 //!     --tree DIR    the corpus
 //!     --details     also print what each task took
 //!
-//! A task is a *hit* if all its lines are in the first answer. *Bytes to the answer* are those up to the end of the last of
-//! these lines, with all that stands before; of an answer without them, all bytes. An answer is *cut silently* if its first
-//! line says neither that this is all nor what is left out.
+//! A task is a *hit* if all its lines are in the first answer. *Bytes to the answer* are all bytes up to the end of the
+//! last of these lines; without them, all bytes of the answer. An answer is *cut silently* if its first line says
+//! neither that it is complete nor what is left out.
 
 #[path = "../shared/mod.rs"]
 mod shared;
@@ -27,7 +27,7 @@ use tasks::Task;
 
 type Result<T> = std::io::Result<T>;
 
-/// A task, and what each made of it.
+/// A task, and the answers of both.
 struct Row {
     task: Task,
     ours: Answer,

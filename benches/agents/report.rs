@@ -6,7 +6,7 @@ use crate::answers::Answer;
 use crate::shared::summary::median;
 use crate::{Row, shared};
 
-/// Returns what a task took.
+/// Returns the results of a task.
 pub(crate) fn detail(row: &Row) -> String {
     let of = |answer: &Answer| {
         let hit = if answer.upto.is_some() { "hit " } else { "miss" };

@@ -14,9 +14,9 @@ pub(crate) struct Task {
     pub(crate) kind: String,
     pub(crate) tool: String,
     pub(crate) arguments: Value,
-    /// What is typed after `rg -n`.
+    /// The text typed after `rg -n`.
     pub(crate) pattern: String,
-    /// Paths that begin with the name of the repository, and numbers of lines.
+    /// Paths, which begin with the name of the repository, and line numbers.
     pub(crate) lines: Vec<(String, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! The engines, asked by HTTP.
+//! The engines, queried over HTTP.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -7,13 +7,14 @@ use ureq::Agent;
 use crate::Result;
 use crate::shared::server::timed;
 
-/// What Zoekt may look at before it ranks: ten times its own limits. Without any, words that are everywhere take minutes.
+/// Number of matches that Zoekt may find before it ranks: ten times its own limits. Without limits, common words take
+/// minutes.
 const SHARD_MATCHES: u64 = 1_000_000;
 const ALL_MATCHES: u64 = 10_000_000;
-/// And how long it may take, in nanoseconds.
+/// Zoekt's time limit, in nanoseconds.
 const TIME: u64 = 30_000_000_000;
 
-/// An engine and where it listens.
+/// An engine and its address.
 pub(crate) enum Engine {
     Ours(String),
     Zoekt { url: String, bm25: bool },
@@ -28,8 +29,8 @@ impl Engine {
         }
     }
 
-    /// Sends a query. Returns the milliseconds that it took, and the first files in the order of the engine's page, each as
-    /// the name of its repository, a slash, and its path. A query that an engine does not understand finds nothing.
+    /// Sends a query. Returns the milliseconds that it took, and the first files in the order of the engine's page,
+    /// each as repository, slash, path. A query that an engine cannot parse finds nothing.
     pub(crate) fn ask(
         &self,
         agent: &Agent,
@@ -57,7 +58,7 @@ impl Engine {
         };
         let (ms, answer) = found;
         let answer = answer?;
-        // Near definitions are a group of their own, which stands above the matches.
+        // Near definitions are a separate group above the matches.
         let lists = match self {
             Self::Ours(_) => vec![&answer["near_definitions"], &answer["files"]],
             Self::Zoekt { .. } => vec![&answer["Result"]["Files"]],

@@ -26,7 +26,7 @@ const LANGUAGES: [&str; 12] = [
     "lua",
 ];
 
-/// What a known item is: what people look for by its name.
+/// The kinds of known items: those that people search by name.
 const KINDS: [&str; 12] = [
     "class",
     "struct",
@@ -45,19 +45,19 @@ const KINDS: [&str; 12] = [
 /// Words that are operators of a query.
 const OPERATORS: [&str; 3] = ["and", "or", "not"];
 
-/// Names of a language that the index is asked for; some of them are of one word.
+/// Number of names requested from the index for each language; some have only one word.
 const ASKED: usize = 400;
 
 /// A name, and the file that defines it.
 pub(crate) struct Item {
     language: String,
     name: String,
-    /// The name of its repository, a slash, and its path.
+    /// The repository's name, a slash, and the path.
     path: String,
 }
 
-/// Returns the known items: those of the file, if there is one, else as many of each language as are wanted; none if there
-/// is no index to ask.
+/// Returns the known items: from the file, if it exists, else as many of each language as requested; `None` without an
+/// index.
 pub(crate) fn items(args: &Args) -> Result<Option<Vec<Item>>> {
     if let Some(text) = args.known.as_ref().and_then(|file| std::fs::read_to_string(file).ok()) {
         return text
@@ -83,8 +83,8 @@ fn read(line: &str) -> Option<Item> {
     Some(Item { language: columns.next()?, name: columns.next()?, path: columns.next()? })
 }
 
-/// Takes known items from the index: of all names that are defined once, whatever their case and underscores, those whose
-/// hashes come first.
+/// Takes known items from the index: of all names that are defined once, ignoring case and underscores, those with the
+/// lowest hashes.
 fn take(args: &Args) -> Result<Vec<Item>> {
     let quoted = |words: &[&str]| {
         words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ")
@@ -141,8 +141,8 @@ pub(crate) fn queries(items: &[Item]) -> Vec<Query> {
     exact.chain(split).collect()
 }
 
-/// Returns the words that a name is made of, in lowercase, if they are two to four; none if one of them is too short to be
-/// typed, or an operator.
+/// Returns the words of a name in lowercase, if they are two to four; `None` if a word is too short to type, or an
+/// operator.
 fn words(name: &str) -> Option<Vec<String>> {
     let mut words: Vec<String> = Vec::new();
     let chars: Vec<char> = name.chars().collect();

@@ -1,9 +1,9 @@
-//! `cargo bench --bench judged -- --ours URL [--zoekt URL]`: how high the right files stand, in codesearch
+//! `cargo bench --bench judged -- --ours URL [--zoekt URL]`: how high the right files rank, in codesearch
 //! (`sort=relevance`), in Zoekt, and in Zoekt with BM25, on the fetched corpus.
 //!
-//! The queries are those of `corpus/judged-code.tsv`, by class and set, and *known items*: names that the index says are
-//! defined exactly once, as they are written and as the words that they are made of (`GoroutinesHandlerFunc`, `goroutines
-//! handler func`). What is sought is the file that defines them.
+//! The queries are those of `corpus/judged-code.tsv`, by class and set, and *known items*: names that are defined
+//! exactly once in the index, both as written and as their words (`GoroutinesHandlerFunc`, `goroutines handler func`).
+//! The right file is the one that defines them.
 //!
 //!     --ours URL       a running `codesearch serve`
 //!     --zoekt URL      a running `zoekt-webserver -rpc` on the same corpus; without one, Zoekt is left out
@@ -34,12 +34,12 @@ use engines::Engine;
 use queries::{Query, Set};
 use score::Outcome;
 
-/// Files asked for.
+/// Number of files requested.
 const FILES: usize = 10;
 
 type Result<T> = std::io::Result<T>;
 
-/// A query, and what each engine made of it.
+/// A query, and each engine's outcome.
 struct Row {
     query: Query,
     /// In the order of the engines.

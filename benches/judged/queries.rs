@@ -7,14 +7,14 @@ use crate::Result;
 /// `corpus/judged-code.tsv`; its first lines describe it.
 const JUDGED: &str = include_str!("../../corpus/judged-code.tsv");
 
-/// What a query is used for.
+/// The purpose of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// It may be looked at while the formula is changed.
+    /// For tuning the ranking: its results may be examined.
     Tuned,
-    /// It is only counted.
+    /// For counting only.
     Aside,
-    /// It was made of the index.
+    /// Made from the index.
     Made,
 }
 
@@ -23,9 +23,9 @@ pub(crate) enum Set {
 pub(crate) struct Query {
     pub(crate) class: String,
     pub(crate) set: Set,
-    /// As it is typed.
+    /// The query as typed.
     pub(crate) text: String,
-    /// Grades from 1 to 3, and paths that begin with the name of the repository.
+    /// Grades from 1 to 3, and paths, which begin with the name of the repository.
     pub(crate) answers: Vec<(u8, String)>,
 }
 
@@ -40,15 +40,15 @@ impl Set {
 }
 
 impl Query {
-    /// Returns the grade of a file; 0 if it is no answer.
+    /// Returns the grade of a file; 0 if it is not an answer.
     pub(crate) fn grade(&self, path: &str) -> u8 {
         let of = self.answers.iter().find(|(_, answer)| is_same(answer, path));
         of.map_or(0, |(grade, _)| *grade)
     }
 }
 
-/// Returns whether two paths name one file. Engines have other names for repositories, with more or fewer of the folders
-/// above them.
+/// Returns whether two paths name the same file. Engines name repositories differently, with more or fewer of the
+/// folders above them.
 fn is_same(a: &str, b: &str) -> bool {
     let is_end = |long: &str, short: &str| {
         long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))

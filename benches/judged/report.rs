@@ -9,7 +9,7 @@ use crate::score::{Means, Outcome};
 use crate::shared::summary::median;
 use crate::{Row, shared};
 
-/// Returns where each engine has the first right file of a query.
+/// Returns the rank of the first right file of a query in each engine.
 pub(crate) fn detail(query: &Query, outcomes: &[Outcome]) -> String {
     let place = |one: &Outcome| one.place.map_or("-".to_owned(), |at| at.to_string());
     let mut text = format!("{:<20}", query.class);
@@ -47,7 +47,7 @@ pub(crate) fn report(rows: &[Row], engines: &[&str], notes: &str) -> String {
             groups.push(group);
         }
     }
-    // All of one set together.
+    // Keep the groups of a set together.
     groups.sort_by_key(|(_, set)| *set as u8);
     for (class, set) in &groups {
         let of = rows.iter().filter(|row| row.query.class == *class && row.query.set == *set);
@@ -69,7 +69,7 @@ pub(crate) fn report(rows: &[Row], engines: &[&str], notes: &str) -> String {
     text
 }
 
-/// Writes the line of some queries and, where there are others to compare with, of the better of those.
+/// Writes the line of some queries. With several engines, adds the ratio of the first to the best other one.
 fn line(text: &mut String, name: &str, rows: &[&Row], engines: &[&str]) {
     let _ = write!(text, "{name:<32}{:>8}", rows.len());
     let means: Vec<Means> =

@@ -1,14 +1,14 @@
-//! How well an answer has the right files at its top.
+//! Measures how well an answer ranks the right files.
 
 use crate::queries::Query;
 
-/// The grade of what was wanted.
+/// The grade of the wanted file.
 const RIGHT: u8 = 3;
 
-/// What an engine made of a query.
+/// An engine's outcome for a query.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// The place of the first right file, from 1; none if it is not among the files asked for.
+    /// The rank of the first right file, from 1; `None` if it is not among the requested files.
     pub(crate) place: Option<usize>,
     pub(crate) ndcg: f64,
     pub(crate) ms: f64,
@@ -40,7 +40,7 @@ impl Outcome {
     }
 }
 
-/// The discounted gain of files with these grades.
+/// Returns the discounted gain of files with these grades.
 fn gain(grades: &[u8]) -> f64 {
     let of = |(at, grade): (usize, &u8)| f64::from((1_u32 << grade) - 1) / (at as f64 + 2.0).log2();
     grades.iter().enumerate().map(of).sum()

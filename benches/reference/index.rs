@@ -1,5 +1,4 @@
-//! The index under measurement: its database, opened by the library and by the experiments' own
-//! SQL, and its servers.
+//! The index under measurement: its database, opened by the library and by SQL of the experiments, and its servers.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -79,13 +78,13 @@ impl Index {
         Ok(Self { store, view, home, name, target, postgres, _sample: sample })
     }
 
-    /// Returns a name of the index's state; outcomes for another state do not count.
+    /// Returns a name of the index's state; outcomes of other states are ignored.
     pub(crate) async fn state(&self) -> Result<String> {
         let catalog = self.view.catalog().await?;
         Ok(format!("{}-{}", catalog.identity, catalog.epoch.0))
     }
 
-    /// Opens the index again with up to `connections` of its own for searching.
+    /// Opens the index again with up to `connections` separate connections for searching.
     pub(crate) async fn connect(&self, connections: u32) -> Result<Store> {
         Ok(Store::connect(&self.target, connections, store::Missing::Refuse).await?)
     }
@@ -100,8 +99,7 @@ impl Index {
         Ok(Server::start(self.home.as_deref(), self.named(), more)?)
     }
 
-    /// Starts a server without statistics, and waits until it has read into memory all that it
-    /// keeps there.
+    /// Starts a server without statistics, and waits until it has filled its memory.
     pub(crate) fn warm_server(&self) -> Result<Server> {
         let server = self.server(&["--no-statistics"])?;
         server.settle();
@@ -128,8 +126,7 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the name as the program takes it; with a database of one's own there is no choice of
-    /// index.
+    /// Returns the name as the program expects it; with `DATABASE_URL`, no index can be chosen.
     fn named(&self) -> Option<&str> {
         self.home.as_ref().map(|_| self.name.as_str())
     }

@@ -33,8 +33,7 @@ use index::{Index, Place};
 use report::{Report, Section};
 use steps::Steps;
 
-/// The allocator of codesearch itself, so that code measured in this process allocates as it does
-/// there.
+/// The allocator of codesearch, so that code measured in this process allocates in the same way.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -100,7 +100,7 @@ impl Steps {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     let part = file.with_extension("part");
     std::fs::write(&part, bytes)

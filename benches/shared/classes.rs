@@ -1,4 +1,4 @@
-//! Queries of several classes: people type them, and each class stresses an index in its own way.
+//! Queries of several classes. People type such queries, and each class stresses an index in a different way.
 
 use super::queries::{Kind, Query};
 

@@ -100,7 +100,7 @@ pub const QUERIES: &[Query] = &[
     of(r"\.unwrap\(\)\?;", Kind::Indexable),
     of("std::unique_ptr<", Kind::Indexable),
     of(r"if err != nil \{", Kind::Indexable),
-    // Long.
+    // Long text.
     of("Licensed under the Apache License, Version 2.0", Kind::Indexable),
     of("THE SOFTWARE IS PROVIDED .AS IS., WITHOUT WARRANTY OF ANY KIND", Kind::Indexable),
     // Regular expressions.

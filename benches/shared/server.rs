@@ -79,7 +79,7 @@ impl Server {
         Ok(Self { child, url, agent: agent() })
     }
 
-    /// Has it asked on a new connection each time.
+    /// Makes it use a new connection for each request.
     pub fn with_new_connections(mut self) -> Self {
         self.agent = connecting_agent();
         self
@@ -126,8 +126,8 @@ impl Server {
         load(&self.url, clients, time, path)
     }
 
-    /// Waits until the server has read its part of the index into memory, that is, until its memory
-    /// has not grown for some seconds. While it reads symbols, it hardly grows.
+    /// Waits until the server has read its part of the index into memory, that is, until its memory has not grown for
+    /// some seconds. While it reads symbols, its memory hardly grows.
     pub fn settle(&self) {
         let (mut last, mut quiet) = (0, 0);
         while quiet < 5 {

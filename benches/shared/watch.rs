@@ -1,4 +1,4 @@
-//! The cost of a run: time, processor time, memory.
+//! The cost of a run: time, CPU time, memory.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -45,7 +45,7 @@ pub fn megabytes(kb: u64) -> u64 {
     kb * 1024 / 1_000_000
 }
 
-/// Returns the processor time in seconds of a process so far, and of its children that have ended.
+/// Returns the CPU time in seconds of a process so far, and of its children that have ended.
 fn cpu_seconds(pid: u32) -> f64 {
     // A tick is a hundredth of a second on every Linux.
     const TICKS: f64 = 100.0;

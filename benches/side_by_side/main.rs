@@ -1,10 +1,9 @@
-//! `cargo bench --bench side_by_side -- CORPUS`: codesearch beside its peers, in one run on one
-//! machine.
+//! `cargo bench --bench side_by_side -- CORPUS`: codesearch compared with its peers, in one run on one machine.
 //!
-//! Peers: Zoekt (`zoekt-index` and `zoekt-webserver` in PATH), ripgrep (`rg` in PATH), and the
-//! naive design in the same Postgres: one table with a row for each file, and its variant of 200
-//! tables. The report names peers that are not installed and leaves them out. Every answer is read
-//! whole. Its number of files stands beside its time, so that differences in the answers show.
+//! Peers: Zoekt (`zoekt-index` and `zoekt-webserver` in PATH), ripgrep (`rg` in PATH), and the naive design in the same
+//! Postgres: one table with a row for each file, and its variant of 200 tables. The report names peers that are not
+//! installed and leaves them out. Every answer is read completely. The report has its number of files next to its time,
+//! to show differences in the answers.
 //!
 //!     --depth N        as for codesearch ingest: repositories are N levels below CORPUS (2)
 //!     --work DIR       where indexes are made; existing ones are reused
@@ -46,9 +45,8 @@ use shared::watch::{Cost, cost, megabytes, read_all};
 use throughput::{mixed, throughput};
 use zoekt::{Zoekt, better};
 
-/// Most rounds of a query with quick answers, and the time after which no round is begun. The
-/// median of five answers of 0.2 ms would say more about the machine's other work than about the
-/// engines.
+/// Maximum number of rounds of a query with quick answers, and the time after which no round begins. The median of five
+/// answers of 0.2 ms would tell more about other work on the machine than about the engines.
 const MOST_RUNS: usize = 30;
 const ENOUGH: Duration = Duration::from_secs(2);
 
@@ -123,9 +121,9 @@ fn bench() -> Result<()> {
                 naive: None,
                 tables: None,
             };
-            // Codesearch and the ways to query Zoekt take turns, so that other work of the machine
-            // affects all alike. Three of them run in all six orders over six rounds, since each
-            // fills the processor's caches for the next.
+            // Codesearch and the ways to query Zoekt take turns, so that other work on the machine affects all alike.
+            // Three of them run in all six orders over six rounds, since each fills the processor's caches for the
+            // next.
             let ways: &[bool] = if limit == 0 { &[false] } else { &[false, true] };
             let mut by_way = vec![Times::default(); ways.len()];
             let mut server_ms = Vec::new();

@@ -1,4 +1,4 @@
-//! Files that are coloured.
+//! Syntax highlighting of files.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Cursors.
+//! Parsing of cursors.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Files that are decoded, cut, and read for docs.
+//! Files: decoding, splitting, and extracting docs.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Files of git's.
+//! Parsing of git's files.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Forms of livegrep's clients.
+//! Forms from livegrep's clients.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Queries that are compiled, planned, and matched.
+//! Queries: compiling, planning, and matching.
 
 #![no_main]
 

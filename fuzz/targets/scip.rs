@@ -1,4 +1,4 @@
-//! SCIP indexes, and a text of which they tell.
+//! SCIP indexes, each with a text that it describes.
 
 #![no_main]
 

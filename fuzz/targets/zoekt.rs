@@ -1,4 +1,4 @@
-//! Bodies of Zoekt's clients.
+//! Request bodies from Zoekt's clients.
 
 #![no_main]
 

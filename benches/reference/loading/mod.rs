@@ -47,7 +47,7 @@ struct Measured {
 
 pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     let mut all: Vec<Measured> = Vec::new();
-    // The installed Postgres, and the one that is downloaded if none is installed.
+    // The installed Postgres, and the downloaded one that is used if none is installed.
     for (name, source) in [("installed", Source::Auto), ("downloaded", Source::Download)] {
         let step = format!("loading-{name}");
         let measured = bench.steps.step(&step, async || on(bench, source).await).await?;
@@ -109,7 +109,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     })
 }
 
-/// Measures both ways of loading on a server of its own.
+/// Measures both ways of loading on a separate server.
 async fn on(bench: &Bench<'_>, source: Source) -> Result<Vec<Measured>> {
     let items = pages::items(bench.index, ITEMS).await?;
     // Postgres may run as another user, who must be able to enter the folder.
@@ -145,7 +145,7 @@ async fn measure(bench: &Bench<'_>, postgres: &Postgres, items: &[Item]) -> Resu
         bench.steps.progress(done as u64, 2);
         let address = |number: usize| format!("{path}/{}", number * 7919);
         let (seconds, ms) = tokio::task::block_in_place(|| {
-            // Prepares plans and loads pages into memory before the measurement.
+            // Prepare plans and load pages into memory before the measurement.
             load(&url, CLIENTS, bench.steps.span(WARMING), address)?;
             let begun = Instant::now();
             let ms = load(&url, CLIENTS, time, address)?;

@@ -126,7 +126,7 @@ impl Pages {
         loading: Loading,
     ) -> Result<Vec<(String, i32, String)>> {
         let mut conn = self.pool.acquire().await?;
-        // Takes items at equal distances, since results of a search are spread likewise.
+        // Take items at equal distances, since search results are spread likewise.
         let step = (self.items / size).max(1);
         let wanted: Vec<i64> = (0..size).map(|at| number % step + at * step).collect();
         let keys: Vec<(i64, i32)> =

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-/// Neighbouring paths that are renamed alike, as if they were another project.
+/// Number of neighbouring paths that are renamed alike, as if they were another project.
 const PROJECT: usize = 2000;
 
-/// Returns `count` paths. From more, chooses at random. If there are fewer, adds copies of runs of
-/// neighbours in which three words of ten are replaced by another word from the paths.
-/// Deterministic.
+/// Returns `count` paths. If there are more, chooses at random. If there are fewer, adds copies of runs of neighbours
+/// in which three words of ten are replaced by another word from the paths. Deterministic.
 pub(crate) fn paths(real: &[String], count: usize) -> Vec<String> {
     let mut rng = fastrand::Rng::with_seed(0x7061_7468);
     if real.len() >= count || real.is_empty() {

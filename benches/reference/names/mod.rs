@@ -25,15 +25,14 @@ use typing::{KINDS, Typing};
 /// Numbers of paths.
 const SIZES: [usize; 2] = [100_000, 1_000_000];
 
-/// Number of typed texts, and of paths wanted for each.
+/// Number of typed texts, and number of paths wanted for each.
 const TYPINGS: usize = 500;
 const LIMIT: usize = 10;
 
 /// Number of concurrent clients in the reference.
 const CLIENTS: usize = 64;
 
-/// Longest time that one client and many clients run. One client stops earlier if it has sent all
-/// typings.
+/// Maximum time for one client and for many clients. One client stops earlier if it has sent all typings.
 const ONE: Duration = Duration::from_secs(20);
 const MANY: Duration = Duration::from_secs(10);
 

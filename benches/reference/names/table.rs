@@ -1,4 +1,4 @@
-//! Paths in a table of their own, and the nearest of them by the indexes of `pg_trgm`.
+//! Paths in a separate table, and the nearest of them by the indexes of `pg_trgm`.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,7 @@ const BATCH: usize = 10_000;
 /// A way for Postgres to find the paths nearest to a typed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamesIndex {
-    /// `order by path <-> $1` by a `GiST` index with signatures of so many bytes: compares the
-    /// whole path.
+    /// `order by path <-> $1` by a `GiST` index with signatures of this many bytes: compares the whole path.
     Gist(u16),
     /// `order by path <->> $1` by a `GiST` index: compares the most similar part of the path.
     GistWord(u16),
@@ -56,7 +55,7 @@ impl NamesIndex {
 #[derive(Debug)]
 pub(crate) struct NamesConnection(PgConnection);
 
-/// Makes the table of paths, numbered from 0, anew.
+/// Recreates the table of paths, numbered from 0.
 pub(crate) async fn fill(index: &Index, paths: &[String]) -> Result<()> {
     let mut conn = index.sql().await?;
     conn.execute(
@@ -73,8 +72,8 @@ pub(crate) async fn fill(index: &Index, paths: &[String]) -> Result<()> {
     Ok(conn.close().await?)
 }
 
-/// Builds an index in place of the previous one, with the server's `maintenance_work_mem`. Returns
-/// the time and the index's bytes.
+/// Builds an index that replaces the previous one, with the server's `maintenance_work_mem`. Returns the time and the
+/// index's bytes.
 pub(crate) async fn build(index: &Index, kind: NamesIndex) -> Result<(Duration, i64)> {
     let mut conn = index.sql().await?;
     conn.execute("drop index if exists codesearch_bench_names.near").await?;

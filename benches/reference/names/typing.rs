@@ -1,8 +1,8 @@
 //! Texts that people would type to find a file, made from real paths, and the right answers.
 //!
-//! A typing has a kind, which makes a clean text from a path (its name, say); some kinds then make
-//! an error in it. A path is a right answer if the kind makes the same clean text of it, in lower
-//! case: from the typed text, nobody could tell which of the two was meant.
+//! A typing has a kind, which makes a clean text from a path (its name, say); some kinds then make an error in it. A
+//! path is a right answer if the kind makes the same clean text of it, in lower case: the typed text does not tell
+//! which of the two was meant.
 
 /// Kinds of typing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Typing {
         Some(Self { kind, text, clean })
     }
 
-    /// Returns whether a path could be the one that was meant.
+    /// Returns whether a path could be the intended one.
     pub(crate) fn is_right(&self, path: &str) -> bool {
         clean(KINDS[self.kind].0, path).is_some_and(|clean| clean == self.clean)
     }

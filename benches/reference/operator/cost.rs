@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Bench;
 use crate::regex::PATTERNS;
 
-/// Rounds with statistics and limits, each beside one without, and the duration of a round.
+/// Rounds with statistics and limits, each next to one without, and the duration of a round.
 const ROUNDS: usize = 8;
 const ROUND: Duration = Duration::from_secs(2);
 pub(crate) const CLIENTS: usize = 4;
@@ -37,7 +37,7 @@ pub(crate) struct Cost {
 }
 
 pub(crate) fn measure(bench: &Bench<'_>) -> Result<Cost> {
-    // Two servers share the memory that one would take.
+    // The two servers share the memory of one.
     let cache = (postgres::Memory::available().bytes >> 23).to_string();
     let cache = ["--cache", &cache];
     let off = bench.index.server(&[&cache[..], &["--no-statistics", "--slow", "60m"]].concat())?;

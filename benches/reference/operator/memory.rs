@@ -62,7 +62,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
     let known = pids(&mut control).await?;
     store.keep_warm(CONNECTIONS).await?;
     let opened = opened(&mut control, &known).await?;
-    // Runs one search per connection at a time, until each connection has had its share.
+    // Run one search per connection at a time, until each connection has had its share.
     let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
     for _ in 0..USED {
         let tasks: Vec<_> = (0..CONNECTIONS)
@@ -112,7 +112,7 @@ async fn look(
 ) -> Result<Vec<Held>> {
     let mut all = Vec::new();
     for pid in pids {
-        // Logging the contexts takes memory itself, so the system's figure is read first.
+        // Logging the contexts takes memory itself, so read the system's figure first.
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
         let own = rollup.ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("Private_Dirty:"))?;

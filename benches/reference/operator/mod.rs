@@ -1,5 +1,5 @@
-//! Small Postgres tools for operators (system 3): warm connections, a histogram beside a threshold,
-//! and the cost of statistics and limits.
+//! Small Postgres tools for operators (system 3): warm connections, a histogram compared with a threshold, and the cost
+//! of statistics and limits.
 
 mod cost;
 mod memory;
@@ -98,7 +98,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
         &["", "off", "on", "ratio"],
     );
     for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
-        // Compares each round with the one without right before it.
+        // Compare each round with the one without, directly before it.
         let [off, on] = [&cost.off, &cost.on]
             .map(|rounds| rounds.iter().map(|ms| quantile(ms, part)).collect::<Vec<f64>>());
         let ratios: Vec<f64> = on.iter().zip(&off).map(|(on, off)| on / off).collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::search;
 use crate::Bench;
 
-/// Number of first searches, each on a connection of its own.
+/// Number of first searches, each on a separate connection.
 const FIRST: usize = 20;
 
 /// Later searches on the same connection.

@@ -1,9 +1,8 @@
-//! A histogram beside a threshold: the same searches on a server with texts in memory and on one
-//! without, compared by `codesearch stats --compare`.
+//! A histogram compared with a threshold: the same searches on a server with texts in memory and on one without,
+//! compared by `codesearch stats --compare`.
 //!
-//! Servers add to the statistics of the current hour. The index's own statistics of that hour are
-//! renamed meanwhile. Those of the two servers are moved to days long ago, compared there, and
-//! deleted.
+//! Servers add to the statistics of the current hour. The index's own statistics of that hour are renamed meanwhile.
+//! Those of the two servers are moved to days long ago, compared there, and deleted.
 
 use std::time::Duration;
 
@@ -37,7 +36,7 @@ pub(crate) struct Spans {
 
 pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Spans> {
     let mut conn = bench.index.sql().await?;
-    // Undoes the renaming of an earlier run that was interrupted.
+    // Undo the renaming of an earlier run that was interrupted.
     restore(&mut conn).await?;
     conn.execute(
         "update searches set kind = 'aside ' || kind where hour >= now() - interval '1 hour'",

@@ -1,5 +1,5 @@
-//! Ranked search of prose (system 2): GIN beside `GiST` on titles and bodies, the cost of ranking
-//! for common words, and the quality of rankings.
+//! Ranked search of prose (system 2): GIN and `GiST` on titles and bodies, the cost of ranking for common words, and
+//! the quality of rankings.
 
 mod scratch;
 
@@ -72,12 +72,12 @@ impl Asked {
 struct Word {
     word: String,
     matched: usize,
-    /// Milliseconds until the best are known, with all ranked.
+    /// Milliseconds until the best are known, ranking all.
     all_ms: f64,
-    /// Milliseconds until the best are known, with as many ranked as a search ranks.
+    /// Milliseconds until the best are known, ranking as many as a search does.
     some_ms: f64,
     ranked: usize,
-    /// Number of the best ten of all that are among the best ten of the ranked ones.
+    /// Number of the best ten of all that are among the best ten of the ranked texts.
     kept: usize,
     /// Milliseconds to show the best ten.
     shown_ms: f64,
@@ -113,8 +113,7 @@ pub(crate) async fn run(bench: &Bench<'_>) -> Result<Section> {
     })
 }
 
-/// Makes the experiment's table with our figures beside it; the cells are GIN and `GiST`, each on
-/// bodies and titles.
+/// Makes the experiment's table with codesearch's figures; the cells are GIN and `GiST`, each on bodies and titles.
 fn reference(cells: &[Indexed]) -> Table {
     let ours = |cell: &Indexed| {
         [

@@ -1,12 +1,12 @@
-//! Prose for experiments: copies of its words in a schema of their own, and all matches of a judged
-//! query, ranked in all ways.
+//! Prose for experiments: copies of its words in a separate schema, and all matches of a judged query, ranked in all
+//! ways.
 
 use anyhow::Result;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
 
 use crate::index::Index;
 
-/// A schema for an experiment, on a connection of its own.
+/// A schema for an experiment, on a separate connection.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     conn: PgConnection,
@@ -40,7 +40,7 @@ pub(crate) const RANKINGS: [(&str, i32); 10] = [
 ];
 
 impl Scratch {
-    /// Makes the schema anew.
+    /// Recreates the schema.
     pub(crate) async fn open(index: &Index) -> Result<Self> {
         let mut conn = index.sql().await?;
         conn.execute(
@@ -72,8 +72,7 @@ impl Scratch {
         Ok(sqlx::query_as(sql).fetch_one(&mut self.conn).await?)
     }
 
-    /// Returns queries of one to three words that stand together in the titles and headings of
-    /// documents.
+    /// Returns queries of one to three words that are adjacent in the titles and headings of documents.
     pub(crate) async fn heading_queries(&mut self, most: i64) -> Result<Vec<String>> {
         let rows: Vec<(String,)> = sqlx::query_as(
             "select string_agg(quote_literal(lexeme), ' & ' order by pos)

@@ -1,5 +1,4 @@
-//! A table as a picture (SVG): beside each number stands a bar, scaled to the largest number of its
-//! column.
+//! A table as a picture (SVG): each number has a bar, scaled to the largest number of its column.
 
 use std::fmt::Write as _;
 

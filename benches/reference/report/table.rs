@@ -13,7 +13,7 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<String>,
     /// Rows with as many cells as there are columns.
     pub(crate) rows: Vec<Vec<String>>,
-    /// Sentences below it, needed to read it.
+    /// Notes below it, needed to read it.
     pub(crate) notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a search answers: files, their lines, and the symbols in these.
+//! Search results: files, their lines, and the symbols in these.
 
 mod lines;
 pub mod symbol;
@@ -30,7 +30,7 @@ pub struct FileMatch {
     pub language: Option<String>,
     /// Size of its text in bytes.
     pub bytes: usize,
-    /// Matching lines and the context lines asked for, in order.
+    /// Matching lines and the requested context lines, in order.
     pub lines: Vec<Line>,
 }
 
@@ -47,13 +47,13 @@ pub struct Line {
     pub ended: bool,
     /// Matches, as byte ranges of `text`. Empty only for a context line: an empty match is a range too.
     pub ranges: Vec<Range<usize>>,
-    /// Whether the first match begins in the line before.
+    /// Whether the first match begins in the previous line.
     pub continues: bool,
-    /// Whether the last match takes in the line feed.
+    /// Whether the last match includes the line feed.
     pub takes_feed: bool,
-    /// Symbols whose names are matches of a term about symbols, in order.
+    /// Symbols whose names match a term about symbols, in order.
     pub symbols: Vec<LineSymbol>,
-    /// The innermost symbol around the line's first match, once it was added.
+    /// The innermost symbol around the line's first match, once added.
     pub enclosing: Option<Box<Symbol>>,
 }
 
@@ -63,7 +63,7 @@ impl FileMatch {
         self.lines.iter().filter(|line| !line.ranges.is_empty()).count()
     }
 
-    /// Returns about how many bytes the file takes in memory and in an answer.
+    /// Returns the approximate size of the file in memory and in an answer, in bytes.
     pub fn size(&self) -> usize {
         let line =
             |line: &Line| 96 + line.text.len() + 16 * line.ranges.len() + 128 * line.symbols.len();

@@ -1,4 +1,4 @@
-//! Puts together what several terms found.
+//! Merges the matches of several terms.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ pub fn merge(mut parts: Vec<Vec<Line>>) -> Vec<Line> {
     merged
 }
 
-/// Adds to matching lines the symbols of other lines with the same numbers. Both are in order.
+/// Adds to matching lines the symbols of the lines in `defining` with the same numbers. Both are in order.
 pub fn with_symbols(mut lines: Vec<Line>, defining: Vec<Line>) -> Vec<Line> {
     let mut rest = lines.iter_mut().peekable();
     for other in defining {

@@ -1,4 +1,4 @@
-//! Symbols: what a blob defines, as the results of searches and outlines show it.
+//! Symbols: definitions in a blob, as results of searches and outlines show them.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use store::SymbolRow;
 /// A definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// The name that is defined.
+    /// The defined name.
     pub name: String,
-    /// Its kind, as `kind:` takes it.
+    /// Its kind, as in `kind:`.
     pub kind: &'static str,
     /// The name and kind of the symbol around it.
     pub container: Option<(String, &'static str)>,
@@ -24,7 +24,7 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// Returns it as it is shown: the names of headings without Markdown's marks.
+    /// Returns the symbol for display: without Markdown's marks in names of headings.
     #[must_use]
     pub fn shown(mut self) -> Self {
         let heading = SymbolKind::Heading.word();
@@ -38,7 +38,7 @@ impl Symbol {
     }
 }
 
-/// Returns the text of a heading as it is read: without backticks, stars, and the addresses of links.
+/// Returns the text of a heading without backticks, stars, and the addresses of links.
 fn unmarked(heading: String) -> String {
     if !heading.contains(['`', '*', '_', '[', '<', '&', '\\']) {
         return heading;
@@ -49,7 +49,7 @@ fn unmarked(heading: String) -> String {
             text.push_str(&piece);
         }
     }
-    // Something is to be shown of an image or a comment, too.
+    // Headings of only an image or a comment are shown as they are.
     if text.trim().is_empty() { heading } else { text }
 }
 
@@ -77,7 +77,7 @@ pub struct Symbols<'r> {
 }
 
 impl<'r> Symbols<'r> {
-    /// Reads a row, and finds its names.
+    /// Reads a row, and finds the names in it.
     pub fn of(row: &'r SymbolRow) -> Self {
         Self { row, names: row.names().collect() }
     }
@@ -89,7 +89,7 @@ impl<'r> Symbols<'r> {
 
     /// Returns the index of the symbol around another one.
     pub fn container(&self, at: usize) -> Option<usize> {
-        // What contains another one begins before it, so no damaged row leads in a circle.
+        // A container begins before its contents; checking that avoids cycles in a damaged row.
         let parent = usize::try_from(*self.row.parents.get(at)?).ok()?;
         (parent < self.names.len() && parent != at).then_some(parent)
     }
@@ -109,19 +109,19 @@ impl<'r> Symbols<'r> {
         }
     }
 
-    /// Returns the indexes of the packages that the text names, ascending.
+    /// Returns the indexes of the package clauses in the text, ascending.
     pub fn packages(&self) -> Vec<usize> {
         let is_package = |at: &usize| self.row.kinds.get(*at) == Some(&SymbolKind::Package.byte());
         (0..self.len()).filter(is_package).collect()
     }
 
-    /// Returns whether a symbol is a definition, and not only a container of members.
+    /// Returns whether a symbol is a definition, not only a container of members.
     pub fn defines(&self, at: usize) -> bool {
         let kind = self.row.kinds.get(at).copied().unwrap_or(u8::MAX);
         SymbolKinds::DEFINITIONS.has(kind)
     }
 
-    /// Returns whether one is a part of the name of another one that it contains: `a` of `namespace a::b`.
+    /// Returns whether the name of a symbol qualifies that of a symbol which it contains: `a` of `namespace a::b`.
     pub fn goes_on(&self, at: usize, within: usize, text: &str) -> bool {
         let is_part = matches!(
             self.row.kinds.get(at).copied().and_then(SymbolKind::from_byte),
@@ -149,7 +149,7 @@ impl<'r> Symbols<'r> {
         self.names.is_empty()
     }
 
-    /// Returns the index of the innermost symbol whose definition holds a byte of the text.
+    /// Returns the index of the innermost symbol whose definition contains a byte of the text.
     pub fn enclosing(&self, byte: u64) -> Option<usize> {
         let row = self.row;
         let starts_before = row.starts.partition_point(|start| (*start as u64) <= byte);

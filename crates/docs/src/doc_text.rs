@@ -4,13 +4,13 @@ use store::{DOC_GAP, DocRow};
 
 use super::words;
 
-/// Most characters of a title.
+/// Maximum number of characters of a title.
 pub(super) const MAX_TITLE: usize = 160;
 
-/// Most bytes of all headings of a doc.
+/// Maximum number of bytes in all headings of a doc together.
 const MAX_HEADINGS: usize = 16 << 10;
 
-/// The text of a doc, as it was written.
+/// The text of a doc, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocText {
     /// Whether it is the comment at the head of a source file, not a whole file.
@@ -61,7 +61,7 @@ impl DocText {
         self
     }
 
-    /// Returns its words, as they are indexed.
+    /// Returns its words for the index.
     pub fn row(&self) -> DocRow {
         let words_of = |text: &str| words::words_of(text, true);
         DocRow {

@@ -1,13 +1,12 @@
 //! The words of texts and queries, as Postgres indexes and searches them.
 //!
-//! The text search parser of Postgres has rules of its own for punctuation (`a/b.c` is a file, `x.org` a
-//! host, `<b>` a tag that it drops), so it is given words separated by spaces. An identifier is followed by
-//! its parts: `getUserName` and `get_user_name` both become `getusername get user name`. Queries are treated
-//! in the same way, so that phrases match.
+//! The text search parser of Postgres has rules of its own for punctuation (`a/b.c` is a file, `x.org` a host, `<b>` a
+//! tag that it drops), so it gets words separated by spaces. An identifier is followed by its parts: `getUserName` and
+//! `get_user_name` both become `getusername get user name`. Queries get the same treatment, so that phrases match.
 
 use std::ops::Range;
 
-/// Most bytes of a word. Longer runs of letters and digits are data.
+/// Maximum number of bytes of a word. Longer runs of letters and digits are data.
 pub const MAX_WORD: usize = 64;
 
 /// Words that are common in English and rare in other languages.
@@ -28,9 +27,9 @@ pub fn words_of(text: &str, identifiers: bool) -> String {
 
 /// Guesses from its words whether a text is in English.
 pub fn is_english(text: &str) -> bool {
-    /// Least words for a guess.
+    /// Minimum number of words for a guess.
     const FEW: usize = 15;
-    /// Most words that are looked at.
+    /// Maximum number of words to examine.
     const ENOUGH: usize = 2000;
     /// One in this many words must be common in English: a low share, since half of a text may be code.
     const SHARE: usize = 25;
@@ -43,9 +42,9 @@ pub fn is_english(text: &str) -> bool {
     known.count() * SHARE >= words.len()
 }
 
-/// Returns a query for `websearch_to_tsquery`: keeps quotes, `or` and minus signs, and turns the rest into
-/// words. A word that becomes several is quoted. With `identifiers`, whole identifiers stand before their
-/// parts, as in the index; the query for marking a text has only the parts.
+/// Returns a query for `websearch_to_tsquery`: keeps quotes, `or` and minus signs, and splits the rest into words. A
+/// word that becomes several is quoted. With `identifiers`, whole identifiers precede their parts, as in the index; the
+/// query for marking a text has only the parts.
 pub fn websearch_query(query: &str, identifiers: bool) -> String {
     let mut all = String::new();
     let mut rest = query.trim_start();
@@ -121,9 +120,8 @@ pub fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns the parts of an identifier. Cuts at underscores, before a capital that follows a lowercase letter or a
-/// digit, and before the last of several capitals if two lowercase letters follow it (`HTTPServer`, but not
-/// `URLs`).
+/// Returns the parts of an identifier. Splits at underscores, before a capital that follows a lowercase letter or a
+/// digit, and before the last of several capitals if two lowercase letters follow it (`HTTPServer`, but not `URLs`).
 pub fn parts(run: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,7 +1,8 @@
-//! Opens what lies beneath a folder, and follows no link on the way.
+//! Opens files beneath a folder without following links.
 //!
-//! Whoever owns a repository may swap a folder for a link, or a file for a pipe, between two looks at it. So a file is
-//! opened from the handle of its folder, in a way that cannot leave it, and what it is is asked of the open file.
+//! The owner of a repository may replace a folder by a link, or a file by a pipe, between two checks. So a file is
+//! opened relative to the handle of its folder, in a way that cannot leave it, and its type is checked on the open
+//! file.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -14,25 +15,25 @@ use nix::sys::stat::Mode;
 
 use crate::skip::SkipReason;
 
-/// How files are opened. One that has become a pipe does not keep us waiting.
+/// How files are opened. Opening a pipe does not block.
 const FILE: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
-/// How folders are opened. To pass through a folder, nobody needs the right to list it.
+/// How folders are opened. Passing through a folder does not require the right to list it.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
-/// A folder that is held open.
+/// An open folder.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
 impl Folder {
-    /// Opens a folder by its absolute path, in which all links are resolved.
+    /// Opens a folder by its absolute path without links.
     ///
     /// # Errors
-    /// It cannot be opened, or there is a link in its path now.
+    /// It cannot be opened, or its path now has a link.
     pub fn open(path: &Path) -> io::Result<Self> {
         let root = OwnedFd::from(File::open("/")?);
         let below = path.strip_prefix("/").map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
@@ -42,8 +43,8 @@ impl Folder {
         open_beneath(&root, below, FOLDER).map(Self)
     }
 
-    /// Returns a path that leads this process, and a child before it runs another program, to the folder, wherever it has
-    /// gone; `None` if the system has none.
+    /// Returns a path that leads this process, and a child before it runs another program, to the folder, even if it
+    /// was moved; `None` if the system does not have one.
     pub fn path(&self) -> Option<PathBuf> {
         let path = PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
         path.is_dir().then_some(path)
@@ -52,7 +53,7 @@ impl Folder {
     /// Opens a file beneath the folder, for reading.
     ///
     /// # Errors
-    /// It cannot be opened, is no ordinary file, or there is a link in its path.
+    /// It cannot be opened, is not an ordinary file, or its path has a link.
     pub fn file(&self, path: &Path) -> Result<File, SkipReason> {
         let file = File::from(open_beneath(&self.0, path, FILE).map_err(|error| reason(&error))?);
         match file.metadata() {
@@ -63,10 +64,10 @@ impl Folder {
     }
 }
 
-/// Reads an ordinary file of at most `most` bytes, by its absolute path, in which all links are resolved.
+/// Reads an ordinary file of at most `most` bytes, by its absolute path without links.
 ///
 /// # Errors
-/// It cannot be read, is no ordinary file, is larger, or there is a link in its path.
+/// It cannot be read, is not an ordinary file, is larger, or its path has a link.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, SkipReason> {
     read_all(file(path)?, most)
 }
@@ -81,10 +82,10 @@ pub fn read_all(file: File, most: u64) -> Result<Vec<u8>, SkipReason> {
     if bytes.len() as u64 > most { Err(SkipReason::TooLarge) } else { Ok(bytes) }
 }
 
-/// Opens an ordinary file by its absolute path, in which all links are resolved.
+/// Opens an ordinary file by its absolute path without links.
 ///
 /// # Errors
-/// As [`Folder::file`].
+/// The same as [`Folder::file`].
 pub fn file(path: &Path) -> Result<File, SkipReason> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(SkipReason::Special);
@@ -92,10 +93,10 @@ pub fn file(path: &Path) -> Result<File, SkipReason> {
     Folder::open(folder).map_err(|error| reason(&error))?.file(Path::new(name))
 }
 
-/// Why a file is left out that cannot be opened or read.
+/// Returns the reason for leaving out a file that cannot be opened or read.
 pub fn reason(error: &io::Error) -> SkipReason {
     match error.raw_os_error().map(Errno::from_raw) {
-        // A link in the place of the file, or of a folder above it; or a path that leads out.
+        // A link in place of the file or of a folder above it; or a path that leads out.
         Some(Errno::ELOOP | Errno::EXDEV) => SkipReason::Symlink,
         Some(Errno::ENXIO | Errno::EISDIR) => SkipReason::Special,
         Some(Errno::ENOENT | Errno::ENOTDIR) => SkipReason::Vanished,
@@ -110,7 +111,7 @@ fn open_beneath(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<Owned
 
     let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
     match openat2(folder.as_fd(), path, OpenHow::new().flags(flags).resolve(resolve)) {
-        // Kernels before 5.6 do not know it, and some containers forbid it.
+        // Kernels before 5.6 lack this call, and some containers forbid it.
         Err(Errno::ENOSYS | Errno::EPERM) => open_by_steps(folder, path, flags),
         opened => Ok(opened?),
     }
@@ -122,7 +123,7 @@ fn open_beneath(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<Owned
     open_by_steps(folder, path, flags)
 }
 
-/// Opens one folder after the other down to the last name of a path.
+/// Opens one folder after another, then the last name of a path.
 fn open_by_steps(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
     let mut at = folder.try_clone()?;
     let mut names = path.components().filter(|part| *part != Component::CurDir).peekable();
@@ -131,7 +132,7 @@ fn open_by_steps(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<Owne
         let flags = if names.peek().is_some() { FOLDER } else { flags };
         at = match openat(at.as_fd(), name, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
             Ok(opened) => opened,
-            // Where a folder is asked for, some systems say of a link only that it is none.
+            // If a folder is required, some systems report a link only as not a folder.
             Err(Errno::ENOTDIR) if is_link(&at, name) => return Err(Errno::ELOOP.into()),
             Err(error) => return Err(error.into()),
         };
@@ -139,7 +140,7 @@ fn open_by_steps(folder: &OwnedFd, path: &Path, flags: OFlag) -> io::Result<Owne
     Ok(at)
 }
 
-/// Whether a name in a folder is that of a link.
+/// Returns whether a name in a folder is a link.
 fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
     nix::fcntl::readlinkat(folder.as_fd(), name).is_ok()
 }

@@ -1,8 +1,8 @@
-//! The encodings of files: finds that of some bytes, and gives the bytes of a text again.
+//! The encodings of files: detects the encoding of bytes, and converts texts back to bytes.
 //!
-//! A file is UTF-8 if all of it is, or UTF-16 if it begins with the mark of that. Else the encoding is guessed by the bytes
-//! that are not ASCII. A guess holds if it decodes every byte. No byte is replaced silently: an encoding says whether it
-//! gives the bytes of the file again.
+//! A file is UTF-8 if all of it is valid, or UTF-16 if it begins with that byte order mark. Otherwise the encoding is
+//! guessed by the non-ASCII bytes. A guess is accepted if it decodes every byte. No byte is replaced silently: an
+//! encoding tells whether it restores the bytes of the file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,33 +14,33 @@ use memchr::memchr;
 /// The byte order mark.
 const BOM: char = '\u{FEFF}';
 
-/// Follows the name of an encoding whose texts do not give the bytes of the file again.
+/// Suffix of the name of an encoding that does not restore the bytes of the file.
 const INEXACT: &str = " (inexact)";
 
-/// Follows the name of UTF-8 if a byte order mark comes first.
+/// Suffix of the name of UTF-8 after a byte order mark.
 const WITH_BOM: &str = " with BOM";
 
-/// The word that the index has for the encoding of texts that were stored before encodings were.
+/// The word in the index for texts stored before encodings were recorded.
 pub const UNKNOWN: &str = "unknown";
 
 /// The encoding of a file.
 ///
-/// Written, it is a name of the WHATWG's, as `windows-1251`. `UTF-8 with BOM` has a byte order mark before its text;
+/// Its written form is a WHATWG name, such as `windows-1251`. `UTF-8 with BOM` has a byte order mark before its text;
 /// `UTF-16LE` and `UTF-16BE` always have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     charset: &'static Charset,
-    /// Whether the bytes begin with a byte order mark, which is not part of the text.
+    /// Whether the bytes begin with a byte order mark. The text does not include it.
     has_bom: bool,
-    /// Whether encoding the text gives the bytes again.
+    /// Whether encoding the text restores the bytes.
     is_exact: bool,
 }
 
 impl Encoding {
-    /// That of a file without anything special.
+    /// The encoding of an ordinary file.
     pub const UTF_8: Self = Self { charset: UTF_8, has_bom: false, is_exact: true };
 
-    /// Decodes bytes. `None` if they are no text, which is told by a NUL.
+    /// Decodes bytes. Returns `None` if they have a NUL, and so are not text.
     pub fn decode(bytes: Vec<u8>) -> Option<(String, Self)> {
         let utf16 = match bytes.as_slice() {
             [0xFF, 0xFE, ..] => Some(UTF_16LE),
@@ -75,10 +75,10 @@ impl Encoding {
         {
             let mut encoding = Self { charset, has_bom: false, is_exact: true };
             if charset == GBK && encoding.encode(&text).is_none_or(|again| again != bytes) {
-                // It decodes as GB18030 does, and lacks some of that when it encodes.
+                // It decodes like GB18030, but encodes less.
                 encoding.charset = GB18030;
             }
-            // Some encodings have two ways to write a character.
+            // Some encodings can write a character in two ways.
             encoding.is_exact = encoding.encode(&text).is_some_and(|again| again == bytes);
             return (text, encoding);
         }
@@ -86,7 +86,7 @@ impl Encoding {
         (text, Self { is_exact: false, ..Self::UTF_8 })
     }
 
-    /// Returns the bytes of a file with this text and encoding; `None` if the text does not tell them.
+    /// Returns the bytes of a file with this text and encoding; `None` if they cannot be restored.
     pub fn encode<'a>(&self, text: &'a str) -> Option<Cow<'a, [u8]>> {
         if !self.is_exact {
             return None;
@@ -120,7 +120,7 @@ impl Encoding {
         Some(Self { charset, has_bom, is_exact })
     }
 
-    /// Returns the encoding of a stored text. `is_file` tells the bytes of its file from others.
+    /// Returns the encoding of a stored text. `is_file` recognises the bytes of its file.
     pub fn of_stored(word: Option<&str>, text: &str, is_file: impl Fn(&[u8]) -> bool) -> Self {
         if let Some(encoding) = Self::of(word) {
             return encoding;
@@ -131,22 +131,22 @@ impl Encoding {
         possible.into_iter().find(is_it).unwrap_or(Self { is_exact: false, ..Self::UTF_8 })
     }
 
-    /// Returns the name that is stored; `None` for UTF-8.
+    /// Returns the name to store; `None` for UTF-8.
     pub fn word(&self) -> Option<String> {
         (*self != Self::UTF_8).then(|| self.to_string())
     }
 
-    /// Returns whether earlier versions, which knew no encodings but UTF-8 and UTF-16, stored another text.
+    /// Returns whether earlier versions, which knew only UTF-8 and UTF-16, stored another text.
     pub fn is_foreign(&self) -> bool {
         ![UTF_8, UTF_16LE, UTF_16BE].contains(&self.charset)
     }
 
-    /// Returns whether [`Self::encode`] gives the bytes of the file.
+    /// Returns whether [`Self::encode`] restores the bytes of the file.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
 
-    /// Returns the name for the `charset` of a `Content-Type`.
+    /// Returns the name in the `charset` of a `Content-Type`.
     pub fn charset(&self) -> String {
         self.charset.name().to_ascii_lowercase()
     }
@@ -162,7 +162,7 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Decodes what git says of a commit, of which the encoding is not told.
+/// Decodes git's output about a commit, whose encoding is unknown.
 pub fn decode_lossy(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -170,11 +170,12 @@ pub fn decode_lossy(bytes: &[u8]) -> String {
     }
 }
 
-/// Bytes of valid characters that speak for UTF-8, for each sequence that is invalid. Texts in other encodings have such
-/// characters by chance: of short snippets of Japanese, Chinese and Korean, up to a hundredth has so many.
+/// Number of bytes in valid characters, for each invalid sequence, from which a text counts as UTF-8. Texts in other
+/// encodings have such characters by chance: up to a hundredth of short Japanese, Chinese and Korean snippets have so
+/// many.
 const VALID_BYTES: usize = 4;
 
-/// Returns whether bytes are UTF-8 but for a few sequences.
+/// Returns whether bytes are UTF-8 except for a few sequences.
 fn is_mostly_utf8(bytes: &[u8]) -> bool {
     let (mut valid, mut invalid) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -184,13 +185,13 @@ fn is_mostly_utf8(bytes: &[u8]) -> bool {
     valid > VALID_BYTES * invalid
 }
 
-/// Returns the text of bytes in the encoding that they probably have, if they can have it.
+/// Decodes bytes in their most likely encoding, if they are valid in it.
 fn guess(bytes: &[u8]) -> Option<(String, &'static Charset)> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let charset = detector.guess(None, Utf8Detection::Deny);
     let text = charset.decode_without_bom_handling_and_without_replacement(bytes)?;
-    // No text has these: the bytes mean something else.
+    // These do not occur in texts, so the guess is wrong.
     let is_control = |c| ('\u{80}'..='\u{9F}').contains(&c);
     (!text.contains(is_control)).then(|| (text.into_owned(), charset))
 }

@@ -1,12 +1,12 @@
-//! Git's hashes of contents, by which equal contents are known.
+//! Git's hashes of contents, which identify equal contents.
 
 use crate::encoding::Encoding;
 
 /// A hash.
 type Oid = [u8; 20];
 
-/// Returns git's hash of these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>); `None` if they were
-/// made to have the hash of others, as is possible with SHA-1.
+/// Returns git's hash of these contents (<https://git-scm.com/book/en/v2/Git-Internals-Git-Objects>); `None` for a
+/// collision attack, which is possible with SHA-1.
 pub fn blob_oid(bytes: &[u8]) -> Option<Oid> {
     hashed(format!("blob {}\0", bytes.len()).as_bytes(), bytes)
 }
@@ -18,8 +18,8 @@ fn hashed(head: &[u8], bytes: &[u8]) -> Option<Oid> {
     hash.finalize().ok().map(sha1dc::Digest::to_bytes)
 }
 
-/// Returns whether a stored text can come from a file with this hash. `encoding` is the stored name of its encoding. A text
-/// that does not give the bytes of its file again always can, if it shows why.
+/// Returns whether a stored text can come from a file with this hash. `encoding` is the stored name of its encoding. A
+/// text that does not restore the bytes of its file always can, if it shows why.
 pub fn is_text_of(oid: &[u8], encoding: Option<&str>, text: &str) -> bool {
     let is_file = |bytes: &[u8]| blob_oid(bytes).is_some_and(|found| found == *oid);
     let encoding = Encoding::of_stored(encoding, text, is_file);
@@ -59,7 +59,7 @@ mod tests {
             let word = encoding.word();
             let is_it = |word| is_text_of(&blob_oid(file).unwrap(), word, &text);
             assert!(is_it(word.as_deref()), "{file:?}");
-            // As it was stored before encodings were.
+            // As stored before encodings were recorded.
             assert_eq!(is_it(Some(UNKNOWN)), !encoding.is_foreign(), "{file:?}");
             assert!(!is_text_of(&blob_oid(b"another").unwrap(), word.as_deref(), "text"));
         }

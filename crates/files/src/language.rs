@@ -1,6 +1,6 @@
 //! The languages of files.
 
-/// Bytes of a file that are looked at to tell languages with the same extension apart.
+/// Bytes of a file that are examined to distinguish languages with the same extension.
 const LANGUAGE_BYTES: usize = 4096;
 
 /// Returns the language of a text, by its path and its beginning.

@@ -1,4 +1,4 @@
-//! Files as they lie on disk: opened without following links, decoded, hashed; or the reason why one is left out.
+//! Files on disk: opened without following links, decoded, hashed; or the reason why one is left out.
 
 pub mod beneath;
 mod encoding;

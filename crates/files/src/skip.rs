@@ -5,32 +5,32 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Most bytes of the path of a file in its repository. A longer one does not fit into an index of Postgres.
+/// Maximum length of a file's path in its repository, in bytes. A longer path does not fit into a Postgres index.
 pub const MAX_PATH_BYTES: usize = 2500;
 
 /// Why a file is left out of the index. Each such file is a row of `skipped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
-    /// Its text holds a NUL character.
+    /// Its text contains a NUL.
     Binary,
     /// It is larger than the limit.
     TooLarge,
-    /// It is a symbolic link, or lies in a folder that has become one. Its target is indexed where it lies, if that is in
-    /// the tree.
+    /// It is a symbolic link, or lies in a folder that has become one. Its target is indexed at its own path, if that
+    /// is in the tree.
     Symlink,
     /// It is neither a file nor a folder: a socket, a pipe, a device.
     Special,
     /// It, or its folder, could not be opened.
     Unreadable,
-    /// It was there during the walk, and gone when it was to be read.
+    /// It disappeared between the walk and reading.
     Vanished,
     /// Its name is not UTF-8.
     Name,
     /// Its path is longer than [`MAX_PATH_BYTES`]. The row has the beginning of the path.
     Path,
-    /// Its hash is that of another file, with other contents.
+    /// It has the hash of another file, but other contents.
     Collision,
-    /// It is data of git outside of the ingested folder, which may be somebody else's.
+    /// It is git data outside the ingested folder, which may belong to another user.
     Outside,
 }
 
@@ -49,7 +49,7 @@ impl SkipReason {
         Self::Outside,
     ];
 
-    /// Returns the word that is stored for the reason.
+    /// Returns the stored word for the reason.
     pub fn word(self) -> &'static str {
         match self {
             Self::Binary => "binary",
@@ -71,7 +71,7 @@ impl SkipReason {
     }
 }
 
-/// Writes the reason as it follows "n files left out: ".
+/// Writes the reason as printed after "n files left out: ".
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -89,7 +89,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Cuts a text to at most `most` bytes, a hash of the whole included, so that different texts stay different.
+/// Shortens a text to at most `most` bytes, including a hash of the whole, so that different texts stay different.
 pub fn shortened(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Computes how much of a query each folder and each name of an index holds.
+//! Computes how much of a query each folder and each name of an index contains.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU16;
@@ -15,7 +15,7 @@ use super::query::QueryPart;
 /// Names that one thread handles at a time: their hits fit into the cache of a core.
 const BLOCK: usize = 1 << 13;
 
-/// How much of a query all folders and all names hold.
+/// How much of a query all folders and all names contain.
 pub(super) struct QueryBounds<'a> {
     /// Parts of the query.
     pub(super) parts: Vec<PartMatcher<'a>>,
@@ -72,7 +72,7 @@ impl<'a> QueryBounds<'a> {
         &self.buffers.folders[self.parts.len() * folder..][..self.parts.len()]
     }
 
-    /// Returns the bits of the pairs that a name holds, for each part.
+    /// Returns the bits of the pairs that a name contains, for each part.
     #[inline]
     pub(super) fn name(&self, name: usize) -> impl Iterator<Item = u32> {
         let parts = self.parts.len();
@@ -80,7 +80,7 @@ impl<'a> QueryBounds<'a> {
         (0..parts).map(move |part| self.buffers.names[first + part * BLOCK])
     }
 
-    /// Returns the number of pairs of the first part that a path holds.
+    /// Returns the number of pairs of the first part that a path contains.
     #[inline]
     pub(super) fn pairs(&self, name: usize, folder: usize) -> u32 {
         let parts = self.parts.len();

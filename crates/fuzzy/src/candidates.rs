@@ -2,20 +2,20 @@
 
 use std::cmp::Reverse;
 
-/// A path that may be near. The greatest has the highest coarse score.
+/// A path that may be near the query. The greatest has the highest coarse score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
-    /// Promise, and below it how short the path is: see [`rank`].
+    /// The coarse score, and in lower bits how short the path is: see [`rank`].
     pub(super) rank: u64,
     pub(super) file: Reverse<u32>,
-    /// A bit for each part whose letters it holds in order.
+    /// A bit for each part whose letters the path contains in order.
     pub(super) holds: u8,
     /// Index of its variant of the query.
     pub(super) variant: u16,
 }
 
 impl Candidate {
-    /// Returns whether the path holds all letters of all parts, each part in order.
+    /// Returns whether the path contains all letters of all parts, each part in order.
     pub(super) fn is_match(&self, parts: usize) -> bool {
         self.holds.count_ones() == parts as u32
     }
@@ -26,7 +26,7 @@ pub(super) fn rank(coarse_score: u64, length: usize) -> u64 {
     least_rank(coarse_score) | u64::from(u16::MAX - length.min(usize::from(u16::MAX)) as u16)
 }
 
-/// Returns the least rank of a coarse score.
+/// Returns the lowest rank of a coarse score.
 pub(super) fn least_rank(coarse_score: u64) -> u64 {
     coarse_score << 16
 }

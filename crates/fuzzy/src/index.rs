@@ -4,7 +4,7 @@ use super::bound::Buffers;
 use super::pair_index::{Interner, PairIndex};
 use super::pool::Pool;
 
-/// An index of paths, which it refers to by number.
+/// An index of paths, which have numbers.
 #[derive(Debug, Default)]
 pub struct PathIndex {
     /// Number of each path's file name.

@@ -2,7 +2,7 @@
 
 use nucleo_matcher::chars::{normalize, to_lower_case};
 
-/// Least words of a name that can be found by their first letters.
+/// Minimum number of words of a name that can be found by their first letters.
 pub(super) const MIN_INITIALS: usize = 3;
 
 /// Folds a letter for comparison: to lower case, and without its accent.
@@ -28,7 +28,7 @@ pub(super) enum LetterRole {
     Name,
 }
 
-/// Returns the role of a letter, by the letters around it. `in_name` says that no slash follows.
+/// Returns the role of a letter, by the letters around it. `in_name` tells that no slash follows.
 pub(super) fn role(
     before: Option<char>,
     here: char,

@@ -1,8 +1,8 @@
 //! Fuzzy file finding: the paths nearest to a typed query, from an index in memory.
 //!
-//! A [`PathIndex`] stores each folder and each file name once, however many paths have it. Inverted lists
-//! tell which of them hold a pair of letters, in a row or at the beginnings of two successive words. A
-//! [`PathQuery`] is answered in three steps:
+//! A [`PathIndex`] stores each folder and each file name once, however many paths have it. Inverted lists tell which of
+//! them contain a pair of letters, in a row or at the beginnings of two successive words. A [`PathQuery`] is answered
+//! in three steps:
 //!
 //! 1. `bounds`: finds for each folder and name the query's pairs that it holds, from the lists. One pass over
 //!    all folders and names computes how many of the query's letters each holds in order, with gaps: exactly

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::query::PathQuery;
 
-/// Most candidates that are scored letter by letter in one round.
+/// Maximum number of candidates that are scored letter by letter in one round.
 pub const CANDIDATES: usize = 512;
 
 /// A variant of the query, and the paths it applies to. Each path belongs to one variant.
@@ -18,7 +18,7 @@ pub struct Variant {
     pub in_repo: bool,
 }
 
-/// A lookup: reads paths by number, and tells which are wanted and how many.
+/// A lookup: reads paths by number, and tells which and how many to return.
 pub struct Lookup<'a, P, W> {
     /// Returns the path of a number.
     pub path: P,
@@ -26,8 +26,8 @@ pub struct Lookup<'a, P, W> {
     pub repo: &'a (dyn Fn(u32) -> &'a str + Sync),
     /// Returns whether a path is wanted.
     pub wanted: W,
-    /// Most paths returned.
+    /// Maximum number of paths returned.
     pub limit: usize,
-    /// Most paths that are scored letter by letter, in each round.
+    /// Maximum number of paths that are scored letter by letter, in each round.
     pub candidates: usize,
 }

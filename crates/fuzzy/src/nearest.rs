@@ -15,7 +15,7 @@ use super::score::Scorer;
 /// Paths scored at once: as many `i16` as fit into an SSE2 register.
 const LANES: usize = 8;
 
-/// Candidates that are worth one more thread.
+/// Number of candidates for which one more thread pays off.
 const PER_THREAD: usize = 128;
 
 /// The nearest paths.
@@ -23,7 +23,7 @@ const PER_THREAD: usize = 128;
 pub struct NearestPaths {
     /// Number and cost of each path, nearest first.
     pub best: Vec<(u32, u16)>,
-    /// Number of matches, and of other paths found to be near.
+    /// Number of matches, and of other near paths found.
     pub found: usize,
 }
 
@@ -66,7 +66,7 @@ impl PathIndex {
         W: Fn(u32) -> bool + Sync,
     {
         let _turn = self.turn.blocking_lock();
-        // One entry into rayon's pool: its threads sleep until then.
+        // Enter rayon's pool once: its threads sleep until then.
         rayon::scope(|_| {
             let variants: Vec<(&Variant, QueryBounds<'_>)> = variants
                 .iter()
@@ -78,7 +78,7 @@ impl PathIndex {
             let found = matches + near;
             let more = lookup.limit.min(found).saturating_sub(best.len());
             if more > 0 {
-                // Only whole groups, so that the order in a group does not depend on the limit.
+                // Score whole groups, so that the order in a group does not depend on the limit.
                 let group = lookup.candidates.max(1);
                 let most = all.len() + more.next_multiple_of(group);
                 let (mut others, _) = self.candidates(query, &variants, lookup, most, true);

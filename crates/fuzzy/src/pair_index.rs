@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use super::letters::{LetterRole, MIN_INITIALS, fold, role};
 
-/// Texts, and for each pair of letters the list of texts that hold it.
+/// Texts, and for each pair of letters the list of texts that contain it.
 #[derive(Debug, Default)]
 pub(super) struct PairIndex {
     /// All texts, folded and concatenated.
     text: Vec<u8>,
     /// Offset of each text in `text`, and of the end.
     starts: Vec<u32>,
-    /// Numbers of the texts that hold each pair, pair by pair.
+    /// Numbers of the texts that contain each pair, pair by pair.
     lists: Vec<u32>,
     /// Offset of each pair's list in `lists`, and of the end.
     pairs: Vec<u32>,
@@ -33,12 +33,12 @@ pub(super) struct Interner<'p> {
 }
 
 impl<'p> Interner<'p> {
-    /// Returns the number of a text, if it has one.
+    /// Returns the number of a text that has one.
     pub(super) fn get(&self, text: &str) -> Option<u32> {
         self.numbers.get(text).copied()
     }
 
-    /// Returns the number of a text, which may be new.
+    /// Returns the number of a text, and assigns one if the text is new.
     pub(super) fn number(&mut self, text: &'p str) -> u32 {
         let next = self.texts.len() as u32;
         let number = *self.numbers.entry(text).or_insert(next);
@@ -65,7 +65,7 @@ impl PairIndex {
         for (number, text) in texts.iter().enumerate() {
             all.starts.push(all.text.len() as u32);
             let (mut buffer, mut last) = ([0; 4], None);
-            // First letter of the previous word. For a folder, that of the folder around it comes first.
+            // First letter of the previous word. For a folder, it begins with that of the folder around it.
             let mut word = before(number).map(fold);
             own.clear();
             let (mut first, mut before_point) = (Vec::new(), 0);
@@ -144,7 +144,7 @@ impl PairIndex {
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// Sets a bit of `held` for each of some pairs that a text holds, for a range of texts.
+    /// Sets a bit of `held` for each of some pairs that a text contains, for a range of texts.
     pub(super) fn note_pairs(&self, pairs: &[u16], texts: Range<usize>, held: &mut [u32]) {
         for (bit, pair) in (0..).zip(pairs) {
             let pair = usize::from(*pair);
@@ -176,8 +176,8 @@ fn pair_across(before: char, after: char) -> u16 {
     pair_of(&[left[left.len() - 1], after.encode_utf8(&mut right).as_bytes()[0]])
 }
 
-/// Returns the bit of a byte. All digits share one, and so do all bytes that are no letter, digit or common
-/// separator.
+/// Returns the bit of a byte. All digits share one, and so do all bytes that are not letters, digits or common
+/// separators.
 pub(super) fn letter_bit(byte: u8) -> u32 {
     1 << match byte {
         b'a'..=b'z' => byte - b'a',

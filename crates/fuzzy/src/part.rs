@@ -5,14 +5,14 @@ use super::index::PathIndex;
 use super::pair_index::{PairIndex, initials, letter_bit, pair_of};
 use super::query::QueryPart;
 
-/// Most pairs of a part that are looked up: its last ones.
+/// Maximum number of pairs of a part that are looked up: its last ones.
 const PAIRS: usize = u32::BITS as usize;
 
-/// Most pairs that one error changes.
+/// Maximum number of pairs that one error changes.
 const PAIRS_OF_ERROR: usize = 3;
 
-/// Lower bound of the letter from which on a name can hold the part: the one behind the last letter that the
-/// name lacks. Three tables, each for a third of the bits of [`letter_bit`].
+/// Lower bound of the letter from which a name can contain the part: the one after the last letter that the name lacks.
+/// Three tables, each for a third of the bits of [`letter_bit`].
 struct AtBest([Vec<Bound>; 3]);
 
 /// A subsequence to find in texts.
@@ -33,7 +33,7 @@ pub(super) struct PartMatcher<'a> {
     bits: Vec<u32>,
     /// Pairs that are looked up.
     pub(super) pairs: Vec<u16>,
-    /// Least number of them that a near path holds.
+    /// Minimum number of them in a near path.
     pub(super) least: u32,
     at_best: AtBest,
     /// The part as a name: its length, the bits of its letters, and its hash as initials.
@@ -88,7 +88,7 @@ impl<'a> PartMatcher<'a> {
                 _ => hits[slot(index.parents[folder] as usize)],
             };
             let from = usize::from(around.letters);
-            // Most folders do not hold the next letter.
+            // Most folders do not contain the next letter.
             let more = self.bits.get(from).is_some_and(|bit| folders.letters[folder] & bit != 0);
             let letters =
                 if more { self.forwards.advance(from, folders.get(folder).iter()) } else { from };
@@ -96,18 +96,18 @@ impl<'a> PartMatcher<'a> {
         }
     }
 
-    /// Returns a lower bound of the letter from which on a name with these letters holds the part.
+    /// Returns a lower bound of the letter from which a name with these letters contains the part.
     #[inline]
     pub(super) fn at_best(&self, letters: u32) -> Bound {
         self.at_best.of(letters)
     }
 
-    /// Returns the letter from which on a name holds the part.
+    /// Returns the letter from which a name contains the part.
     pub(super) fn held_from(&self, names: &PairIndex, name: usize) -> u16 {
         (self.part.text.len() - self.backwards.advance(0, names.get(name).iter().rev())) as u16
     }
 
-    /// Marks the [likely](Self::likely) ones of a range of names in their bounds.
+    /// Marks the [likely](Self::likely) names of a range in their bounds.
     pub(super) fn note_likely(&self, names: &PairIndex, first: usize, bounds: &mut [Bound]) {
         let (length, letters, initials) = self.name;
         let (upto, length) = (first + bounds.len(), length.min(u8::MAX.into()) as u8);
@@ -124,8 +124,8 @@ impl<'a> PartMatcher<'a> {
         }
     }
 
-    /// Returns whether a name holds all letters of the part in order, given how many of the first ones its
-    /// folder holds; and whether it does so without the folder.
+    /// Returns whether a name contains all letters of the part in order, given how many of the first ones its folder
+    /// contains; and whether it does so without the folder.
     #[inline]
     pub(super) fn holds(&self, names: &PairIndex, name: usize, letters: u16) -> (bool, bool) {
         // Most names need not be read letter by letter.
@@ -154,8 +154,8 @@ impl<'a> PartMatcher<'a> {
         Some(if same { all + 8 } else { all.saturating_sub(8) })
     }
 
-    /// Returns the coarse score of a path, by the number of pairs that the path and its name hold, and by whether
-    /// each holds all letters.
+    /// Returns the coarse score of a path, by the number of pairs in the path and in its name, and by whether each
+    /// contains all letters.
     #[inline]
     pub(super) fn coarse_score(&self, pairs: u32, own: u32, (holds, in_name): (bool, bool)) -> u64 {
         let in_name = match in_name {
@@ -213,7 +213,7 @@ impl Subsequence {
         Self { positions, long: Vec::new() }
     }
 
-    /// Returns how many of its first bytes are held after a text, if `held` were held before it.
+    /// Returns how many of its first bytes were found after a text, if `held` were found before it.
     #[inline]
     fn advance<'t>(&self, held: usize, text: impl Iterator<Item = &'t u8>) -> usize {
         if !self.long.is_empty() {

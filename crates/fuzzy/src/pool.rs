@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
-/// Most buffers kept.
+/// Maximum number of buffers kept.
 const KEPT: usize = 4;
 
 /// Buffers that are free to be used again.

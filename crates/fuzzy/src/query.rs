@@ -4,10 +4,10 @@ use thiserror::Error;
 
 use super::letters::fold;
 
-/// Most letters of a query.
+/// Maximum number of letters of a query.
 pub const MAX_LETTERS: usize = 256;
 
-/// Most parts of a query, separated by spaces.
+/// Maximum number of parts of a query, separated by spaces.
 pub const MAX_PARTS: usize = 8;
 
 /// A query: parts separated by spaces, which may match in any order.
@@ -42,7 +42,7 @@ pub enum QueryTooLong {
 }
 
 impl PathQuery {
-    /// Parses a query. Drops slashes and `./` at the beginning of a part: they say nothing about a path.
+    /// Parses a query. Drops slashes and `./` at the beginning of a part: they do not restrict paths.
     ///
     /// # Errors
     /// The query has too many letters or parts.
@@ -72,7 +72,7 @@ impl PathQuery {
 }
 
 impl QueryPart {
-    /// Makes a part of folded letters.
+    /// Makes a part from folded letters.
     pub fn new(letters: Vec<char>) -> Self {
         Self { text: letters.iter().collect(), letters }
     }

@@ -17,7 +17,7 @@ use super::query::{PathQuery, QueryPart};
 /// Paths that one thread scans at a time.
 const BLOCK: u32 = 1 << 12;
 
-/// Most that the pairs of its name add to the coarse score of a path that is not a match.
+/// Maximum that the pairs of its name add to the coarse score of a path that is not a match.
 const MAX_NAME_COARSE_SCORE: u64 = 2;
 
 /// Candidates that a thread adds before it may raise the bar.
@@ -29,9 +29,9 @@ struct Scan<'a, 's, P, W> {
     bounds: &'a QueryBounds<'a>,
     lookup: &'a Lookup<'s, P, W>,
     variant: u16,
-    /// Coarse score added to all paths because the name of the repository holds a part of the query.
+    /// Coarse score added to all paths because the name of the repository contains a part of the query.
     credit: u64,
-    /// Most candidates.
+    /// Maximum number of candidates.
     most: usize,
     /// Whether only matches are candidates.
     matches_only: bool,
@@ -40,7 +40,7 @@ struct Scan<'a, 's, P, W> {
     next: AtomicUsize,
     /// Number of candidates with each coarse score.
     coarse_scores: Vec<AtomicU32>,
-    /// Least rank of a candidate.
+    /// Lowest rank of a candidate.
     bar: AtomicU64,
 }
 
@@ -151,7 +151,7 @@ where
         own.hits = hits;
     }
 
-    /// Collects the paths that by their bounds may be matches or hold enough pairs, with their folders.
+    /// Collects the paths that by their bounds may be matches or contain enough pairs, with their folders.
     fn hits(&self, files: Range<u32>, needed: NeededPairs<u32>, hits: &mut Vec<(u32, u32)>) {
         let runs = &self.index.runs;
         let first = runs.partition_point(|(from, _)| *from <= files.start) - 1;
@@ -177,7 +177,7 @@ where
         self.bounds.parts.len() == 1 && bound & EXACT != 0
     }
 
-    /// Makes the bounds of these names exact: computes from which letter on each holds the longest part.
+    /// Makes the bounds of these names exact: computes the letter from which each contains the longest part.
     fn make_exact(&self, hits: &[(u32, u32)]) {
         let longest = self.bounds.longest.map(|longest| &self.bounds.parts[longest]);
         let Some(longest) =
@@ -197,10 +197,10 @@ where
         }
     }
 
-    /// Returns how many pairs a path must hold to reach the bar.
+    /// Returns how many pairs a path must contain to reach the bar.
     fn needed(&self, bar: u64) -> NeededPairs<u32> {
         let parts = self.bounds.parts.len() as u64;
-        // The largest rest of a coarse score besides its pairs. Likely names are looked at in any case.
+        // The largest rest of a coarse score besides its pairs. Likely names are always examined.
         let pairs = |parts_held: u64| {
             let more = 4 * parts_held + 3 * parts;
             coarse_score_of(bar).saturating_sub(more + self.credit).div_ceil(8) as u32
@@ -213,12 +213,11 @@ where
         NeededPairs { other, matched: pairs(parts) }
     }
 
-    /// Examines a path. `bound` is that of its name; `holds` says that it may be a match.
+    /// Examines a path. `bound` is that of its name; `holds` tells that the path may be a match.
     fn path(&self, file: u32, folder: usize, bound: Bound, holds: bool, own: &mut ThreadScan) {
         let (name, names) = (self.index.own[file as usize] as usize, &self.index.names);
         let (is_exact, is_likely) = (!holds || self.is_exact(bound), bound >= LIKELY);
-        // Name and folder often hold the same pairs, so that the path holds fewer than the sum of their
-        // bounds.
+        // Name and folder often contain the same pairs. Then the path contains fewer than the sum of their bounds.
         if let [part] = self.bounds.parts.as_slice()
             && !holds
             && !is_likely
@@ -289,7 +288,7 @@ where
     }
 }
 
-/// Cuts ranges of paths into blocks.
+/// Splits ranges of paths into blocks.
 fn blocks(among: &[Range<u32>]) -> Vec<Range<u32>> {
     let cut = |all: &Range<u32>| {
         let end = all.end;
@@ -298,7 +297,7 @@ fn blocks(among: &[Range<u32>]) -> Vec<Range<u32>> {
     among.iter().flat_map(cut).collect()
 }
 
-/// Returns the greatest coarse score of any path: it holds all pairs, and each part is likely.
+/// Returns the greatest coarse score of any path: it contains all pairs, and each part is likely.
 fn max_coarse_score(parts: &[PartMatcher<'_>]) -> usize {
     parts.iter().map(|part| 8 * (part.pairs.len() + 1)).sum()
 }

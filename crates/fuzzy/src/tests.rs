@@ -1,4 +1,4 @@
-//! Tests of the index against scoring every path.
+//! Tests that compare the index with scoring every path.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ fn typed_for(path: &str, rng: &mut Random) -> Vec<String> {
     vec![name.to_owned(), piece, gaps, swapped.iter().collect(), dropped.iter().collect(), parts]
 }
 
-/// Returns whether a text holds letters in order.
+/// Returns whether a text contains letters in order.
 fn in_order(part: &QueryPart, path: &str) -> bool {
     let mut rest = path.chars().map(fold);
     part.letters.iter().all(|letter| rest.any(|other| other == *letter))
@@ -142,7 +142,7 @@ fn with_room_for_all_candidates_it_is_what_scoring_every_path_gives() {
                 .collect();
             assert!(found.is_sorted(), "{text}");
             assert_eq!(near.found, found.len(), "{text}");
-            // All matches are there with their costs, and no path that is not near.
+            // All matches are there with their costs, and only near paths.
             for one in &matches {
                 assert!(found.binary_search(one).is_ok(), "{text}: {}", paths[one.2 as usize]);
             }
@@ -261,7 +261,7 @@ fn likely_names_are_candidates_among_many_that_hold_as_much() {
 
 #[test]
 fn a_swap_within_a_long_name_leaves_one_pair_and_is_near() {
-    // Of the four pairs of `cdfeg` the name holds only `cd`.
+    // Of the four pairs of `cdfeg` the name contains only `cd`.
     let paths = ["abcdefghijklmnop.rs", "main.rs"];
     let index = PathIndex::new(paths.len(), |file| paths[file as usize]);
     let query = PathQuery::new("cdfeg").unwrap();
@@ -307,7 +307,7 @@ fn fewer_are_the_beginning_of_more() {
         let from = &paths[rng.below(paths.len())];
         for text in typed_for(from, &mut rng).into_iter().chain(["s".to_owned(), String::new()]) {
             let most = sample.nearest(&text, 400, 16);
-            // All counted paths can be had, each once.
+            // All counted paths can be fetched, each once.
             assert_eq!(most.best.len(), most.found, "{text}");
             let mut files: Vec<u32> = most.best.iter().map(|(file, _)| *file).collect();
             files.sort_unstable();

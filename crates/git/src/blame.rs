@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use super::{Commit, Error, MAX_ANSWER, TrackedFile, bounded, is_hash, run};
 use files::{Encoding, decode_lossy};
 
-/// The lines of a file at a commit, and where each comes from.
+/// The lines of a file at a commit, and the commit that each comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blame {
     /// The lines, as UTF-8.
     pub lines: Vec<String>,
-    /// Neighbouring lines of one commit, in order. Together they are all lines.
+    /// Runs of lines of one commit, in order. Together they are all lines.
     pub runs: Vec<BlameRun>,
     /// The commits, each once.
     pub commits: Vec<Commit>,
@@ -21,7 +21,7 @@ pub struct Blame {
 pub struct BlameRun {
     /// The number of the first line, from 1.
     pub line: usize,
-    /// How many lines.
+    /// The number of lines.
     pub count: usize,
     /// The index of their commit in [`Blame::commits`].
     pub commit: usize,
@@ -31,7 +31,7 @@ impl TrackedFile {
     /// Returns which commit each line of the file comes from.
     ///
     /// # Errors
-    /// Git cannot be asked, or takes too long.
+    /// Git cannot run, or takes too long.
     pub async fn blame(&self) -> Result<Blame, Error> {
         let answer =
             run::bytes_of(self, &["blame", "--porcelain", &self.commit], MAX_ANSWER).await?;
@@ -39,8 +39,8 @@ impl TrackedFile {
     }
 }
 
-/// Parses what `git blame --porcelain` prints: for each line its commit, what is known of the commit if it is the first
-/// line of it, and the line after a tab.
+/// Parses the output of `git blame --porcelain`: for each line its commit, at the commit's first line its details, and
+/// the line after a tab.
 fn parse(answer: &[u8]) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -84,9 +84,9 @@ fn parse(answer: &[u8]) -> Option<Blame> {
     Some(blame)
 }
 
-/// Decodes the lines of a file, without their ends.
+/// Decodes the lines of a file, without line ends.
 fn decoded(lines: &[&[u8]]) -> Vec<String> {
-    // Git ends a line at a byte, so in UTF-16 one begins within a character. Together they are the file.
+    // Git ends a line at a byte; in UTF-16 the next one then begins within a character. Joined, they are the file.
     let all = Encoding::decode(lines.join(&b'\n')).map(|(text, _)| {
         let lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line).to_owned());
         lines.collect::<Vec<_>>()

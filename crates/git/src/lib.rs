@@ -1,8 +1,7 @@
 //! Reads the history of files from the clones that repositories were ingested from.
 //!
-//! The program `git` does the reading, as a process of its own without network, hooks and configuration of the user
-//! ([`run`]). Of the clone it sees nothing but the objects ([`skeleton`]), if these lie where the ingest has found that they
-//! may be read: a clone may come from anybody.
+//! The program `git` reads it, in a process without network, hooks and the user's configuration ([`run`]). Since a
+//! clone may come from anybody, git sees nothing of it but the objects ([`skeleton`]), if ingest allowed reading them.
 
 mod blame;
 pub mod checkout;
@@ -23,51 +22,51 @@ use files::{SkipReason, language_of};
 pub use blame::{Blame, BlameRun};
 pub use log::{Change, History, MAX_CHANGES};
 
-/// Longest time for git to answer.
+/// Time limit for git to answer.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// Most bytes of an answer of git: a file of the largest usual size with the commit of each line.
+/// Maximum size of git's output in bytes: a file of the largest usual size with the commit of each line.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// Most bytes of a text that is read from a clone.
+/// Maximum size in bytes of a text that is read from a clone.
 const MAX_TEXT: usize = 4 << 20;
 
-/// Why nothing is known of a file's history. Messages name no folder, as they go to all who may search.
+/// Why a file's history is unknown. Messages name no folders, as everyone who may search sees them.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program cannot be started.
     #[error("git is not installed on the server's machine")]
     NoGit,
-    /// The folder is not there, or not for the server.
+    /// The folder does not exist, or the server may not read it.
     #[error("the repository's folder no longer exists, or the server may not read it")]
     NoFolder,
     /// There is no clone in the folder.
     #[error("the repository was not ingested from a git clone")]
     NoClone,
-    /// Its data lie where nobody vouches for them.
+    /// Its data lie where they are not trusted.
     #[error(
         "no history: the repository's .git leads to data that the last ingest did not allow; ingest it again, with \
          --follow-git if you own the data"
     )]
     Outside,
-    /// It was changed while git read it.
+    /// The clone changed while git read it.
     #[error("the clone changed while git read it; try again")]
     Changed,
-    /// The commit does not have the file.
+    /// The file is not in the commit.
     #[error("git has no history of this path: it was never committed")]
     Untracked,
     /// It took too long.
     #[error("git did not answer within {}s", LIMIT.as_secs())]
     TooSlow,
-    /// The answer is longer than is read.
+    /// The output exceeds the limit.
     #[error("git's output is too large to display")]
     TooLarge,
-    /// Git failed, or answered something else than was expected.
+    /// Git failed, or its output is unexpected.
     #[error("git cannot read the clone")]
     Failed,
 }
 
-/// A text with its encoding, and its language if that was recognised.
+/// A text with its encoding, and its language if recognised.
 pub type OldText = ((String, Encoding), Option<String>);
 
 /// A commit.
@@ -77,7 +76,7 @@ pub struct Commit {
     pub hash: String,
     /// The name of its author.
     pub author: String,
-    /// When it was written, in seconds since 1970.
+    /// When it was authored, in seconds since 1970.
     pub time: i64,
     /// The first line of its message.
     pub summary: String,
@@ -88,8 +87,8 @@ pub struct Commit {
 pub struct TrackedFile {
     clone: Arc<Skeleton>,
     path: String,
-    /// The commit: the one that was checked out at the last ingest or, if the clone does not have it any more, the one
-    /// that is now.
+    /// The commit: the one that was checked out at the last ingest or, if the clone no longer has it, the one that is
+    /// now.
     pub commit: String,
     /// Git's hash of the contents at that commit.
     pub blob: String,
@@ -99,7 +98,7 @@ impl TrackedFile {
     /// Finds a file in the clone that its repository was ingested from.
     ///
     /// # Errors
-    /// There is no clone, or the file is not in it; or git cannot be asked.
+    /// There is no clone, the file is not in it, or git cannot run.
     pub async fn find(repo: &store::Repo, path: &str) -> Result<Self, Error> {
         let (source, known) = (PathBuf::from(&repo.source), repo.commit.clone());
         let folders = repo.git_folders.iter().map(PathBuf::from).collect();
@@ -123,10 +122,11 @@ impl TrackedFile {
         Err(Error::Untracked)
     }
 
-    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it; `None` if it did not have it, or if it is no text.
+    /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it; `None` if it
+    /// never had it, or it is not text.
     ///
     /// # Errors
-    /// Git cannot be asked.
+    /// Git cannot run.
     pub async fn text_before(&self, hash: &str) -> Result<Option<OldText>, Error> {
         if !is_hash(hash) {
             return Ok(None);
@@ -144,21 +144,21 @@ impl TrackedFile {
     }
 }
 
-/// Whether a text is a whole hash.
+/// Returns whether a text is a complete hash.
 pub fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Most bytes of an author's name and of the first line of a message that are kept.
+/// Maximum number of bytes kept of an author's name and of the first line of a message.
 const MAX_WORDS: usize = 1000;
 
-/// Cuts a name or a line of a commit, which may have megabytes.
+/// Shortens a name or a line of a commit, which may have megabytes.
 fn bounded(words: &str) -> &str {
     &words[..words.floor_char_boundary(MAX_WORDS)]
 }
 
-/// Looks at the clone in a folder, which may be bare, and returns it with the commits to ask for: the one that is known, and
-/// the one that is checked out now. `folders` may be read besides it.
+/// Checks the clone in a folder, which may be bare, and returns it with the commits to try: the known one, and the one
+/// checked out now. `folders` may be read, too.
 fn look(
     source: &Path,
     known: Option<String>,

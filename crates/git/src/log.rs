@@ -2,7 +2,7 @@
 
 use super::{Commit, Error, MAX_ANSWER, TrackedFile, bounded, is_hash, run};
 
-/// Most commits of a file's history that can be seen.
+/// Maximum number of commits shown of a file's history.
 pub const MAX_CHANGES: usize = 1000;
 
 /// A commit that changed a file.
@@ -12,9 +12,9 @@ pub struct Change {
     pub commit: Commit,
     /// The path of the file after it.
     pub path: String,
-    /// The path before it, if that was another one.
+    /// The path before it, if it was different.
     pub renamed_from: Option<String>,
-    /// Git's hash of the contents after it; `None` if it deleted the file, and for merges.
+    /// Git's hash of the contents after it; `None` if the commit deleted the file, and for merges.
     pub blob: Option<String>,
 }
 
@@ -23,23 +23,22 @@ pub struct Change {
 pub struct History {
     /// The changes, the newest first.
     pub changes: Vec<Change>,
-    /// Whether there are older ones.
+    /// Whether there are older changes.
     pub has_more: bool,
 }
 
-/// How each commit is printed, before what it changed. No commit contains a NUL, so nothing in one is taken for the
-/// end of a field.
+/// The output format of a commit, before its changes. No commit contains a NUL, so none can fake the end of a field.
 const FORMAT: &str = "--format=%x00%H%x00%an%x00%at%x00%s";
 
 impl TrackedFile {
-    /// Returns the commits that changed the file, by whatever name it had, the newest first: after the first `skip`,
-    /// up to `most`. Of all, [`MAX_CHANGES`] can be seen.
+    /// Returns the commits that changed the file, under any name, newest first: up to `most` after the first `skip`. At
+    /// most [`MAX_CHANGES`] are reachable.
     ///
     /// # Errors
-    /// Git cannot be asked, or takes too long.
+    /// Git cannot run, or takes too long.
     pub async fn history(&self, skip: usize, most: usize) -> Result<History, Error> {
         let upto = skip.saturating_add(most).min(MAX_CHANGES);
-        // Git itself skips wrongly what was renamed.
+        // Git's own skipping is wrong for renamed files.
         let count = format!("--max-count={}", upto + 1);
         let options = ["log", "-z", "--raw", "--no-abbrev", "--no-show-signature", "--no-mailmap"];
         let mut args = options.to_vec();
@@ -53,7 +52,7 @@ impl TrackedFile {
     }
 }
 
-/// Parses what git prints in [`FORMAT`] with `-z --raw`. `path` is that of the newest commit.
+/// Parses git's output in [`FORMAT`] with `-z --raw`. `path` is the path at the newest commit.
 fn parse(answer: &str, path: &str) -> Option<Vec<Change>> {
     let mut fields = answer.split('\0').peekable();
     let mut path = path.to_owned();
@@ -71,7 +70,7 @@ fn parse(answer: &str, path: &str) -> Option<Vec<Change>> {
             summary: bounded(summary).to_owned(),
         };
         let mut change = Change { commit, path: path.clone(), renamed_from: None, blob: None };
-        // `:100644 100644 OLD NEW M`, and the path; or R100, and two.
+        // `:100644 100644 OLD NEW M`, and the path; or R100, and two paths.
         while let Some(told) = fields.next_if(|field| field.trim_start().starts_with(':')) {
             let told: Vec<&str> = told.split_whitespace().collect();
             let (new, kind) = (*told.get(3)?, *told.get(4)?);

@@ -1,4 +1,4 @@
-//! Runs git on a clone that nobody vouches for.
+//! Runs git on an untrusted clone.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -11,18 +11,18 @@ use super::skeleton::Skeleton;
 use super::{Error, LIMIT, TrackedFile};
 use files::decode_lossy;
 
-/// Starts git with bounds: no core dumps, no files written, seconds of CPU time, KiB of its own memory and with all files
-/// that it maps. Where memory is short, the system ends git first. What a system does not bound is left unbounded.
+/// Starts git with limits: no core dumps, no written files, CPU time in seconds, memory in KiB (its own, and with
+/// mapped files). If memory is short, the system kills git first. Limits that a system does not support are skipped.
 const BOUNDED: &str = "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null || :; \
     ulimit -c 0 || :; ulimit -f 0 || :; ulimit -t 20 || :; ulimit -d 524288 || :; ulimit -v 2097152 || :; \
     exec git \"$@\"";
 
-/// The status with which a shell ends that does not find a program.
+/// The exit status of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// The environment besides PATH, which is all that git has of ours: no configuration of the system or the user, no
-/// prompts, no network and no other program for it, no objects fetched when they are missing, nothing replaced. A clone
-/// may say that its work tree is anywhere; here it has none.
+/// The environment besides PATH, the only variable that git inherits: no configuration of the system or the user, no
+/// prompts, no network or program for it, no fetching of missing objects, no replacements. A clone may set its work
+/// tree to any folder; here it has none.
 const ENVIRONMENT: [(&str, &str); 15] = [
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_ASKPASS", "false"),
@@ -41,8 +41,8 @@ const ENVIRONMENT: [(&str, &str); 15] = [
     ("LC_ALL", "C"),
 ];
 
-/// Settings that override those of the clone: what would run a program, read a file elsewhere, map gigabytes, or convert
-/// what commits say.
+/// Settings that override the clone's: they prevent running a program, reading a file elsewhere, mapping gigabytes, and
+/// converting commit messages.
 const SETTINGS: [&str; 16] = [
     "blame.ignoreRevsFile=",
     "core.alternateRefsCommand=false",
@@ -62,13 +62,13 @@ const SETTINGS: [&str; 16] = [
     "safe.directory=*",
 ];
 
-/// What git is told after its command, where the command compares texts: no program of the clone does it.
+/// Options after a command that compares texts: no program of the clone compares them.
 const COMPARING: [&str; 2] = ["--no-ext-diff", "--no-textconv"];
 
-/// Runs git on a clone, and returns what it prints.
+/// Runs git on a clone, and returns its output.
 ///
 /// # Errors
-/// It cannot be started, fails, takes longer than [`LIMIT`], or prints more than `most` bytes; or the clone was changed
+/// Git cannot be started, fails, takes longer than [`LIMIT`], or prints more than `most` bytes; or the clone changed
 /// meanwhile, so that git may have read something else.
 pub(super) async fn bytes(
     clone: &Arc<Skeleton>,
@@ -78,7 +78,7 @@ pub(super) async fn bytes(
     let command = command(clone, args);
     let clone = Arc::clone(clone);
     let (tell, events) = channel();
-    // If the answer is not waited for any more, git is ended.
+    // If nobody waits for the output any more, git is killed.
     let _leaves = Leaves(tell.clone());
     let run = tokio::task::spawn_blocking(move || {
         let answer = run(command, most, tell, &events);
@@ -87,7 +87,7 @@ pub(super) async fn bytes(
     run.await.map_err(|_| Error::Failed)?
 }
 
-/// The same as text.
+/// Like [`bytes()`], but returns text.
 pub(super) async fn text(
     clone: &Arc<Skeleton>,
     args: &[&str],
@@ -110,14 +110,14 @@ pub(super) async fn bytes_of(
     bytes(&file.clone, &all, most).await
 }
 
-/// The same as text, of fields with a NUL between two.
+/// Like [`bytes_of`], but returns text with NULs between fields.
 pub(super) async fn text_of(
     file: &TrackedFile,
     args: &[&str],
     most: usize,
 ) -> Result<String, Error> {
     let bytes = bytes_of(file, args, most).await?;
-    // A commit may be in an encoding that it does not name.
+    // A commit may have an encoding that it does not declare.
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
         let fields: Vec<String> =
             error.as_bytes().split(|byte| *byte == 0).map(decode_lossy).collect();
@@ -132,7 +132,7 @@ fn command(clone: &Skeleton, args: &[&str]) -> Command {
         command.args(["-c", setting]);
     }
     command.args(args).env_clear().envs(ENVIRONMENT);
-    // The folder that was looked at, whatever has its path by now.
+    // The checked folder, even if its path now leads to another one.
     command.current_dir(clone.objects()).env("GIT_OBJECT_DIRECTORY", ".");
     command.env("GIT_DIR", clone.git_dir());
     command.env("PATH", std::env::var_os("PATH").as_deref().unwrap_or(OsStr::new("/usr/bin:/bin")));
@@ -140,9 +140,9 @@ fn command(clone: &Skeleton, args: &[&str]) -> Command {
     command
 }
 
-/// What happens while git runs.
+/// An event while git runs.
 enum Event {
-    /// It has printed all, or more than may be.
+    /// Git has printed everything, or more than the limit.
     Read(Vec<u8>),
     /// Nobody waits any more.
     Left,
@@ -152,7 +152,7 @@ struct Leaves(Sender<Event>);
 
 impl Drop for Leaves {
     fn drop(&mut self) {
-        // It may have ended.
+        // The receiver may be gone.
         let _ = self.0.send(Event::Left);
     }
 }
@@ -168,7 +168,7 @@ fn run(
     let Some(out) = child.stdout.take() else { return end(child, Error::Failed) };
     let reader = std::thread::Builder::new().name("git".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
-        // A pipe that breaks has no more to read.
+        // After an error of the pipe, there is no more to read.
         let _ = out.take(most as u64 + 1).read_to_end(&mut bytes);
         let _ = tell.send(Event::Read(bytes));
     });
@@ -181,7 +181,7 @@ fn run(
         Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return end(child, Error::Failed),
         Err(RecvTimeoutError::Timeout) => return end(child, Error::TooSlow),
     };
-    // What has closed its output ends at once, usually.
+    // A process that closed its output usually ends at once.
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(bytes),
@@ -194,7 +194,7 @@ fn run(
     }
 }
 
-/// Ends git, and returns the error.
+/// Kills git, and returns the error.
 fn end(mut child: Child, error: Error) -> Result<Vec<u8>, Error> {
     let _ = child.kill();
     let _ = child.wait();
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::checkout::{GitData, Trust};
 
-    /// Runs the user's git in a folder, with `input`; returns what it prints.
+    /// Runs the user's git in a folder, with `input`; returns its output.
     fn git(folder: &std::path::Path, args: &[&str], input: impl Read) -> String {
         let mut child = Command::new("git")
             .args(args)
@@ -222,8 +222,8 @@ mod tests {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// An object that inflates to more than git may have ends git, not the server. A smaller one is read, so the size is the
-    /// reason.
+    /// An object that inflates beyond git's memory limit kills git, not the server. A smaller one is read, so the size
+    /// is the reason.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn git_has_half_a_gigabyte() {
@@ -231,7 +231,7 @@ mod tests {
         let folder = folder.path();
         git(folder, &["init", "-q"], std::io::empty());
         let write = |mib: u64| {
-            // One byte less than the size from which git streams an object.
+            // One byte less than the size above which git streams an object.
             let zeros = std::io::repeat(0).take((mib << 20) - 1);
             let fast = ["-c", "core.compression=1", "hash-object", "-w", "--stdin"];
             git(folder, &fast, zeros)
@@ -241,7 +241,7 @@ mod tests {
         let data = GitData::of(folder, &mut trust).unwrap().unwrap();
         let objects = data.objects(&mut trust).unwrap().unwrap();
         let clone = Arc::new(Skeleton::new(objects, &large).unwrap());
-        // To compare two objects, git has both in memory.
+        // To compare two objects, git holds both in memory.
         let compare = async |hash: &str| bytes(&clone, &["diff", &tiny, hash], 1000).await;
         let compared = compare(&small).await.unwrap();
         assert!(compared.starts_with(b"diff --git"), "{compared:?}");

@@ -1,4 +1,4 @@
-//! A folder of ours that is a clone to git.
+//! A private folder that looks like a clone to git.
 
 use std::fs;
 use std::io;
@@ -9,21 +9,21 @@ use tempfile::TempDir;
 use crate::checkout::Objects;
 use files::Folder;
 
-/// A clone for git to read that has the objects of another, and nothing else of it: no configuration, no references, no
-/// hooks. Whatever these say, git does not see it.
+/// A clone for git to read, with the objects of another one and nothing else of it: git sees neither its configuration,
+/// nor its references, nor its hooks.
 #[derive(Debug)]
 pub(super) struct Skeleton {
     folder: TempDir,
     objects: Objects,
-    /// The folder of the objects, held open.
+    /// The open folder of the objects.
     handle: Folder,
 }
 
 impl Skeleton {
-    /// Makes a clone of some objects. Their hashes have as many characters as `hash`.
+    /// Makes a clone with some objects. Their hashes are as long as `hash`.
     ///
     /// # Errors
-    /// There is no room for it, or the objects are gone.
+    /// There is no space for it, or the objects are gone.
     pub(super) fn new(objects: Objects, hash: &str) -> io::Result<Self> {
         let handle = Folder::open(&objects.folder)?;
         let folder = tempfile::Builder::new().prefix("codesearch-git-").tempdir()?;
@@ -42,18 +42,18 @@ impl Skeleton {
         Ok(Self { folder, objects, handle })
     }
 
-    /// Returns the folder of git's data.
+    /// Returns the folder of the git data.
     pub(super) fn git_dir(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Returns a path of the folder of the objects that leads a child of this process there, even if another folder has
-    /// its place by now.
+    /// Returns a path that leads a child of this process to the folder of the objects, even if another folder took its
+    /// place.
     pub(super) fn objects(&self) -> PathBuf {
         self.handle.path().unwrap_or_else(|| self.objects.folder.clone())
     }
 
-    /// Whether nothing was changed among the objects since they were looked at.
+    /// Returns whether nothing among the objects changed since they were checked.
     pub(super) fn is_unchanged(&self) -> bool {
         self.objects.are_unchanged()
     }

@@ -1,25 +1,25 @@
-//! How full the rows of the chunk filters are, which tells the bits that rule out most.
+//! How full the rows of the chunk filters are: this tells which bits rule out most chunks.
 
 use crate::hash::bit_of;
 use crate::kind::FilterKind;
 
-/// The part of the chunks in which each bit of a [chunk filter](FilterKind::Chunk) is set, in parts of 255. The hashes of
-/// some n-grams share their bit with common ones, so the bits of a literal differ by a factor of five. Any values give
-/// right answers.
+/// The fraction of chunks in which each bit of a [chunk filter](FilterKind::Chunk) is set, in units of 1/255. The
+/// hashes of some n-grams share their bit with common n-grams, so the bits of a literal differ by a factor of five.
+/// Results are correct with any values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Densities(Vec<u8>);
 
 impl Densities {
-    /// Counts the bits in the row of each bit.
+    /// Counts the bits set in each row.
     pub(crate) fn of<'r>(rows: impl Iterator<Item = &'r [u8]>) -> Self {
         let set = |row: &[u8]| row.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
         let counts: Vec<usize> = rows.map(set).collect();
-        // Columns that are not in use do not count: the fullest bit is that of an n-gram which nearly all chunks have.
+        // Do not count unused columns: the fullest bit is that of an n-gram which nearly all chunks have.
         let most = counts.iter().copied().max().unwrap_or(0).max(1);
         Self(counts.into_iter().map(|count| (count * 255).div_ceil(most) as u8).collect())
     }
 
-    /// Restores densities from their [bytes](Self::bytes); from others, all bits count the same.
+    /// Restores densities from their [bytes](Self::bytes); if these are invalid, all bits count the same.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         let fits = bytes.len() == FilterKind::Chunk.bits();
         Self(if fits { bytes } else { vec![85; FilterKind::Chunk.bits()] })
@@ -30,7 +30,7 @@ impl Densities {
         &self.0
     }
 
-    /// Sorts hashes by the part of the chunks in which their bit is set, the smallest first.
+    /// Sorts hashes by the fraction of chunks in which their bit is set, smallest first.
     pub(crate) fn sort(&self, hashes: &mut [u64]) {
         hashes.sort_by_key(|hash| self.0[bit_of(*hash, FilterKind::Chunk.bits())]);
     }
@@ -53,9 +53,9 @@ mod tests {
         };
         let bits = bits_of("the rare xqz", 4, &densities);
         assert_eq!(bits.len(), 4);
-        // Only one text has n-grams of "rare xqz".
+        // Only one text has the n-grams of "rare xqz".
         assert!(bits.iter().all(|bit| densities.bytes()[*bit] <= 64), "{bits:?}");
-        // No bit is missing in the others: they rule out as much as can be.
+        // The others have all these bits, which rule out as much as possible.
         let common = bits_of("the ", 4, &densities);
         assert!(common.iter().all(|bit| densities.bytes()[*bit] == 255));
         // Unknown densities still choose some.

@@ -12,7 +12,7 @@ const BITS_PER_BYTE: usize = 2;
 /// fetched corpus are.
 const DENSE_BITS: u32 = 3200;
 
-/// A Bloom filter of one text: it holds all its n-grams and, by chance, a few others.
+/// A Bloom filter of one text: it contains all its n-grams and, by chance, a few others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BloomFilter {
     kind: FilterKind,
@@ -39,8 +39,7 @@ impl BloomFilter {
         Self { kind, bits: bits_of::<{ FilterKind::Chunk.bits() }>(&hashes) }
     }
 
-    /// Makes a filter of whole words, which only queries for [words](NgramQuery::word) are meant for. It has the size of a
-    /// chunk's.
+    /// Makes a filter of whole words, for queries for [words](NgramQuery::word) only. It is as large as a chunk's.
     pub fn of_words<'w>(words: impl Iterator<Item = &'w str>) -> Self {
         let kind = FilterKind::Chunk;
         let hashes: Vec<u64> = words.flat_map(hashes_of_word).collect();
@@ -115,8 +114,8 @@ impl BloomFilter {
         }
     }
 
-    /// Returns whether this filter has more than a quarter of the bits of a `kind`. Folded to the
-    /// size of that kind, it would let much more through.
+    /// Returns whether this filter has more than a quarter of the bits of a `kind`. Folded to the size of that kind, it
+    /// would let much more text through.
     pub fn is_coarse_as(&self, kind: FilterKind) -> bool {
         self.bits.len() * 64 * 4 > kind.bits()
     }
@@ -147,8 +146,8 @@ impl BloomFilter {
     }
 }
 
-/// Returns the bits of a small filter with these hashes. First marks one byte per bit, since there
-/// are many more hashes than words; then packs 64 marks into each word.
+/// Returns the bits of a small filter with these hashes. First marks one byte per bit, since hashes far outnumber
+/// words; then packs 64 marks into each word.
 fn bits_of<const BITS: usize>(hashes: &[u64]) -> Vec<u64> {
     let mut marks = [0_u8; BITS];
     for hash in hashes {

@@ -1,11 +1,11 @@
-//! Folding characters outside ASCII, so that texts and literals that differ in case only have the same n-grams.
+//! Folding of non-ASCII characters, so that texts and literals that differ only in case have the same n-grams.
 
 use std::borrow::Cow;
 
-/// Replaces the characters outside ASCII by those that stand for them in any case; leaves A to Z as they are.
+/// Replaces non-ASCII characters by their folded forms; leaves A to Z as they are.
 ///
-/// Two characters that a case-insensitive pattern takes for the same (Unicode's simple case folding) are replaced by the
-/// same one. So the long s becomes an s, and the Kelvin sign a k.
+/// Characters that are equal to a case-insensitive pattern (Unicode's simple case folding) get the same replacement. So
+/// the long s becomes an s, and the Kelvin sign a k.
 pub fn fold_beyond_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || text.chars().all(|c| fold_char(c) == c) {
         return Cow::Borrowed(text);
@@ -18,7 +18,7 @@ fn fold_char(c: char) -> char {
         return c;
     }
     match c {
-        // Capitals of several characters, which say nothing of one; and capitals that are no one's lower case.
+        // Capitals of several characters, which do not determine one; and capitals that are the lower case of nothing.
         '\u{1fd3}' => '\u{390}',
         '\u{1fe3}' => '\u{3b0}',
         '\u{fb05}' => '\u{fb06}',
@@ -29,7 +29,7 @@ fn fold_char(c: char) -> char {
     }
 }
 
-/// Returns the only character of a few.
+/// Returns the only character; `None` if there are more or none.
 fn only(mut chars: impl Iterator<Item = char>) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }

@@ -11,10 +11,10 @@ pub(crate) const MIX_SHORT: u64 = 0xd6e8_feb8_6659_fd93;
 /// Multiplier for whole words.
 const MIX_WORD: u64 = 0xa076_1d64_78bd_642f;
 
-/// Length in bytes of the n-grams that a chunk's filter holds for their punctuation, and the least
-/// number of punctuation characters in them. The 3-grams of `f()?;` are everywhere, its longer
-/// n-grams are not. Of 2,500 pieces of 4 KB of the fetched corpus, one has on average 932 3-grams,
-/// and 133 and 49 of these. Each n-gram of the longer kind begins with one of the shorter kind.
+/// Length in bytes of the n-grams that a chunk's filter has for their punctuation, and the minimum number of
+/// punctuation characters in them. The 3-grams of `f()?;` are everywhere; its longer n-grams are not. Of 2,500 pieces
+/// of 4 KB of the fetched corpus, one has on average 932 3-grams, and 133 and 49 of these. Each n-gram of the longer
+/// kind begins with one of the shorter kind.
 pub(crate) const PUNCTUATED: [(usize, u8); 2] = [(4, 2), (5, 3)];
 
 /// Returns whether a byte counts as punctuation.
@@ -22,12 +22,12 @@ pub(crate) fn is_punctuation(byte: u8) -> bool {
     byte.is_ascii_punctuation() && byte != b'_'
 }
 
-/// Length in bytes of the n-grams that all filters hold, with four bits, if they [mix](is_partly_ascii) ASCII and others.
-/// A short word such as `für` has two 3-grams, which let one chunk in twenty through, and nothing longer.
+/// Length in bytes of the n-grams that [mix](is_partly_ascii) ASCII and other bytes. All filters have them, with four
+/// bits each. A short word such as `für` has two 3-grams, which let one chunk in twenty through, and nothing longer.
 pub(crate) const PARTLY_ASCII_BYTES: usize = 4;
 
-/// Returns whether a run of bytes has some in ASCII and some not. Texts of other scripts have hardly any such run, so
-/// their filters are not filled with more.
+/// Returns whether a run of bytes has both ASCII and non-ASCII bytes. Texts of other scripts have hardly any such run,
+/// so this adds little to their filters.
 pub(crate) fn is_partly_ascii(run: &[u8]) -> bool {
     run.iter().any(u8::is_ascii) && !run.is_ascii()
 }
@@ -58,7 +58,7 @@ pub(crate) fn hashes_of_word(word: &str) -> [u64; 4] {
     four_hashes(hash)
 }
 
-/// Returns the hashes of an n-gram that mixes ASCII and others, one for each of its bits.
+/// Returns the hashes of an n-gram that mixes ASCII and other bytes, one for each of its bits.
 pub(crate) fn hashes_of_partly_ascii(ngram: u64) -> [u64; 4] {
     four_hashes(mix(ngram, MIX))
 }
@@ -87,8 +87,8 @@ mod tests {
         }
     }
 
-    /// Filters are stored. Whoever changes these bits must raise `FORMAT` of the store's filters, or an index of before
-    /// would lack matches.
+    /// Filters are stored. If these bits change, raise `FORMAT` of the store's filters; an older index would miss
+    /// matches.
     #[test]
     fn bits_are_those_that_are_stored() {
         for (eight, length, bits) in [

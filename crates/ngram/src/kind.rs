@@ -1,6 +1,7 @@
 //! The kinds of filters: what each covers, its bits, and the length of its n-grams.
 
-/// The kind of text that a filter covers. N-grams of four bytes, some in ASCII and some not, are in filters of all kinds.
+/// The kind of text that a filter covers. Filters of all kinds have the n-grams of four bytes that mix ASCII and other
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterKind {
     /// A block of chunks. A block of 512 chunks of code sets nearly half of the bits.

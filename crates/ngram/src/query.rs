@@ -9,7 +9,7 @@ use crate::hash::{
 };
 use crate::kind::FilterKind;
 
-/// Number of long n-grams of a literal below which its short ones are asked for, too.
+/// Number of long n-grams of a literal below which its short ones are looked up, too.
 const FEW_LONG_NGRAMS: usize = 12;
 
 /// The n-grams that a text must have.
@@ -19,7 +19,7 @@ pub enum NgramQuery {
     Anything,
     /// All n-grams of one literal.
     Hashes(Hashes),
-    /// The n-grams of all of these queries.
+    /// The n-grams of all these queries.
     All(Vec<NgramQuery>),
     /// The n-grams of at least one of these queries.
     Any(Vec<NgramQuery>),
@@ -42,7 +42,7 @@ pub struct Hashes {
 }
 
 impl NgramQuery {
-    /// Makes the query for texts that pass all of some queries.
+    /// Makes the query for texts that pass all these queries.
     #[must_use]
     pub fn all(mut queries: Vec<NgramQuery>) -> Self {
         queries.retain(|query| *query != NgramQuery::Anything);
@@ -53,13 +53,13 @@ impl NgramQuery {
         }
     }
 
-    /// Makes the query for texts that pass one of some queries.
+    /// Makes the query for texts that pass at least one of these queries.
     #[must_use]
     pub fn any(mut queries: Vec<NgramQuery>) -> Self {
         if queries.len() == 1 { queries.remove(0) } else { NgramQuery::Any(queries) }
     }
 
-    /// Returns the bits that a filter of this kind is asked for, ascending, without duplicates.
+    /// Returns the bits to look up in a filter of this kind, ascending, without duplicates.
     pub fn bits(&self, kind: FilterKind) -> Vec<usize> {
         let mut bits = match self {
             NgramQuery::Anything => Vec::new(),
@@ -75,8 +75,8 @@ impl NgramQuery {
         bits
     }
 
-    /// Returns the query with, for each literal, at most `most` hashes for blocks: it is faster to
-    /// evaluate and lets a little more through.
+    /// Returns the query with, for each literal, at most `most` hashes for blocks: it is faster to evaluate and a
+    /// little less selective.
     #[must_use]
     pub fn sample(&self, most: usize) -> Self {
         match self {
@@ -91,7 +91,7 @@ impl NgramQuery {
         }
     }
 
-    /// Returns the literals of the query that chunk filters tell something about.
+    /// Returns the literals of the query that chunk filters can rule out.
     pub fn chunk_literals(&self) -> Vec<&Hashes> {
         match self {
             NgramQuery::Anything => Vec::new(),
@@ -103,8 +103,8 @@ impl NgramQuery {
         }
     }
 
-    /// Returns the columns of the query, `all` or fewer, given those of its literals; a literal is in all columns unless
-    /// they are known.
+    /// Returns the columns of the query, at most `all`, given those of its literals. A literal whose columns are
+    /// unknown is assumed to be in all.
     pub fn columns_of<'l>(
         &self,
         all: &Columns,
@@ -129,7 +129,7 @@ impl NgramQuery {
         }
     }
 
-    /// Returns the least number of n-grams that the filter of a chunk is asked for.
+    /// Returns the minimum number of n-grams to look up in the filter of a chunk.
     pub fn chunk_ngrams(&self) -> usize {
         match self {
             NgramQuery::Anything => 0,
@@ -204,8 +204,8 @@ impl NgramQuery {
 }
 
 impl Hashes {
-    /// Returns at most `most` of the hashes for blocks, from all over the literal. Long n-grams come
-    /// first, since they are rarer.
+    /// Returns at most `most` of the hashes for blocks, from the whole literal. Long n-grams come first, since they are
+    /// rarer.
     fn sample(&self, most: usize) -> Self {
         let some = |all: &[u64], most: usize| -> Vec<u64> {
             let count = all.len().min(most);
@@ -218,8 +218,8 @@ impl Hashes {
         Self { block, long, ..self.clone() }
     }
 
-    /// Returns at most `most` of the bits that a chunk filter is asked for, each once: those of the longer n-grams, which
-    /// are rare for what they are, and then those that are set in the fewest chunks.
+    /// Returns at most `most` of the bits to look up in a chunk filter, each once: those of the longer n-grams, which
+    /// are rare by nature, then those that are set in the fewest chunks.
     pub fn most_selective_bits(&self, most: usize, densities: &Densities) -> Vec<usize> {
         let mut chunk = self.chunk.clone();
         let (long, short) = chunk.split_at_mut(self.chunk_long);
@@ -237,7 +237,7 @@ impl Hashes {
         bits
     }
 
-    /// Returns the hashes that a kind of filter is asked for.
+    /// Returns the hashes to look up in filters of a kind.
     pub(crate) fn of(&self, kind: FilterKind) -> &[u64] {
         match kind {
             FilterKind::Block | FilterKind::Dense | FilterKind::PathGroup => &self.block,
@@ -262,8 +262,8 @@ fn each_ngram(text: &str, length: usize, mut seen: impl FnMut(u64, usize)) {
     }
 }
 
-/// Calls `seen` with each n-gram that a filter holds for its punctuation, as a number, and its
-/// offset and length; the longest first.
+/// Calls `seen` with each n-gram that a filter has for its punctuation, as a number, and its offset and length; the
+/// longest first.
 fn each_punctuated(text: &str, mut seen: impl FnMut(u64, (usize, usize))) {
     for (length, least) in PUNCTUATED.into_iter().rev() {
         each_ngram(text, length, |ngram, at| {
@@ -301,7 +301,7 @@ mod tests {
             columns(&NgramQuery::any(vec![foo.clone(), bar.clone()])),
             [2, 3, 4, 5, 6, 7, 8]
         );
-        // Nothing is known of the third.
+        // The third literal's columns are unknown.
         let unknown = NgramQuery::all(vec![foo.clone(), NgramQuery::folded("unknown")]);
         assert_eq!(columns(&unknown), [2, 3, 4]);
         assert_eq!(columns(&NgramQuery::Anything).len(), 9);

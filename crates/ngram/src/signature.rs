@@ -1,17 +1,17 @@
-//! The filters of whole shards: which blocks of chunks may satisfy a query.
+//! The filters of whole shards. They tell which blocks of chunks may satisfy a query.
 //!
-//! A shard has a Bloom filter for each block of chunks, each dense chunk and each large chunk.
-//! Filters of blocks and of dense chunks are stored bit-sliced. In a server's memory, the filters
-//! of several shards lie side by side in a [`SignatureFile`]. One lookup filters all these shards
-//! and takes hardly longer than a lookup in one, since a row is contiguous in memory.
+//! A shard has a Bloom filter for each block of chunks, each dense chunk and each large chunk. Filters of blocks and of
+//! dense chunks are stored bit-sliced. In a server's memory, the filters of several shards lie side by side in a
+//! [`SignatureFile`]. One lookup filters all these shards and takes hardly longer than a lookup in one, since a row is
+//! contiguous in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 
-/// Chunks in a block. Smaller blocks would be ruled out more often but take more memory, since each
-/// repeats the n-grams that are everywhere.
+/// Chunks in a block. Smaller blocks would be ruled out more often but take more memory, since each repeats the common
+/// n-grams.
 pub const BLOCK_CHUNKS: i32 = 512;
 
 /// The filters of several shards side by side.
@@ -49,8 +49,8 @@ struct OwnFilterChunks {
 #[derive(Debug)]
 struct LargeChunk {
     n: i32,
-    /// Its unfolded filter, if that has more than a quarter of the bits of a block's. Folded to the
-    /// size of a block's filter it would let more through, and reading the chunk takes long.
+    /// Its unfolded filter, if that has more than a quarter of the bits of a block's. Folded to the size of a block's
+    /// filter it would let more queries through, and reading the chunk takes long.
     whole: Option<BloomFilter>,
 }
 
@@ -62,8 +62,7 @@ pub struct HitBitmap {
 }
 
 impl SignatureFile {
-    /// Bytes in a row from which on a signature file takes in no more shards: four cache lines of a
-    /// processor.
+    /// Row size in bytes from which on a signature file takes no more shards: four cache lines of a processor.
     pub const WIDTH: usize = 256;
 
     /// Returns the number of shards.
@@ -76,7 +75,7 @@ impl SignatureFile {
         self.blocks.width()
     }
 
-    /// Returns the bytes of memory that it takes.
+    /// Returns the size of the filters in memory, in bytes.
     pub fn memory(&self) -> usize {
         self.blocks.memory() + self.dense.memory()
     }
@@ -102,8 +101,8 @@ impl ShardFilter {
         Self::of_slices(blocks, (dense, dense_chunks), (columns, large))
     }
 
-    /// Makes the filters of a shard from some of the rows. Filters of large chunks have as many
-    /// bits as those of blocks here, and both hold the rows of the same bits.
+    /// Makes the filters of a shard from some of the rows. Here, filters of large chunks have as many bits as those of
+    /// blocks, and both have the rows of the same bits.
     ///
     /// # Panics
     /// The numbers of dense or large chunks and of their filters differ.
@@ -251,7 +250,7 @@ impl ShardFilter {
 }
 
 impl HitBitmap {
-    /// Returns whether the hits are of the signature file that a shard is part of.
+    /// Returns whether the hits are from the signature file that contains a shard.
     pub fn is_of(&self, shard: &ShardFilter) -> bool {
         Arc::ptr_eq(&self.of, &shard.file)
     }
@@ -263,8 +262,7 @@ impl HitBitmap {
     }
 }
 
-/// The blocks of a shard that may satisfy a query, and its chunks with filters of their own that
-/// may.
+/// The blocks of a shard that may satisfy a query, and those of its chunks with filters of their own.
 #[derive(Clone, Debug)]
 pub struct SurvivingBlocks {
     /// The blocks.

@@ -13,8 +13,7 @@ use crate::query::NgramQuery;
 #[derive(Debug)]
 pub struct BitSlices {
     kind: FilterKind,
-    /// The bits whose rows are held, ascending; `None` if all are. Any column may have the other
-    /// bits set.
+    /// The bits whose rows are here, ascending; `None` if all are. Any column may have the other bits set.
     bits: Option<Vec<usize>>,
     /// The rows one after another, each a bitmap of the columns with this bit set.
     rows: Vec<u8>,
@@ -23,8 +22,8 @@ pub struct BitSlices {
 }
 
 impl BitSlices {
-    /// Makes a column for each filter, in order. A filter with another number of bits is stretched
-    /// or folded to the kind's, so that it holds at least the same n-grams.
+    /// Makes a column for each filter, in order. A filter with another number of bits is stretched or folded to the
+    /// kind's number; it keeps at least the same n-grams.
     pub fn new(kind: FilterKind, filters: &[BloomFilter]) -> Self {
         let mut slices = Self { kind, bits: None, rows: Vec::new(), all: Columns::first(0) };
         slices.add(0, filters);
@@ -52,8 +51,8 @@ impl BitSlices {
         Self { kind, rows: vec![0; bits.len() * all.0.len()], bits: Some(bits), all }
     }
 
-    /// Sets bytes of the row of a bit, from byte `first` on. Ignores bytes beyond the row's end,
-    /// and bits whose rows are not held.
+    /// Sets bytes of the row of a bit, from byte `first` on. Ignores bytes beyond the row's end, and bits without a
+    /// row.
     pub fn set(&mut self, bit: usize, first: usize, bytes: &[u8]) {
         let (Some(at), width) = (self.place(bit), self.width()) else { return };
         let row = &mut self.rows[at * width..(at + 1) * width];
@@ -181,8 +180,8 @@ impl BitSlices {
     }
 }
 
-/// Returns which of `columns` may satisfy a query. `row` gives the row of a bit, if it is held,
-/// with a bit for each of the columns.
+/// Returns which of `columns` may satisfy a query. `row` returns the row of a bit, if known, with a bit for each
+/// column.
 fn columns_of_rows<'r>(
     ngrams: &NgramQuery,
     kind: FilterKind,
@@ -325,7 +324,7 @@ mod tests {
                 rows.set(bit, 1, &[row[1..].to_vec(), vec![7]].concat());
             }
             assert_eq!(rows.columns(&ngrams), slices.columns(&ngrams), "{kind:?}");
-            // A missing row lets more through.
+            // A missing row rules out less.
             let all = NgramQuery::all(vec![ngrams.clone(), NgramQuery::folded("zzzqqq")]);
             assert_eq!(rows.columns(&all), slices.columns(&ngrams), "{kind:?}");
             let both = BitSlices::concat(kind, &[(&rows, 0..2), (&rows, 1..2)]);

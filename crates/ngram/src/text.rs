@@ -9,12 +9,12 @@ use crate::hash::{
 };
 use crate::kind::FilterKind;
 
-/// Replaces `hashes` by the hashes that a text sets in a filter; some occur several times. Hashing
-/// is done in short loops here; callers set the bits in loops of their own.
+/// Replaces `hashes` by the hashes that a text sets in a filter; some occur several times. This function hashes in
+/// short loops; callers set the bits in their own loops.
 pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     hashes.clear();
     let text = &*fold_beyond_ascii(text);
-    // Padding, so that eight bytes can be read at every position.
+    // Pad, so that eight bytes can be read at every position.
     let mut bytes = text.as_bytes().to_vec();
     bytes.extend([0; 8]);
     let folded = bytes.to_ascii_lowercase();
@@ -62,9 +62,8 @@ pub(crate) fn hashes_of(kind: FilterKind, text: &str, hashes: &mut Vec<u64>) {
     }
 }
 
-/// Adds the hashes of a line's n-grams with punctuation, folded and (if they have capitals) as they
-/// are. `punctuation` holds 1 for each byte that is punctuation and 0 for others. `raw` and
-/// `folded` have eight more bytes at their ends.
+/// Adds the hashes of a line's n-grams with punctuation, folded and (if they have capitals) unfolded. `punctuation`
+/// holds 1 for each byte that is punctuation and 0 for others. `raw` and `folded` have eight extra bytes at their ends.
 fn add_punctuated(raw: &[u8], folded: &[u8], punctuation: &[u8], hashes: &mut Vec<u64>) {
     const SHORT: usize = PUNCTUATED[0].0;
     let [(_, few), (long, many)] = PUNCTUATED;
@@ -89,7 +88,7 @@ fn add_punctuated(raw: &[u8], folded: &[u8], punctuation: &[u8], hashes: &mut Ve
     }
 }
 
-/// Returns the n-grams of a line as numbers; `line` has eight more bytes at its end.
+/// Returns the n-grams of a line as numbers; `line` has eight extra bytes at its end.
 fn ngrams(line: &[u8], length: usize) -> impl Iterator<Item = u64> {
     let count = (line.len() - 7).saturating_sub(length);
     line.windows(8).take(count).map(move |eight| ngram_at(eight, length))

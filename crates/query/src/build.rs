@@ -1,8 +1,8 @@
 //! Builds the tree of terms and the settings of a query from groups of words.
 //!
-//! `case:` and `multiline:` hold for the group they stand in, wherever in it they stand, and for the groups inside. So
-//! groups are read whole first, and their patterns are parsed once all settings are known. `kind:` holds for the terms beside
-//! it, and for the groups among them; if none of these is about symbols, it is a term itself.
+//! `case:` and `multiline:` apply to their whole group, wherever they are in it, and to the groups inside. So a group
+//! is read completely first; its patterns are parsed once all settings are known. `kind:` applies to the terms and
+//! groups next to it; if none of these is about symbols, it is a term itself.
 
 use crate::error::QueryError;
 use crate::field::FieldName;
@@ -16,12 +16,12 @@ use crate::symbol::{SymbolKinds, SymbolPattern};
 use crate::tree::{Field, Query, Term, Tree};
 use crate::write::{escape, written};
 
-/// How patterns match, as far as a query does not say so itself.
+/// How patterns match where the query does not say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Defaults {
-    /// As `case:` would say.
+    /// The default of `case:`.
     pub case: Case,
-    /// As `multiline:` would say.
+    /// The default of `multiline:`.
     pub multiline: bool,
 }
 
@@ -35,15 +35,15 @@ impl From<Case> for Defaults {
 #[derive(Clone, Copy)]
 struct GroupSettings {
     how: Defaults,
-    /// The kinds of symbols, if it says.
+    /// The kinds of symbols, if the group names any.
     kinds: Option<SymbolKinds>,
 }
 
-/// The query as far as it is built.
+/// The query built so far.
 pub(crate) struct Build<'a> {
     source: &'a str,
     settings: Settings,
-    /// The kinds that the setting names: `select:symbol.function`.
+    /// The kinds in the setting: `select:symbol.function`.
     selected: Option<SymbolKinds>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Build<'a> {
         QueryError::new(self.source, at, message)
     }
 
-    /// `whole` says that this group is the whole query, so that `type:` and its like may stand in it.
+    /// `whole` tells that this group is the whole query, so that settings such as `type:` are allowed in it.
     fn group(
         &mut self,
         mut group: Group,
@@ -78,7 +78,7 @@ impl<'a> Build<'a> {
     ) -> Result<Tree, QueryError> {
         let mut scope = outer;
         let several = group.alternatives.len() > 1;
-        // A query in parentheses is still the whole of it.
+        // A query in parentheses is still a whole query.
         let only = group.alternatives.len() == 1 && group.alternatives[0].len() == 1;
         for alternative in &mut group.alternatives {
             let mut parts = Vec::with_capacity(alternative.len());
@@ -131,7 +131,8 @@ impl<'a> Build<'a> {
         Ok(Tree::any(any))
     }
 
-    /// The kinds that a part asks for, if it says nothing else: `kind:function`, `-kind:class`, or a group of these.
+    /// Returns the kinds that a part asks for, if it has nothing else: `kind:function`, `-kind:class`, or a group of
+    /// these.
     fn kinds(&self, part: &Part) -> Result<Option<SymbolKinds>, QueryError> {
         match part {
             Part::Word(_, word) if word.field == Some(FieldName::Kind) => {
@@ -193,7 +194,7 @@ impl<'a> Build<'a> {
         }
         let (field, pattern) = match word.field {
             Some(FieldName::Language) => {
-                // Several may stand in one field, as kinds may: lang:c,c++.
+                // A field may have several, as for kinds: lang:c,c++.
                 let mut any = Vec::new();
                 for name in text.split(',') {
                     check_language(name).map_err(|why| self.language(word, name, &why))?;
@@ -205,7 +206,7 @@ impl<'a> Build<'a> {
             Some(FieldName::Content) => (Field::Content, Pattern::parse(text, case, multiline)),
             Some(FieldName::Path) => (Field::Path, Pattern::of_path(text, case)),
             Some(FieldName::Extension) => {
-                // Several may stand in one field: ext:js,ts.
+                // A field may have several: ext:js,ts.
                 let all = text.split(',').map(|one| escape(one.trim_start_matches(['*', '.'])));
                 let any = all.collect::<Vec<_>>().join("|");
                 let any = if any.contains('|') { format!("({any})") } else { any };
@@ -228,13 +229,13 @@ impl<'a> Build<'a> {
         Ok(Tree::Term(Term { field, pattern, symbol: None, at }))
     }
 
-    /// The error of a pattern, where it is in the query.
+    /// Returns the error of a pattern, at its position in the query.
     fn of_pattern(&self, at: usize, word: &Word, error: QueryError) -> QueryError {
         let origin = word.origins.get(error.position).copied().unwrap_or(at);
         self.error(origin, error.message)
     }
 
-    /// The error of a language that nobody knows, one of those that a word names.
+    /// Returns the error for an unknown language, one of those in a word.
     fn language(&self, word: &Word, name: &str, why: &str) -> QueryError {
         let others: Vec<&str> = word.text.split(',').filter(|other| *other != name).collect();
         let instead = match near_language(name) {
@@ -292,7 +293,7 @@ impl<'a> Build<'a> {
                     yes_or_no(value).ok_or_else(|| unknown("multiline:yes or multiline:no"))?;
             }
             FieldName::Setting(setting) => {
-                // As Sourcegraph has it: select:symbol.function.
+                // Sourcegraph's form: select:symbol.function.
                 let kinds = value.strip_prefix("symbol.").filter(|_| setting == Setting::Select);
                 let value = if kinds.is_some() { "symbol" } else { value };
                 self.settings.set(setting, value).map_err(wrong)?;
@@ -306,7 +307,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Whether some term is about symbols.
+/// Returns whether any term is about symbols.
 fn has_symbol(tree: &Tree) -> bool {
     match tree {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(has_symbol),
@@ -316,13 +317,13 @@ fn has_symbol(tree: &Tree) -> bool {
     }
 }
 
-/// The term for any symbol of some kinds.
+/// Returns the term for any symbol of some kinds.
 fn any_symbol(at: usize, kinds: SymbolKinds) -> Tree {
     let (pattern, symbol) = SymbolPattern::any(kinds);
     Tree::Term(Term { field: Field::Symbol, pattern, symbol: Some(Box::new(symbol)), at })
 }
 
-/// What a switch is set to, in the words of this language and of others.
+/// Returns the value of a switch, in this language's words or other engines'.
 fn yes_or_no(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "yes" | "y" | "true" | "on" | "1" => Some(true),

@@ -1,20 +1,21 @@
-//! Finds where the character classes of a query end, for all of them in one pass: a query of brackets that nobody closes
-//! would else be read to its end for each of them.
+//! Finds where the character classes of a query end, for all of them in one pass. Otherwise, a query of unclosed
+//! brackets would be read to its end for each of them.
 
-/// The end of the class that is open at each byte of a text, if it has one.
+/// The end of the character class that is open at each byte of a text, if there is one.
 #[derive(Debug)]
 pub(crate) struct Classes {
-    /// For each byte offset, and for the end of the text, the offset after the first bracket from there on that closes more
-    /// than was opened since; 0 if there is none.
+    /// For each byte offset, and for the end of the text, the offset after the next bracket that closes more than was
+    /// opened since; 0 if there is none.
     ends: Vec<u32>,
 }
 
 impl Classes {
-    /// Reads the brackets of a text. One after a backslash is none.
+    /// Reads the brackets of a text, except those after a backslash.
     pub(crate) fn of(text: &str) -> Self {
         let steps = steps(text.as_bytes());
         let mut ends = vec![0; steps.len() + 1];
-        // The depth at an offset, and for each depth the next offset that has it. All are moved up, to stay above 0.
+        // The depth at an offset, and for each depth the next offset that has it. All depths are shifted to stay above
+        // 0.
         let mut depth = steps.len() + 1;
         let mut next = vec![0; 2 * steps.len() + 3];
         next[depth] = steps.len() as u32;
@@ -32,7 +33,7 @@ impl Classes {
     }
 }
 
-/// Returns for each byte by how much it changes the depth of brackets.
+/// Returns by how much each byte changes the depth of brackets.
 fn steps(bytes: &[u8]) -> Vec<isize> {
     let mut escaped = false;
     let step = |byte: &u8| {
@@ -54,7 +55,7 @@ fn steps(bytes: &[u8]) -> Vec<isize> {
 mod tests {
     use super::*;
 
-    /// Reads the class at `at` by itself.
+    /// Reads the class at `at` on its own.
     fn end_of_one(text: &str, at: usize) -> Option<usize> {
         let mut depth = 1;
         for (far, step) in steps(text.as_bytes()).into_iter().enumerate().skip(at) {

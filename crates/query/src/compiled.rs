@@ -1,4 +1,4 @@
-//! Compiles a query: its terms to matchers and index lookups, its tree to a condition.
+//! Compiles a query: its terms into matchers and index lookups, its tree into a condition.
 
 use ngram::NgramQuery;
 
@@ -14,8 +14,7 @@ use crate::settings::Select;
 use crate::symbol::{SymbolKinds, SymbolPattern};
 use crate::tree::{Field, Query, Term, Tree};
 
-/// Most memory that the patterns of a query may take when compiled, in bytes; for one pattern the
-/// bound is lower.
+/// Maximum size in bytes of a query's compiled patterns together; one pattern has a lower limit.
 const MAX_COMPILED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A query ready to run.
@@ -27,60 +26,60 @@ pub struct CompiledQuery {
     pub expr: Expr,
     /// The terms, each once.
     pub terms: Vec<CompiledTerm>,
-    /// The languages asked for: each as the names, in lowercase, that will do.
+    /// The languages in the query: for each, the names in lowercase that it may have.
     pub languages: Vec<Vec<String>>,
     /// The part of the files that is shown.
     pub select: Select,
 }
 
-/// A pattern, compiled, and what indexes can be asked for in its place.
+/// A compiled pattern, and what to look up for it in the indexes.
 #[derive(Clone, Debug)]
 pub struct CompiledTerm {
-    /// The pattern as it prints: `/source/i`.
+    /// The pattern as printed: `/source/i`.
     pub name: String,
     pattern: Pattern,
     /// Decides which lines match.
     pub matcher: Matcher,
-    /// The literals that the trigram index is asked for.
+    /// The literals to look up in the trigram index.
     pub literals: LiteralQuery,
-    /// The n-grams that filters are asked for.
+    /// The n-grams to look up in filters.
     pub ngrams: NgramQuery,
-    /// The languages, in lowercase, of most files whose paths it matches, if its end tells that.
+    /// The languages, in lowercase, of most files whose paths it matches, if the end of the pattern tells them.
     pub languages_of_paths: Option<Vec<String>>,
-    /// What of its matches is shown.
+    /// Which of its matches are shown.
     pub shown: Shown,
-    /// What it asks of a symbol besides its name; none if it is not about symbols.
+    /// Other conditions on a symbol besides its name; `None` if the term is not about symbols.
     pub symbol: Option<CompiledSymbol>,
-    /// What `symbol` is made of.
+    /// The source of `symbol`.
     of_symbol: Option<SymbolPattern>,
 }
 
-/// What of a term's matches is shown.
+/// Which matches of a term are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The lines and paths in which it matches, with the ranges.
     Matches,
-    /// Of a term about symbols: what it finds is said of lines that another term shows. It adds no line.
+    /// For a term about symbols: marks its matches on lines that another term shows, and adds no line.
     Symbols,
     /// Nothing: it only selects files.
     Nothing,
 }
 
-/// What a term asks of a symbol besides that its name matches.
+/// A term's conditions on a symbol besides the match of its name.
 #[derive(Clone, Debug)]
 pub struct CompiledSymbol {
-    /// Decide on the whole names of its containers, the outermost first.
+    /// Match the whole names of its containers, outermost first.
     pub containers: Vec<Matcher>,
-    /// Decides on its name if the containers do not match.
+    /// Matches its name if the containers do not match.
     pub whole: Option<Matcher>,
-    /// The kinds that it may be of.
+    /// The kinds that the symbol may have.
     pub kinds: SymbolKinds,
-    /// What filters of whole names, [folded](crate::fold), are asked for; `None` if it may match a part of a name.
+    /// What to look up in filters of whole names, [folded](crate::fold); `None` if the term may match part of a name.
     pub words: Option<NgramQuery>,
 }
 
 impl CompiledQuery {
-    /// Whether matching one of its patterns against a few names may take long.
+    /// Returns whether matching one of its patterns against a few names may take long.
     pub fn is_slow(&self) -> bool {
         self.terms.iter().any(|term| term.matcher.is_slow())
     }
@@ -104,7 +103,7 @@ impl CompiledQuery {
         Ok(compiled)
     }
 
-    /// Adds the terms of a tree, and gives its condition. An error is a byte of the query and a message.
+    /// Adds the terms of a tree, and returns its condition. An error is a byte offset in the query and a message.
     fn compile(&mut self, tree: &Tree, memory: &mut usize) -> Result<Expr, (usize, String)> {
         Ok(match tree {
             Tree::All(parts) => Expr::all(self.compile_all(parts, memory)?),
@@ -149,7 +148,7 @@ impl CompiledQuery {
 }
 
 impl CompiledTerm {
-    /// Compiles a term, and counts the memory that it takes. An error is a message.
+    /// Compiles a term, and adds its size to `memory`. An error is a message.
     fn new(term: &Term, memory: &mut usize) -> Result<Self, String> {
         let mut matcher = |pattern: &Pattern| {
             let matcher = Matcher::new(pattern).map_err(|error| error.message)?;
@@ -186,12 +185,12 @@ impl CompiledTerm {
         })
     }
 
-    /// Whether its pattern matches letters of either case.
+    /// Returns whether its pattern matches letters of either case.
     pub fn is_caseless(&self) -> bool {
         self.pattern.is_caseless()
     }
 
-    /// Whether it is that of a term.
+    /// Returns whether its pattern is that of a term.
     fn is_same(&self, term: &Term) -> bool {
         let same_symbol = match (&self.of_symbol, &term.symbol) {
             (Some(known), Some(symbol)) => known.is_same(symbol),
@@ -219,7 +218,7 @@ mod tests {
         let query = compiled("sym:foo c:foo (sym:foo kind:class) sym:foo");
         let names: Vec<_> = query.terms.iter().map(|term| term.name.as_str()).collect();
         assert_eq!(names, ["sym:/foo/i", "/foo/i", "sym:/foo/i kind:class"]);
-        // A range of signs can hold letters.
+        // A range of punctuation can include letters.
         assert_eq!(compiled("(case:no c:[!-^] ) (case:yes c:[!-^] )").terms.len(), 2);
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Longest query, in bytes, that is printed under an error with a caret below it: about one terminal line.
 const MAX_SHOWN_BYTES: usize = 120;
 
-/// Longest message, in bytes. A message quotes what was typed, and of a long word its beginning says enough.
+/// Longest message, in bytes. A message quotes what was typed; the beginning of a long word is enough.
 const MAX_MESSAGE_BYTES: usize = 1000;
 
 /// An error in a query: what is wrong, where, and a query to run instead.
@@ -24,12 +24,12 @@ pub struct QueryError {
     source: String,
 }
 
-/// A query to run instead of one that is wrong.
+/// A query to run instead of a wrong one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
     /// The query.
     pub query: String,
-    /// The literal text that it searches for, if it takes the whole of the wrong query as literal text.
+    /// The literal text that it searches for, if it treats the whole wrong query as literal text.
     pub text: Option<String>,
 }
 
@@ -66,7 +66,8 @@ impl QueryError {
     }
 }
 
-/// Returns a text of at most about `most` bytes: of a longer one its beginning and its end, which says what to do.
+/// Returns a text of at most about `most` bytes. Of a longer text, keeps its beginning and its end, which says what to
+/// do.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return text.into();

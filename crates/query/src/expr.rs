@@ -3,18 +3,17 @@
 //! Some properties of a file are known early (its repository, path and language), others late (its text). So a
 //! condition has three values: true, false, and unknown.
 
-/// A condition on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
-    /// Always so.
+    /// Always this value.
     Const(bool),
     /// One property of a file.
     Predicate(Predicate),
     /// This does not hold.
     Not(Box<Expr>),
-    /// All of these hold.
+    /// All these hold.
     All(Vec<Expr>),
-    /// One of these holds.
+    /// At least one of these holds.
     Any(Vec<Expr>),
 }
 
@@ -34,7 +33,7 @@ pub enum Predicate {
 }
 
 impl Expr {
-    /// All of some conditions, without those that are known.
+    /// Returns the conjunction of some conditions, without the known ones.
     pub fn all(parts: Vec<Expr>) -> Expr {
         let mut all = Vec::with_capacity(parts.len());
         for part in parts {
@@ -52,7 +51,7 @@ impl Expr {
         }
     }
 
-    /// One of some conditions, without those that are known.
+    /// Returns the disjunction of some conditions, without the known ones.
     pub fn any(parts: Vec<Expr>) -> Expr {
         let mut any = Vec::with_capacity(parts.len());
         for part in parts {
@@ -81,7 +80,7 @@ impl Expr {
         }
     }
 
-    /// The rest of the condition once some predicates are known.
+    /// Returns the rest of the condition once some predicates are known.
     #[must_use]
     pub fn resolve(&self, known: &impl Fn(Predicate) -> Option<bool>) -> Expr {
         match self {
@@ -95,13 +94,13 @@ impl Expr {
         }
     }
 
-    /// The condition that a file must meet for this one to hold, whatever its text is and defines.
+    /// Returns the condition that a file must meet for this one to hold, whatever its text and symbols are.
     #[must_use]
     pub fn without_text(&self) -> Expr {
         self.with_text(true)
     }
 
-    /// The rest of the condition if every predicate of the text has this value.
+    /// Returns the rest of the condition if every predicate about the text has this value.
     fn with_text(&self, value: bool) -> Expr {
         let all = |parts: &[Expr]| parts.iter().map(|part| part.with_text(value)).collect();
         match self {
@@ -113,7 +112,7 @@ impl Expr {
         }
     }
 
-    /// Whether it has no negation, so that a predicate that becomes true never makes it false.
+    /// Returns whether it has no negation, so that a predicate that becomes true never makes it false.
     pub fn is_monotone(&self) -> bool {
         match self {
             Expr::Const(_) | Expr::Predicate(_) => true,
@@ -122,7 +121,7 @@ impl Expr {
         }
     }
 
-    /// Calls `seen` with each predicate that stands under an odd number of negations.
+    /// Calls `seen` with each predicate under an odd number of negations.
     pub fn negated(&self, seen: &mut impl FnMut(Predicate)) {
         self.with_sign(false, &mut |predicate, negated| {
             if negated {
@@ -144,7 +143,7 @@ impl Expr {
         }
     }
 
-    /// Every predicate in it.
+    /// Calls `seen` with each predicate.
     pub fn predicates(&self, seen: &mut impl FnMut(Predicate)) {
         match self {
             Expr::Const(_) => {}
@@ -158,8 +157,8 @@ impl Expr {
         }
     }
 
-    /// The predicates that must be known before [`shown`](Expr::shown) can tell which to show: those of every part that
-    /// holds or may hold.
+    /// Calls `seen` with the predicates that [`shown`](Expr::shown) needs to know: those of every part that holds or
+    /// may hold.
     pub fn involved(
         &self,
         known: &impl Fn(Predicate) -> Option<bool>,
@@ -177,8 +176,8 @@ impl Expr {
         }
     }
 
-    /// The predicates that satisfied the condition, whose matches are shown: none below a negation, and of alternatives
-    /// those that hold.
+    /// Calls `seen` with the predicates that satisfied the condition, whose matches are shown: none below a negation,
+    /// and only those alternatives that hold.
     pub fn shown(
         &self,
         known: &impl Fn(Predicate) -> Option<bool>,
@@ -233,7 +232,7 @@ mod tests {
         CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap()
     }
 
-    /// The value of a query for a file of which some predicates are known.
+    /// Returns the value of a query for a file of which some predicates are known.
     fn eval(query: &str, known: &[(Predicate, bool)]) -> Option<bool> {
         compiled(query)
             .expr

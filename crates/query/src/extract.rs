@@ -5,7 +5,7 @@
 //! enumerated ends the run, and the finished run becomes one requirement ("one of these strings occurs"). The idea is
 //! that of Russ Cox, *Regular Expression Matching with a Trigram Index* (<https://swtch.com/~rsc/regexp/regexp4.html>).
 //!
-//! Letters are folded, so that those which a pattern matches in any case are one string. Documents and filters hold
+//! Letters are folded, so that strings which a pattern matches in any case are one string. Documents and filters hold
 //! folded texts.
 
 use ngram::fold_beyond_ascii;
@@ -15,18 +15,18 @@ use crate::literals::{LiteralQuery, dedup};
 use crate::pattern::Pattern;
 use crate::trigram::has_trigram;
 
-/// Most strings in a run. With more, planning the SQL statement takes longer than the trigrams save.
+/// Maximum number of strings in a run. With more, planning the SQL statement takes longer than the trigrams save.
 const MAX_RUN: usize = 16;
 
 /// How deeply alternations may nest in a literal query. Each level of AND in OR multiplies the time that Postgres takes
 /// to plan: 8 levels take milliseconds, 14 most of a second.
 const MAX_DEPTH: usize = 3;
 
-/// Bytes of the shortest n-gram in the filters. They hold n-grams of any bytes, so that also `===` or `配置` can be
-/// looked up there, in which `pg_trgm` finds no trigram.
+/// Bytes of the shortest n-gram in the filters. Filters have n-grams of any bytes, so `===` or `配置` can be looked up
+/// there, although `pg_trgm` finds no trigram in them.
 const FILTER_NGRAM: usize = 3;
 
-/// Longest string in a run, in bytes. A longer literal is cut into pieces, all of which are required.
+/// Longest string in a run, in bytes. A longer literal is split into pieces, all of them required.
 const MAX_STRING_BYTES: usize = 256;
 
 impl LiteralQuery {
@@ -37,13 +37,13 @@ impl LiteralQuery {
     }
 }
 
-/// Returns the names, with letters folded, of which a pattern matches one if it matches a name; `None` if it is not for
-/// whole names, or for too many.
+/// Returns the only names that a pattern can match, with letters folded; `None` if it does not match whole names only,
+/// or matches too many.
 pub(crate) fn whole_names(pattern: &Pattern) -> Option<Vec<String>> {
     enumerate(&pattern.whole_line()?)
 }
 
-/// Characters that no string contains: chunks are cut at line feeds, and neither an SQL statement nor a stored text can
+/// Characters that no string contains: chunks end at line feeds, and neither an SQL statement nor a stored text can
 /// hold a NUL.
 const BREAKS: [char; 2] = ['\n', '\0'];
 
@@ -107,7 +107,7 @@ impl Walk {
     /// one (`abc+d` gives `abc` and `cd`).
     fn visit_repetition(&mut self, repetition: &Repetition) {
         const MAX_COPIES: u32 = 8;
-        // Of a repetition within another one a single copy is visited: copies of copies multiply.
+        // Visit a single copy of a repetition within another one: copies of copies multiply.
         let copies = if self.in_repetition { 1 } else { MAX_COPIES };
         let around = std::mem::replace(&mut self.in_repetition, true);
         for _ in 0..repetition.min.min(copies) {
@@ -196,7 +196,7 @@ fn enumerate_class(class: &Class) -> Option<Run> {
         return None;
     }
     dedup(&mut run);
-    // A class without members never matches, which no set of strings expresses.
+    // A class without members never matches; no set of strings expresses that.
     if run.is_empty() { None } else { bounded(&run).map(|()| run) }
 }
 
@@ -232,7 +232,7 @@ fn bounded(run: &Run) -> Option<()> {
     (run.len() <= MAX_RUN && run.iter().all(|s| s.len() <= MAX_STRING_BYTES)).then_some(())
 }
 
-/// Folds letters: what differs in case only becomes one.
+/// Folds letters: strings that differ only in case become equal.
 pub fn fold(text: &str) -> String {
     fold_beyond_ascii(text).to_ascii_lowercase()
 }
@@ -258,7 +258,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     #[test]
     fn repetitions_of_repetitions_are_not_multiplied() {
-        // Eight copies at each of 40 levels would never end.
+        // Expanding eight copies at each of 40 levels would never end.
         let tree = regex_syntax::parse(&format!("alpha{}", "{9999}".repeat(40))).unwrap();
         assert_ne!(of_tree(&tree, 0), LiteralQuery::Anything);
     }

@@ -52,7 +52,7 @@ const NAMES: &[(&str, FieldName)] = &[
     ("multiline", FieldName::Multiline),
 ];
 
-/// Words that a program may suggest to somebody who types a query; those of settings are in [`settings::SUGGESTIONS`].
+/// Words to suggest to users who type a query; those of settings are in [`settings::SUGGESTIONS`].
 const SUGGESTIONS: &[(&str, &str)] = &[
     ("repo:", "repository name"),
     ("lang:", "language of the file: go, c++, rs"),
@@ -71,7 +71,7 @@ const SUGGESTIONS: &[(&str, &str)] = &[
     ("or", "either of two terms"),
 ];
 
-/// Returns the words that a program may suggest to somebody who types a query, each with its meaning.
+/// Returns the words to suggest to users who type a query, each with its meaning.
 pub fn suggestions() -> impl Iterator<Item = (&'static str, &'static str)> {
     SUGGESTIONS.iter().chain(settings::SUGGESTIONS).copied()
 }
@@ -87,12 +87,12 @@ pub(crate) fn find(name: &str) -> Option<FieldName> {
     names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| field)
 }
 
-/// Whether a query can say `name:value`.
+/// Returns whether a query can have `name:value`.
 pub fn is_field(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Returns the first name of a field, the same for all its aliases.
+/// Returns the canonical name of a field, the same for all its aliases.
 pub(crate) fn name(field: FieldName) -> &'static str {
     names().find(|(_, known)| *known == field).map_or("", |(name, _)| name)
 }

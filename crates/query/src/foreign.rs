@@ -1,13 +1,13 @@
-//! Fields and values of other engines that are not supported here, with advice on what to write instead.
+//! Fields and values of other engines that are not supported, with advice on what to write instead.
 
 use crate::write::{escape, written};
 
-/// Fields of another engine that get the same advice.
+/// Fields of other engines that share their advice.
 struct Foreign {
     names: &'static [&'static str],
-    /// Whether a lower-case value shows that the field is meant. Some names are also ordinary text before a colon.
+    /// Whether a lower-case value shows that a field is meant. Some names are also ordinary text before a colon.
     fits: fn(&str) -> bool,
-    /// The rest of the error message: why the field is not supported, and what is.
+    /// The rest of the error message: why the field is not supported, and what to use instead.
     advice: &'static str,
     /// Makes the replacement for the word from its value.
     instead: fn(&str) -> String,
@@ -128,7 +128,7 @@ const FOREIGN: &[Foreign] = &[
     definition(&["macro"], |name| of_kind(name, "macro")),
 ];
 
-/// A word that elsewhere asks for definitions, or looks as if it did.
+/// A field that asks for definitions in other engines, or looks as if it did.
 const fn definition(names: &'static [&'static str], instead: fn(&str) -> String) -> Foreign {
     let fits = |value: &str| {
         value.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -164,10 +164,10 @@ pub(crate) fn find(name: &str, value: &str) -> Option<(String, String)> {
 }
 
 /// Checks whether the value of `repo:` or `file:` is a call, as in `repo:has.path(go.mod)`. Returns the error message,
-/// the replacement for the word, and the length of the call in bytes; `None` if it is no call. `alone` says that the
-/// query holds nothing else.
+/// the replacement for the word, and the length of the call in bytes; `None` if the value is not a call. `alone` tells
+/// that the query has nothing else.
 pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, String, usize)> {
-    // A parenthesis of another word may be far away, and this is asked for each field.
+    // A parenthesis of another word may be far away, and this code runs for each field.
     let open = value.find(|c: char| !c.is_ascii_lowercase() && c != '.')?;
     let function = &value[..open];
     if !value[open..].starts_with('(') {

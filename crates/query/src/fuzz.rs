@@ -1,5 +1,5 @@
 //! Entry point for the fuzzer in `fuzz/`. It checks that no input makes the crate panic, and that no filter rules out a
-//! line that matches. The unit tests replay the inputs in `fuzz/kept`.
+//! matching line. The unit tests replay the inputs in `fuzz/kept`.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use ngram::{BloomFilter, FilterKind};
 
 use crate::{Case, CompiledQuery, Plan, Query};
 
-/// How many times a matcher may call `go_on` before it is told to stop.
+/// Number of calls of `go_on` after which a matcher is told to stop.
 const PATIENCE: u32 = 2000;
 
 /// Compiles the query before the first NUL, and matches it against the text after it.

@@ -2,18 +2,18 @@
 
 use regex_syntax::ast::parse::Parser;
 
-/// What a single star of a glob stands for: in a path it stays within a folder, in the name of a repository it does not.
+/// Translation of a single star: in a path it stays within a folder, in the name of a repository it does not.
 const IN_FOLDER: &str = "[^/]*";
 const IN_REPOSITORY: &str = ".*";
 
-/// Returns the regular expression for a path pattern that is meant as a glob. It is if it is no valid regular
-/// expression, or has a star where a regular expression never needs one (`**`, `/*`, at the beginning, or at the end of
-/// a name, as in `go*`), and none of the characters that only regular expressions use.
+/// Returns the regular expression for a path pattern that is meant as a glob. A pattern is a glob if it is not a valid
+/// regular expression, or has a star where a regular expression never needs one (`**`, `/*`, at the beginning, or at
+/// the end of a name, as in `go*`), and has none of the characters that only regular expressions use.
 pub fn glob(text: &str) -> Option<String> {
     is_glob(text).then(|| regex(text))
 }
 
-/// Returns the regular expression for a pattern of repositories that is meant as a glob, as [`glob`] tells it.
+/// Returns the regular expression for a pattern of repositories that is meant as a glob, by the rules of [`glob`].
 pub(crate) fn repository_glob(text: &str) -> Option<String> {
     is_glob(text).then(|| translated(text, IN_REPOSITORY))
 }
@@ -30,8 +30,8 @@ fn is_glob(text: &str) -> bool {
     starred || ends || !dots && (text.contains("/*") || Parser::new().parse(text).is_err())
 }
 
-/// Translates a glob for paths into a regular expression. As on GitHub, a glob may match from any folder on, unless it
-/// begins with a slash, and a single star stays within a folder.
+/// Translates a glob for paths into a regular expression. As on GitHub, a glob may begin to match at any folder, unless
+/// it begins with a slash, and a single star stays within a folder.
 pub(crate) fn regex(glob: &str) -> String {
     translated(glob, IN_FOLDER)
 }

@@ -12,7 +12,7 @@ use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::lex::{Lexer, MAX_NESTING, Token, Word, too_deep};
 
-/// Most terms in a query. Each one is compiled and matched on its own.
+/// Maximum number of terms in a query. Each one is compiled and matched on its own.
 pub const MAX_TERMS: usize = 200;
 
 /// A group as it was typed: alternatives, each a list of parts that must all match.
@@ -58,7 +58,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn whole(mut self) -> Result<Group, QueryError> {
         let group = self.group(0)?;
         let Some((at, _)) = self.peek()? else { return Ok(group) };
-        // In `foo(a, b)` the term `foo(a,` leaves its parenthesis open, and that is the one at fault.
+        // In `foo(a, b)` the term `foo(a,` leaves its parenthesis open; report that one.
         if let Some(opened) = self.tokens.opened_in_term() {
             let message = "the term with this parenthesis ends at the next space; put a term with spaces in quotes, \
                            or in lit:\"...\" if it is literal text";
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
     /// Parses a list of terms, up to a closing parenthesis or the end.
     fn group(&mut self, depth: usize) -> Result<Group, QueryError> {
         let mut group = Group { alternatives: vec![Vec::new()] };
-        // The position of the last operator, while it has no term after it.
+        // The position of the last operator, while it lacks a term after it.
         let mut wanting: Option<usize> = None;
         while let Some((at, token)) = self.peek()? {
             let operator = match token {
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
         if rest.starts_with('|') {
             let message =
                 format!("| needs a term {side} it; to search for the character, write \\|");
-            // `||` is the "or" of many other languages.
+            // `||` is "or" in many languages.
             let double = self.source[..at].ends_with('|');
             let range = if double { at - 1..at + 1 } else { at..at + 1 };
             return self
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a word is a setting of the search rather than a term.
+/// Returns whether a word is a setting of the search rather than a term.
 pub(crate) fn is_setting(word: &Word) -> bool {
     matches!(word.field, Some(FieldName::Case | FieldName::Multiline | FieldName::Setting(_)))
 }

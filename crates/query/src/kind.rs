@@ -1,6 +1,6 @@
-//! The kinds of symbols: what a definition defines.
+//! The kinds of symbols.
 
-/// What a definition defines. Its byte is stored in the index and never changes its meaning.
+/// What a symbol defines. Its byte is stored in the index and never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum SymbolKind {
@@ -22,7 +22,7 @@ pub enum SymbolKind {
     Macro = 7,
     /// A function that belongs to no type.
     Function = 8,
-    /// A function of a type, or the declaration of one.
+    /// A function of a type, or its declaration.
     Method = 9,
     /// A constructor.
     Constructor = 10,
@@ -44,8 +44,8 @@ pub enum SymbolKind {
     Heading = 18,
     /// A property: a field with code behind it.
     Property = 19,
-    /// Where members of a type are defined outside of it: an `impl`, an extension, the type that a method names as its
-    /// receiver. It contains them, and does not define its name.
+    /// A place where members of a type are defined outside of it: an `impl`, an extension, the receiver type of a
+    /// method. It contains the members, and does not define its name.
     Implementation = 20,
 }
 
@@ -75,7 +75,7 @@ impl SymbolKind {
         Self::Implementation,
     ];
 
-    /// Returns the byte that stands for it in the index.
+    /// Returns the byte of the kind in the index.
     pub fn byte(self) -> u8 {
         self as u8
     }
@@ -85,7 +85,7 @@ impl SymbolKind {
         Self::ALL.get(usize::from(byte)).copied()
     }
 
-    /// Returns its name, as `kind:` takes it.
+    /// Returns the name of the kind in `kind:`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Class => "class",

@@ -2,9 +2,8 @@
 //!
 //! The rules are Zoekt's (<https://github.com/sourcegraph/zoekt/blob/main/doc/query_syntax.md>): white space ends a
 //! word, except in quotes; a parenthesis opens a group if there is white space in it, and belongs to a regular
-//! expression otherwise. Some texts are accepted that Zoekt rejects or reads in a way that nobody would mean: a
-//! character class may hold anything, `/.../` is a regular expression that may contain spaces, and `->`, `--` and `-=`
-//! are text.
+//! expression otherwise. This lexer also accepts texts that Zoekt rejects or reads in an unlikely way: a character
+//! class may hold anything, `/.../` is a regular expression that may contain spaces, and `->`, `--` and `-=` are text.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -15,11 +14,11 @@ use crate::field::{self, FieldName};
 use crate::foreign;
 use crate::write::literal;
 
-/// Longest query, in bytes. Parsing and planning one takes milliseconds, and nobody types more.
+/// Longest query, in bytes. Parsing and planning it takes milliseconds, and nobody types more.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
 
-/// How deeply groups and negations may nest. It bounds the recursion over the tree, and how often the lexer looks for the
-/// end of the same group.
+/// How deeply groups and negations may nest. This bounds the recursion over the tree, and how often the lexer searches
+/// for the end of the same group.
 pub(crate) const MAX_NESTING: usize = 100;
 
 /// A token of a query.
@@ -33,13 +32,13 @@ pub(crate) enum Token {
     Word(Word),
 }
 
-/// A word of a query: a text, with a field if it has one.
+/// A word of a query: a text, with an optional field.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
     pub(crate) field: Option<FieldName>,
     /// The value after the field, without quotes.
     pub(crate) text: String,
-    /// For each byte of `text`, and for its end, the offset of the byte of the query that it comes from.
+    /// For each byte of `text`, and for its end, the offset of its origin in the query.
     pub(crate) origins: Vec<usize>,
     /// The byte range of the word in the query, with its field and quotes.
     pub(crate) range: Range<usize>,
@@ -49,10 +48,10 @@ pub(crate) struct Word {
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
-    /// Groups that are open.
+    /// Number of open groups.
     depth: usize,
     opened_in_term: Option<usize>,
-    /// Where character classes end; known from the first one on.
+    /// Where character classes end; computed at the first one.
     classes: OnceCell<Classes>,
 }
 
@@ -61,12 +60,12 @@ impl<'a> Lexer<'a> {
         Self { source, at: 0, depth: 0, opened_in_term: None, classes: OnceCell::new() }
     }
 
-    /// Returns the position of the first parenthesis so far that its term leaves open.
+    /// Returns the position of the first parenthesis so far that its term leaves unclosed.
     pub(crate) fn opened_in_term(&self) -> Option<usize> {
         self.opened_in_term
     }
 
-    /// Returns the next token; `None` at the end. A query that is too long has none.
+    /// Returns the next token; `None` at the end. A query that is too long is an error.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Token)>, QueryError> {
         if self.source.len() > MAX_QUERY_BYTES {
             let message =
@@ -117,7 +116,7 @@ impl<'a> Lexer<'a> {
         &self.source[self.at..]
     }
 
-    /// Whether the parenthesis at the current position opens a group of terms.
+    /// Returns whether the parenthesis at the current position opens a group of terms.
     fn opens_group(&self) -> bool {
         opens_group_at(self.source, self.at, &self.classes)
     }
@@ -138,7 +137,7 @@ impl<'a> Lexer<'a> {
             word.field = field::find(name);
             self.check_field(word.field, name, value)?;
             self.at += name.len() + 1;
-            // In a path, slashes are part of the path, unless only an expression can be meant.
+            // In a path, slashes are part of the path, unless the text can only be an expression.
             let slashes = match word.field {
                 Some(FieldName::Content | FieldName::Regex) => delimited(self.rest()),
                 Some(FieldName::Path | FieldName::Repo) => {
@@ -222,7 +221,7 @@ impl<'a> Lexer<'a> {
         self.at += bytes;
     }
 
-    /// Reads a quoted part. It is taken as it stands, but `\"` is a quote and `\\` a backslash.
+    /// Reads a quoted part. It is literal, but `\"` is a quote and `\\` a backslash.
     fn quoted(&mut self, word: &mut Word) -> Result<(), QueryError> {
         let opened = self.at;
         self.at += 1;
@@ -266,7 +265,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads the text between two slashes. In it, `\/` is a slash.
+    /// Reads the text between two slashes. A `\/` is a slash.
     fn slashes(&mut self, word: &mut Word, length: usize) {
         let end = self.at + length - 1;
         self.at += 1;
@@ -288,8 +287,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether the parenthesis at the start of `text` opens a group of terms: it contains white space, or begins with a field
-/// or with a negated quoted text.
+/// Returns whether the parenthesis at the start of `text` opens a group of terms: it contains white space, or begins
+/// with a field or with a negated quoted text.
 pub(crate) fn opens_group(text: &str) -> bool {
     opens_group_at(text, 0, &OnceCell::new())
 }
@@ -348,11 +347,11 @@ pub(crate) fn quoted_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of the character class whose bracket stands at `start`, if it is closed.
+/// Returns the length of the character class whose bracket is at `start`, if it is closed.
 fn class_length(source: &str, start: usize, classes: &OnceCell<Classes>) -> Option<usize> {
     let bytes = source.as_bytes();
     let mut at = start + 1 + usize::from(bytes.get(start + 1) == Some(&b'^'));
-    // A bracket right at the beginning is a member of the class.
+    // A bracket at the very beginning is a member of the class.
     at += usize::from(bytes.get(at) == Some(&b']'));
     Some(classes.get_or_init(|| Classes::of(source)).end(at)? - start)
 }
@@ -378,7 +377,7 @@ pub(crate) fn delimited(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether `/.../` is an expression between slashes rather than a path: it has something that no path has.
+/// Returns whether `/.../` is an expression between slashes rather than a path: it has something that no path has.
 fn is_expression(text: &str) -> bool {
     text.starts_with("/^")
         || text.starts_with("/(^")
@@ -386,8 +385,8 @@ fn is_expression(text: &str) -> bool {
         || text.contains("\\/")
 }
 
-/// Returns the length of a field's value. A value in quotes or parentheses ends where these close; any other one at
-/// white space or at a closing parenthesis that it did not open.
+/// Returns the length of a field's value. A value in quotes or parentheses ends where these close; any other value at
+/// white space or at an unopened closing parenthesis.
 pub(crate) fn word_length(text: &str) -> usize {
     if text.starts_with('"') {
         return quoted_length(text);
@@ -410,14 +409,14 @@ pub(crate) fn word_length(text: &str) -> usize {
         }
         at += c.len_utf8();
     }
-    // A group that is not closed ends at its first space.
+    // An unclosed group ends at its first space.
     if grouped { text.find(char::is_whitespace).unwrap_or(at) } else { at }
 }
 
-/// Splits a field into its name and the text after the colon. `std::vector` and `http://` are no fields, and neither is
-/// `TODO: ` unless it is the name of a field.
+/// Splits a field into its name and the text after the colon. `std::vector` and `http://` are not fields, and a text
+/// like `TODO: ` is one only if it is the name of a field.
 pub(crate) fn field_name(text: &str) -> Option<(&str, &str)> {
-    // The colon of another word may be far away, and this is asked for each word.
+    // The colon of another word may be far away, and this code runs for each word.
     let ends = |c: char| c == ':' || c.is_whitespace() || "\"()[]\\/|".contains(c);
     let (name, value) = text.split_at(text.find(ends)?);
     let value = value.strip_prefix(':')?;

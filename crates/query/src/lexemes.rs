@@ -1,9 +1,9 @@
 //! The distinct words of texts, in which `pg_trgm` finds the same trigrams as in the texts.
 //!
-//! `pg_trgm` takes trigrams from lower-case words (runs of letters and digits), whatever stands between them and
-//! however often a word occurs. So an index over the distinct words names the same candidates, from a fraction of the
-//! text. Which non-ASCII characters are letters depends on the server's locale and is left to the server: texts are cut
-//! only at ASCII characters other than letters and digits. All letters are folded, as in literals.
+//! `pg_trgm` takes trigrams from lower-case words (runs of letters and digits), regardless of what is between them and
+//! of repetitions. So an index over the distinct words names the same candidates, in a fraction of the space. Which
+//! non-ASCII characters are letters depends on the server's locale and is left to the server: texts are split only at
+//! ASCII characters other than letters and digits. All letters are folded, as in literals.
 
 use ngram::fold_beyond_ascii;
 
@@ -31,7 +31,7 @@ const fn mix(hash: u64, byte: u8) -> u64 {
     (hash ^ byte as u64).wrapping_mul(MIX).rotate_right(23)
 }
 
-/// Initial slots of the hash table: enough for the words of some dozens of kilobytes.
+/// Initial slots of the hash table: enough for the words of some dozens of kilobytes of text.
 const PLACES: usize = 1 << 13;
 
 /// The distinct words of some texts, in the order of their first occurrence.
@@ -70,7 +70,7 @@ impl Lexemes {
         }
     }
 
-    /// Keeps the word from `begin` to the end of `text`, or removes it if it is there already.
+    /// Keeps the word from `begin` to the end of `text`; removes it if it is a duplicate.
     fn end_word(&mut self, begin: usize, hash: u64) {
         let at = self.find(begin..self.text.len(), hash);
         if self.places[at].1 != 0 {
@@ -85,7 +85,7 @@ impl Lexemes {
         }
     }
 
-    /// Returns the slot of a word: the one that holds it, or the empty one where it belongs.
+    /// Returns the slot of a word: the one that has it, or the empty one where it belongs.
     fn find(&self, word: std::ops::Range<usize>, hash: u64) -> usize {
         let mask = self.places.len() - 1;
         let word = &self.text[word];
@@ -134,8 +134,8 @@ impl Lexemes {
     }
 }
 
-/// Splits a literal into the parts that must each occur in the words of a text that contains it. A space marks where a
-/// word is known to begin or end: a text with `fmt.Print(` has `fmt ` and ` Print ` in its words.
+/// Splits a literal into the parts that must each occur in the words of a text that contains it. A space marks a known
+/// beginning or end of a word: a text with `fmt.Print(` has `fmt ` and ` Print ` in its words.
 pub fn word_parts(literal: &str) -> Vec<String> {
     let is_border = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
     let mut parts = Vec::new();

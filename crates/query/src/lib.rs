@@ -5,10 +5,10 @@
 //! files that may match. For each pattern it has a [`LiteralQuery`], the literals that every match contains.
 //! [`Matcher`]s and [`Expr::eval`] then decide which files and lines match.
 //!
-//! *The plan may over-match, but never under-matches*. Everything that the index names is rechecked, so there is one
-//! dialect of regular expressions, and the matcher alone decides.
+//! *The plan may over-match, but never under-matches*. Every file that the index names is rechecked. So there is only
+//! one dialect of regular expressions, and only the matcher decides.
 //!
-//! This crate does no I/O and knows neither tokio nor SQL.
+//! This crate does no I/O and uses neither tokio nor SQL.
 
 mod build;
 mod classes;

@@ -7,13 +7,13 @@ use crate::trigram::{frequency, has_trigram};
 /// The literals that a text must contain to match. A text that contains them may still not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiteralQuery {
-    /// No literal that a trigram index could look up: every text is a candidate.
+    /// No literal that a trigram index can look up: every text is a candidate.
     Anything,
-    /// This string, whatever the case of its letters. It is folded.
+    /// This folded string, in any case.
     Literal(String),
-    /// All of these; at least two.
+    /// All these; at least two.
     All(Vec<LiteralQuery>),
-    /// One of these; at least two.
+    /// At least one of these; at least two.
     Any(Vec<LiteralQuery>),
 }
 
@@ -25,8 +25,8 @@ impl LiteralQuery {
         count
     }
 
-    /// Returns what of it the trigram indexes can be asked: [`LiteralQuery::Anything`] in place of each literal without
-    /// a trigram.
+    /// Returns the part that the trigram indexes can answer: [`LiteralQuery::Anything`] replaces each literal without a
+    /// trigram.
     #[must_use]
     pub fn with_trigrams(&self) -> LiteralQuery {
         let each = |parts: &[LiteralQuery]| parts.iter().map(LiteralQuery::with_trigrams).collect();
@@ -122,7 +122,7 @@ impl fmt::Display for LiteralQuery {
     }
 }
 
-/// Removes duplicates and keeps the first of each. Quadratic, for lists of a few dozen items.
+/// Removes duplicates; keeps the first of each. Quadratic, for lists of a few dozen items.
 pub(crate) fn dedup<T: PartialEq>(items: &mut Vec<T>) {
     let mut kept = Vec::with_capacity(items.len());
     for item in items.drain(..) {

@@ -16,26 +16,26 @@ use crate::stepped::{Interrupted, Stepped, SteppedScratch};
 /// Largest compiled pattern, in bytes of its NFA; the `regex` crate's own default.
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 
-/// Most work that one uninterrupted search may take: bytes of the compiled pattern times bytes of text. Longer texts
-/// are searched some lines at a time, with a call of `go_on` in between. Where a line is longer, [`Stepped`] searches
-/// and calls `go_on` on its way, but it has no search for literals: it takes three times as long for `\bxyz\d+`. The
-/// slowest engine does 10,000 units a microsecond, so this bounds a search to 30 ms of a processor.
+/// Maximum work of one uninterrupted search: bytes of the compiled pattern times bytes of text. Longer texts are
+/// searched some lines at a time, with a call of `go_on` in between. [`Stepped`] searches longer lines and calls
+/// `go_on` on its way. It has no search for literals, so it takes three times as long for `\bxyz\d+`. The slowest
+/// engine does 10,000 units a microsecond, so this limits a search to 30 ms of CPU time.
 const MAX_UNINTERRUPTED: usize = 300_000_000;
 
-/// Size of a compiled pattern, in bytes, above which `go_on` is called for each name or path. Below it, one takes 20
+/// Size of a compiled pattern, in bytes, above which `go_on` is called for each name or path. Below it, a name takes 20
 /// microseconds at worst.
 const SLOW_BYTES: usize = 200_000;
 
-/// A compiled pattern. Threads may share it; each of them needs its own [`Scratch`].
+/// A compiled pattern. Threads may share it; each needs its own [`Scratch`].
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,
     spans_lines: bool,
     /// Size of the compiled pattern in bytes. Computing it takes as long as matching a path, so it is kept.
     memory: usize,
-    /// Most bytes of text that are searched without a call of `go_on`.
+    /// Maximum number of bytes that are searched without a call of `go_on`.
     uninterrupted: usize,
-    /// The pattern is an alternation of literals, which every engine finds fast.
+    /// Whether the pattern is an alternation of literals, which every engine finds fast.
     is_literal: bool,
     hir: Hir,
     /// Built when a search first needs it.
@@ -60,9 +60,9 @@ pub struct LineMatch {
     /// The matches, as byte ranges from the start of the line, in order and without overlaps. There is at least one; a
     /// range may be empty (`x*`).
     pub ranges: Vec<Range<usize>>,
-    /// Whether the first match begins in a line before.
+    /// Whether the first match begins in an earlier line.
     pub continues: bool,
-    /// Whether the last match takes in the line feed.
+    /// Whether the last match includes the line feed.
     pub takes_feed: bool,
 }
 
@@ -70,7 +70,7 @@ impl Matcher {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// The pattern takes more than 10 MiB when compiled (`\w{1000}{100}`).
+    /// The compiled pattern is larger than 10 MiB (`\w{1000}{100}`).
     pub fn new(pattern: &Pattern) -> Result<Self, QueryError> {
         // Automata built ahead of time cost more than they save on the texts of one search: without them `bytes.Buffer`
         // compiles in 0.04 ms instead of 0.5.
@@ -109,7 +109,7 @@ impl Matcher {
         self.memory
     }
 
-    /// Whether a match may cross lines, so that only the whole text decides.
+    /// Returns whether a match may cross lines, so that only the whole text decides.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines
     }
@@ -150,7 +150,7 @@ impl Matcher {
         go_on: &dyn Fn() -> bool,
         found: &mut dyn FnMut(LineMatch) -> bool,
     ) {
-        // An interruption is no error here: the caller's `go_on` knows of it.
+        // Ignore an interruption: the caller's `go_on` caused it.
         let _ = if self.spans_lines {
             self.spans(scratch, text, go_on, found)
         } else {
@@ -183,7 +183,7 @@ impl Matcher {
     ) -> Result<Option<Range<usize>>, Interrupted> {
         let mut from = part.start;
         loop {
-            // A match ends before a line feed, and what follows the line feed can be searched by itself.
+            // A match ends before a line feed, so the text after the line feed can be searched separately.
             let end = if part.end - from <= self.uninterrupted || self.spans_lines {
                 part.end
             } else {
@@ -220,7 +220,7 @@ impl Matcher {
         self.regex.search_with(&mut scratch.cache, &input).map(|found| found.range())
     }
 
-    /// Finds lines of a pattern whose matches lie within lines. With `first_only`, does not look beyond the first one.
+    /// Finds the matching lines of a pattern that stays within lines. With `first_only`, stops at the first one.
     fn line_by_line(
         &self,
         scratch: &mut Scratch,
@@ -341,7 +341,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Whether the pattern occurs in `text`, taken as one line: a name or a path.
+    /// Returns whether the pattern occurs in `text`, taken as one line: a name or a path.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
@@ -381,13 +381,13 @@ impl Matcher {
         line.map(|line| line.ranges).unwrap_or_default()
     }
 
-    /// Whether matching it against a few names may take long.
+    /// Returns whether matching the pattern against a few names may take long.
     pub fn is_slow(&self) -> bool {
         !self.is_literal && self.memory > SLOW_BYTES
     }
 }
 
-/// Returns the offset at which to search on after a match: its end, or one character further if it is empty.
+/// Returns the offset at which to continue after a match: its end, or one character further if it is empty.
 fn after(text: &[u8], found: &Range<usize>) -> usize {
     if !found.is_empty() {
         return found.end;

@@ -1,9 +1,9 @@
 //! Finds the name that a mistyped one was probably meant to be.
 
-/// Most typing mistakes in a name that is still recognized.
+/// Maximum number of typing mistakes in a name that is still recognized.
 const MAX_SLIPS: usize = 2;
 
-/// Longest name, in bytes, that is compared with others: the longest name of a file.
+/// Longest name, in bytes, that is compared with others: the maximum for a file name.
 const MAX_BYTES: usize = 256;
 
 /// Returns the name closest to `typed`, if it is within two typing mistakes and these are less than half its letters.
@@ -13,7 +13,8 @@ pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
     }
     let typed = typed.to_lowercase();
     let letters = typed.chars().count();
-    // A name that is longer or shorter by more is further away, and to compare long texts takes their product in time.
+    // Names that differ more in length are too far away; comparing two texts takes time proportional to the product of
+    // their lengths.
     let is_as_long = |name: &str| name.chars().count().abs_diff(letters) <= MAX_SLIPS;
     names
         .into_iter()

@@ -10,8 +10,8 @@ impl Query {
     /// Parses a query. `defaults` apply where the query has no setting.
     ///
     /// # Errors
-    /// The query is wrong, or exceeds the bounds on length, terms or nesting. The error says where, why, and what to
-    /// type instead. If a query is known that was probably meant, it is the error's suggestion.
+    /// The query is wrong, or exceeds the bounds on length, terms or nesting. The error tells where, why, and what to
+    /// type instead. Its suggestion is the query that was probably meant, if that is known.
     pub fn parse(source: &str, defaults: impl Into<Defaults>) -> Result<Self, QueryError> {
         let defaults = defaults.into();
         parse(source, defaults).map_err(|mut error| {

@@ -15,25 +15,25 @@ use crate::write::{escape, literal, quoted, written};
 pub struct QueryParts {
     /// The parts, in order. A top-level alternation is one part.
     pub parts: Vec<QueryPart>,
-    /// The settings as they were typed.
+    /// The settings as typed.
     settings: Vec<String>,
 }
 
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryPart {
-    /// The part as it was typed, or in quotes where it could take in what is put after it.
+    /// The part as typed, or in quotes if it could absorb the text after it.
     pub text: String,
     /// The kind of part.
     pub kind: PartKind,
-    /// The part with its pattern taken as literal text, if that is another pattern.
+    /// The part with its pattern as literal text, if that is another pattern.
     pub as_text: Option<String>,
     /// The pattern or name, without field and quotes; empty for groups and exclusions.
     pub value: String,
-    /// The part with a pattern that takes a carriage return before a line feed as part of the end of a line, if that is
+    /// The part with a pattern in which a carriage return before a line feed belongs to the end of a line, if that is
     /// another pattern.
     crlf: Option<String>,
-    /// It looks for the name of a symbol.
+    /// Whether it searches for the name of a symbol.
     is_symbol: bool,
 }
 
@@ -52,7 +52,7 @@ pub enum PartKind {
     Language,
     /// The kinds of symbols.
     Kind,
-    /// What must not match.
+    /// A pattern that must not match.
     Exclusion,
 }
 
@@ -100,7 +100,7 @@ impl QueryParts {
         self.together(self.parts.iter().filter(|part| wanted(part)).map(|part| part.text.clone()))
     }
 
-    /// Returns the query in which one of the terms has to match instead of all.
+    /// Returns the query in which any term may match, instead of all.
     pub fn any_term(&self) -> String {
         let is_term = |part: &&QueryPart| part.kind == PartKind::Term;
         let terms: Vec<&str> =
@@ -113,7 +113,7 @@ impl QueryParts {
         self.together(std::iter::once(any).chain(others))
     }
 
-    /// Returns the query with the patterns of its terms taken as literal text, if that is another query.
+    /// Returns the query with the patterns of its terms as literal text, if that is another query.
     pub fn as_text(&self) -> Option<String> {
         let changes = |part: &QueryPart| part.kind == PartKind::Term && part.as_text.is_some();
         let text = |part: &QueryPart| match &part.as_text {
@@ -123,7 +123,7 @@ impl QueryParts {
         self.parts.iter().any(changes).then(|| self.together(self.parts.iter().map(text)))
     }
 
-    /// Returns the query whose terms take a carriage return before a line feed as part of the end of a line, if that is
+    /// Returns the query in whose terms a carriage return before a line feed belongs to the end of a line, if that is
     /// another query.
     pub fn with_crlf(&self) -> Option<String> {
         let written = |part: &QueryPart| part.crlf.as_ref().unwrap_or(&part.text).clone();
@@ -131,7 +131,7 @@ impl QueryParts {
         changes.then(|| self.together(self.parts.iter().map(written)))
     }
 
-    /// Returns the query that looks for the names of symbols as text, if it has any.
+    /// Returns the query that searches for the names of symbols as text, if it has any.
     pub fn symbols_as_text(&self) -> Option<String> {
         let written = |part: &QueryPart| {
             if part.is_symbol { literal(&part.value) } else { part.text.clone() }
@@ -185,7 +185,7 @@ impl QueryPart {
             Some(FieldName::Content) => Some(written("content", &escaped)),
             _ => None,
         };
-        // A slash or an open parenthesis at the start would look for its end in whatever comes to stand after it.
+        // A slash or an open parenthesis at the start would search for its end in the text after it.
         let field = text.find(':').filter(|_| word.field.is_some()).map_or("", |at| &text[..=at]);
         let typed = &text[field.len()..];
         let takes_more = typed.starts_with('/')
@@ -202,7 +202,7 @@ impl QueryPart {
     }
 }
 
-/// Returns a term in which `$` matches before a carriage return and a line feed, too; `None` if it matches the same.
+/// Returns a term in which `$` matches before a carriage return and a line feed, too; `None` if that matches the same.
 fn crlf(field: Option<FieldName>, value: &str) -> Option<String> {
     let pattern = Pattern::parse(value, Case::Smart, false).ok()?;
     if !pattern.ends_at_line_feed() {
@@ -215,7 +215,7 @@ fn crlf(field: Option<FieldName>, value: &str) -> Option<String> {
     }
 }
 
-/// Returns a query as a group. A space keeps the parenthesis out of a last term that leaves one open, as `lit:f(` does.
+/// Returns a query as a group. A space keeps the parenthesis out of a last term with an unclosed one, such as `lit:f(`.
 fn in_parentheses(query: &str) -> String {
     let group = format!("({query})");
     if Parser::new(&group).whole().is_ok() { group } else { format!("({query} )") }

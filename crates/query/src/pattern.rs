@@ -1,11 +1,11 @@
-//! A parsed regular expression, confined to single lines unless it is to span them.
+//! A parsed regular expression, confined to single lines unless it spans them.
 //!
 //! The dialect is that of the `regex` crate. Matching is line by line, as in grep: no part of a pattern matches a line
-//! feed, and `^`, `$`, `\A` and `\z` all match at the ends of a line. The syntax tree is rewritten so, once. After that
-//! the matcher can run over a whole text and never sees a match that crosses a line.
+//! feed, and `^`, `$`, `\A` and `\z` all match at the ends of a line. The syntax tree is rewritten once to ensure this.
+//! Then the matcher can run over a whole text and never sees a match that crosses a line.
 //!
-//! A pattern spans lines if it names a line feed (`\n`), if it lets a dot match one (`(?s)`), or if the caller says so.
-//! Then every part of it may match across lines, and `\A` and `\z` are the ends of the file.
+//! A pattern spans lines if it names a line feed (`\n`), if it lets a dot match one (`(?s)`), or if the caller asks for
+//! it. Then every part of it may match across lines, and `\A` and `\z` are the ends of the file.
 
 use std::fmt;
 
@@ -19,13 +19,13 @@ use crate::error::QueryError;
 use crate::glob::{glob, repository_glob};
 use crate::smart_case;
 
-/// Longest pattern, in bytes. One of this length still parses and plans in milliseconds, and nobody types a longer one.
+/// Longest pattern, in bytes. It still parses and plans in milliseconds, and nobody types a longer one.
 pub const MAX_PATTERN_BYTES: usize = 8 * 1024;
 
-/// How deeply groups and repetitions may nest. It bounds the recursion over the tree.
+/// How deeply groups and repetitions may nest. This bounds the recursion over the tree.
 const MAX_NESTING: u32 = 100;
 
-/// Whether a capital letter matches its small one.
+/// Whether the case of letters matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
     /// Without regard to case, unless the pattern contains a capital letter.
@@ -51,8 +51,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Parses `source` in the dialect of the `regex` crate. With `multiline` it may match across lines even if nothing
-    /// in it says so.
+    /// Parses `source` in the dialect of the `regex` crate. With `multiline` any pattern may match across lines.
     ///
     /// # Errors
     /// A syntax error, or a pattern that exceeds the bounds on length and nesting.
@@ -80,7 +79,7 @@ impl Pattern {
             .build()
             .translate(source, &tree)
             .map_err(|e| fail(e.span().start.offset, e.kind().to_string()))?;
-        // A pattern that cannot match a line feed matches the same whether it is confined to lines or not.
+        // A pattern that cannot match a line feed matches the same with and without confinement.
         let spans_lines = (multiline || asks_for_lines(&tree)) && sees_lines(&hir);
         let hir = if spans_lines { hir } else { confine(hir, &['\n']) };
         let (source, reads_like_text) = (source.to_owned(), reads_like_text(&tree));
@@ -112,21 +111,21 @@ impl Pattern {
         }
     }
 
-    /// Parses a pattern for names of symbols. It never matches across lines: names stand one to a line.
+    /// Parses a pattern for names of symbols. It never matches across lines: there is one name on each line.
     ///
     /// # Errors
-    /// As those of [`Pattern::parse`].
+    /// The same as [`Pattern::parse`].
     pub(crate) fn of_name(source: &str, case: Case) -> Result<Self, QueryError> {
         let parsed = Self::parse(source, case, false)?;
         let hir = if parsed.spans_lines { confine(parsed.hir, &['\n']) } else { parsed.hir };
         Ok(Self { hir, spans_lines: false, ..parsed })
     }
 
-    /// Returns the pattern for lines of which the carriage return before the line feed is part of their end. `^` and `$`
-    /// must know that already, by the flag `R`. Unless the pattern spans lines, no part of it matches a carriage return.
+    /// Returns the pattern for lines that end in a carriage return and a line feed. The flag `R` must tell `^` and `$`
+    /// already. Unless the pattern spans lines, no part of it matches a carriage return.
     ///
     /// # Errors
-    /// Nothing else can match the pattern.
+    /// The pattern matches only carriage returns.
     pub fn without_carriage_returns(self) -> Result<Self, QueryError> {
         if self.spans_lines {
             return Ok(self);
@@ -139,13 +138,13 @@ impl Pattern {
         Ok(Self { hir, is_crlf: true, ..self })
     }
 
-    /// The pattern as it prints, with another text for its source.
+    /// Returns the printed form of the pattern, with another text as its source.
     pub(crate) fn named(&self, source: &str) -> String {
         let letters = source.contains(char::is_alphabetic);
         format!("/{source}/{}", if self.caseless && letters { "i" } else { "" })
     }
 
-    /// The pattern that matches `text` itself.
+    /// Returns the pattern that matches exactly `text`.
     ///
     /// # Errors
     /// The text is longer than a pattern may be.
@@ -153,35 +152,35 @@ impl Pattern {
         Self::parse(&regex_syntax::escape(text), case, false)
     }
 
-    /// Returns the pattern as it was typed.
+    /// Returns the pattern as typed.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether another pattern has the same source and matches in the same way.
+    /// Returns whether another pattern has the same source and matches in the same way.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.source, self.caseless, self.spans_lines, self.is_crlf)
             == (&other.source, other.caseless, other.spans_lines, other.is_crlf)
     }
 
-    /// Whether a match may cross lines.
+    /// Returns whether a match may cross lines.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines
     }
 
-    /// Whether it matches letters of either case.
+    /// Returns whether the pattern matches letters of either case.
     pub fn is_caseless(&self) -> bool {
         self.caseless
     }
 
-    /// Whether it says where a line ends, and takes a line feed alone for that. Then a line that ends in a carriage return
-    /// and a line feed may fail to match.
+    /// Returns whether it requires the end of a line, and accepts only a line feed as such. Then lines that end in a
+    /// carriage return and a line feed may fail to match.
     pub fn ends_at_line_feed(&self) -> bool {
         let looks = self.hir.properties().look_set();
         looks.contains(Look::EndLF) || looks.contains(Look::End)
     }
 
-    /// Whether it is a valid expression that was probably meant as literal text: `c++`, `main()`.
+    /// Returns whether it is a valid expression that was probably meant as literal text: `c++`, `main()`.
     pub fn reads_like_text(&self) -> bool {
         self.reads_like_text
     }
@@ -191,7 +190,8 @@ impl Pattern {
         &self.hir
     }
 
-    /// Returns what is between the ends of a line, if the pattern begins and ends with these; it is for whole lines then.
+    /// Returns the part between the ends of a line, if the pattern begins and ends with these and so matches whole
+    /// lines.
     pub(crate) fn whole_line(&self) -> Option<Hir> {
         let begins = |hir: &Hir| matches!(hir.kind(), HirKind::Look(Look::Start | Look::StartLF));
         let ends = |hir: &Hir| matches!(hir.kind(), HirKind::Look(Look::End | Look::EndLF));
@@ -246,7 +246,7 @@ fn advice(error: &ast::ErrorKind) -> String {
     format!("{error}: {advice}")
 }
 
-/// Whether a pattern contains a line feed that it can match, or lets a dot match one.
+/// Returns whether a pattern contains a line feed that it can match, or lets a dot match one.
 fn asks_for_lines(tree: &Ast) -> bool {
     let dots = |flags: &ast::Flags| flags.flag_state(ast::Flag::DotMatchesNewLine) == Some(true);
     match tree {
@@ -276,7 +276,7 @@ fn names_line_feed(set: &ClassSet) -> bool {
     }
 }
 
-/// Whether a repetition is repeated (`c++`), or a group is empty (`main()`).
+/// Returns whether a repetition is repeated (`c++`), or a group is empty (`main()`).
 fn reads_like_text(tree: &Ast) -> bool {
     match tree {
         Ast::Repetition(repetition) => {
@@ -294,7 +294,7 @@ fn reads_like_text(tree: &Ast) -> bool {
     }
 }
 
-/// Whether the pattern can tell a line from a whole text: it can match a line feed, or has `\A` or `\z`.
+/// Returns whether the pattern can tell a line from a whole text: it can match a line feed, or has `\A` or `\z`.
 fn sees_lines(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty => false,
@@ -312,8 +312,8 @@ fn sees_lines(hir: &Hir) -> bool {
     }
 }
 
-/// Rewrites a tree so that nothing in it matches one of these ASCII characters, and the ends of the text become the ends of
-/// a line.
+/// Rewrites a tree so that it matches none of these ASCII characters, and the ends of the text become the ends of a
+/// line.
 fn confine(hir: Hir, not: &[char]) -> Hir {
     let all = |parts: Vec<Hir>| parts.into_iter().map(|part| confine(part, not)).collect();
     match hir.into_kind() {

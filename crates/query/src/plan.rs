@@ -1,6 +1,6 @@
 //! Turns a condition into lookups in the trigram indexes, which name the files that may match.
 //!
-//! Like [`LiteralQuery`], a plan over-matches and never under-matches. It is about files: two terms that must both
+//! Like [`LiteralQuery`], a plan over-matches and never under-matches. A plan selects files: two terms that must both
 //! match may match in different chunks. A plan leaves out negations and terms without trigrams; these are decided on
 //! each file.
 
@@ -12,13 +12,13 @@ use crate::expr::{Expr, Predicate};
 use crate::literals::LiteralQuery;
 use ngram::NgramQuery;
 
-/// Most strings in one plan. More would take longer to plan than the trigrams save.
+/// Maximum number of strings in a plan. With more, planning takes longer than the trigrams save.
 const MAX_STRINGS: usize = 256;
 
-/// How many times rarer a trigram is in a path than in a chunk, since a path is shorter.
+/// How much rarer a trigram is in a path than in a chunk, since a path is shorter.
 const CHUNKS_PER_PATH: u32 = 64;
 
-/// Which files are worth looking at.
+/// Which files to examine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// All of them.
@@ -31,12 +31,12 @@ pub enum Plan {
     Any(Vec<Plan>),
 }
 
-/// A question to one of the trigram indexes.
+/// A question for one of the trigram indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// Which index.
+    /// The index.
     pub scope: Scope,
-    /// The terms that can match only in what the lookup finds, as numbers of [`CompiledQuery::terms`].
+    /// The terms that can only match where the lookup finds something, as numbers of [`CompiledQuery::terms`].
     pub terms: Vec<usize>,
     /// The literals that are looked up.
     pub literals: LiteralQuery,
@@ -47,21 +47,21 @@ pub struct Lookup {
 pub enum Scope {
     /// A chunk.
     Chunk,
-    /// A whole text, each literal in some chunk of it: for patterns that span lines.
+    /// A whole text, each literal in any of its chunks: for patterns that span lines.
     Blob,
     /// The path of a file.
     Path,
-    /// The name of a symbol of a blob. The name stands in one of its chunks.
+    /// The name of a symbol of a blob. The name is in one of its chunks.
     Symbol,
 }
 
 impl Lookup {
-    /// The terms that it is for.
+    /// Returns its terms.
     pub fn compiled_terms<'q>(&self, query: &'q CompiledQuery) -> Vec<&'q CompiledTerm> {
         self.terms.iter().map(|term| &query.terms[*term]).collect()
     }
 
-    /// The n-grams that filters are asked for in its place.
+    /// Returns the n-grams to look up in filters instead.
     pub fn ngrams<'p>(&self, query: &'p CompiledQuery) -> Cow<'p, NgramQuery> {
         let ngrams = |term: &usize| &query.terms[*term].ngrams;
         match &*self.terms {
@@ -72,7 +72,7 @@ impl Lookup {
 }
 
 impl Plan {
-    /// The plan for a condition of a query.
+    /// Returns the plan for a condition of a query.
     pub fn of(expr: &Expr, query: &CompiledQuery) -> Self {
         match expr {
             Expr::Const(_)
@@ -103,14 +103,14 @@ impl Plan {
         }
     }
 
-    /// Returns the lookups of the terms that a condition negates. No file has to be in what they find; but outside of
-    /// it such a term is known not to match, so that nothing has to be read to tell.
+    /// Returns the lookups of the terms that a condition negates. Matching files may lie outside their results; but
+    /// outside, the term is known not to match, so nothing has to be read to decide.
     pub fn of_negated(expr: &Expr, query: &CompiledQuery) -> Vec<Lookup> {
         let mut lookups: Vec<Lookup> = Vec::new();
         expr.negated(&mut |predicate| {
             let Predicate::Content(term) = predicate else { return };
             let is_new = !lookups.iter().any(|lookup| lookup.terms.contains(&term));
-            // The chunks that are named hold all matches of a term only if its matches lie in one line.
+            // The named chunks contain all matches of a term only if each match lies in one line.
             if is_new
                 && !query.terms[term].matcher.spans_lines()
                 && let Plan::Lookup(lookup) = Self::lookup(Scope::Chunk, term, query)
@@ -130,7 +130,7 @@ impl Plan {
         }
     }
 
-    /// Joins plans into one that finds what any of them finds. Lookups in the same index are merged.
+    /// Joins plans into one that finds whatever any of them finds. Lookups in the same index are merged.
     fn any(parts: Vec<Plan>) -> Self {
         let mut any: Vec<Plan> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -159,7 +159,7 @@ impl Plan {
         if any.len() == 1 { any.remove(0) } else { Plan::Any(any) }
     }
 
-    /// Returns an upper estimate of how many of 1000 files (of the size of a chunk) it finds.
+    /// Returns an upper estimate of how many of 1000 files (of the size of a chunk) the plan finds.
     pub fn frequency(&self) -> u32 {
         let frequency = |lookup: &Lookup| match lookup.scope {
             Scope::Path => Some(lookup.literals.frequency() / CHUNKS_PER_PATH),
@@ -169,12 +169,12 @@ impl Plan {
         self.fold(&mut { frequency }, &u32::min, &most).unwrap_or(1000)
     }
 
-    /// Whether it asks for symbols.
+    /// Returns whether it looks up symbols.
     pub fn has_symbols(&self) -> bool {
         self.lookups().iter().any(|lookup| lookup.scope == Scope::Symbol)
     }
 
-    /// All its lookups.
+    /// Returns all its lookups.
     pub fn lookups(&self) -> Vec<&Lookup> {
         match self {
             Plan::Scan => Vec::new(),
@@ -223,14 +223,14 @@ impl Plan {
         }
     }
 
-    /// Whether it looks up chunks, or chunks and paths. Filters can replace such lookups.
+    /// Returns whether it looks up chunks, or chunks and paths. Filters can replace such lookups.
     pub fn is_of_chunks(&self) -> bool {
         let lookups = self.lookups();
         lookups.iter().all(|of| matches!(of.scope, Scope::Chunk | Scope::Path))
             && lookups.iter().any(|of| of.scope == Scope::Chunk)
     }
 
-    /// Whether it is a question about paths only.
+    /// Returns whether it looks up only paths.
     pub fn is_of_paths(&self) -> bool {
         matches!(self, Plan::Lookup(Lookup { scope: Scope::Path, .. }))
     }
@@ -371,7 +371,7 @@ mod tests {
         assert_ne!(Plan::of(&small.expr, &small), Plan::Scan);
         let large = query(&many(199).replace('x', "[abc]x"));
         assert_eq!(Plan::of(&large.expr, &large), Plan::Scan);
-        // One part that is too much does not spoil the others.
+        // An oversized part does not spoil the others.
         let mixed = query(&format!("c:Mutex ({})", many(199).replace('x', "[abc]x")));
         assert_eq!(Plan::of(&mixed.expr, &mixed).to_string(), r#"chunk("mutex")"#);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Longest `timeout:`.
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// The settings that a query gives.
+/// The settings in a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The part of a matching file that is shown (`type:`).
@@ -24,9 +24,9 @@ pub(crate) enum Setting {
     Select,
     Count,
     Timeout,
-    /// Another engine's choice of the kind of pattern; only regular expressions are accepted.
+    /// Another engine's setting for the kind of pattern; only regular expressions are accepted.
     PatternType,
-    /// Another engine's choice of the repositories to search; only all of them are accepted.
+    /// Another engine's setting for the repositories to search; only all of them are accepted.
     Context,
 }
 
@@ -41,7 +41,7 @@ pub(crate) const NAMES: &[(&str, Setting)] = &[
     ("context", Setting::Context),
 ];
 
-/// Settings that a program may suggest to somebody who types a query, each with its meaning.
+/// Settings to suggest to users who type a query, each with its meaning.
 pub(crate) const SUGGESTIONS: &[(&str, &str)] = &[
     ("type:file", "paths only"),
     ("type:repo", "repositories only"),
@@ -60,12 +60,12 @@ pub enum Select {
     Files,
     /// Their repositories only, each once.
     Repos,
-    /// What they define: terms without a field are the names of symbols, and only these are shown.
+    /// Their definitions: terms without a field match names of symbols, and only these are shown.
     Symbols,
 }
 
 impl Select {
-    /// Whether lines of the files are shown.
+    /// Returns whether lines of the files are shown.
     pub fn has_lines(self) -> bool {
         matches!(self, Select::Lines | Select::Symbols)
     }
@@ -74,9 +74,9 @@ impl Select {
 /// How many results are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// All there are.
+    /// All.
     All,
-    /// At most so many.
+    /// At most this many.
     Most(usize),
 }
 
@@ -135,7 +135,7 @@ impl Settings {
     }
 }
 
-/// Prints as it is typed, with a space before each setting: ` type:file count:10`.
+/// Prints as typed, with a space before each setting: ` type:file count:10`.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.select {

@@ -1,9 +1,9 @@
-//! Smart case: decides which patterns are searched without regard to case.
+//! Smart case: decides which patterns ignore case.
 
 use regex_syntax::ast::{self, Ast, ClassSetItem, Visitor};
 
-/// Whether smart case searches this pattern without regard to case. As with ripgrep's `--smart-case`, it does when the
-/// pattern has literal characters and none of them is a capital letter.
+/// Returns whether smart case ignores case for this pattern. As with ripgrep's `--smart-case`, it does if the pattern
+/// has literal characters and none of them is a capital letter.
 ///
 /// Only literal characters count: `\S` and `\p{Lu}` do not, `\x41` and the ends of `[A-Z]` do.
 pub(crate) fn is_caseless(pattern: &Ast) -> bool {

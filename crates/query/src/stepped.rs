@@ -3,7 +3,7 @@
 //! The engines of `regex-automata` run to the end of their input. That suits a chunk of code and an ordinary pattern;
 //! but a line may be a megabyte long, and a pattern may have 100,000 states, all of which each character may visit.
 //! This module drives the same automata one byte at a time and calls `go_on` in between. It uses the lazy DFA first.
-//! Where that gives up (at a word boundary beside a non-ASCII letter), it simulates the NFA as Pike's VM does
+//! Where that gives up (at a word boundary next to a non-ASCII letter), it simulates the NFA as Pike's VM does
 //! (<https://swtch.com/~rsc/regexp/regexp2.html>).
 
 use std::ops::Range;
@@ -28,9 +28,9 @@ pub(crate) struct Stepped {
     nfa: NFA,
     /// The forward and the reverse DFA; `None` if they would take too much memory.
     lazy: Option<(DFA, DFA)>,
-    /// Finds the literals with which every match begins, if there are any. It is fast enough not to be interrupted.
+    /// Finds the literals with which every match begins, if there are any. It is fast enough to run uninterrupted.
     prefilter: Option<Prefilter>,
-    /// Bytes of text between two calls of `go_on`. For each byte the lazy DFA may have to build a state out of all
+    /// Bytes of text between two calls of `go_on`. For each byte, the lazy DFA may have to build a state from all
     /// states of the NFA.
     every: usize,
 }
@@ -64,7 +64,7 @@ enum Walk {
 type GoOn<'a> = &'a dyn Fn() -> bool;
 
 impl Stepped {
-    /// Builds the automata of a pattern that compiled before within `most` bytes.
+    /// Builds the automata of a pattern that already compiled within `most` bytes.
     pub(crate) fn new(hir: &Hir, most: usize) -> Self {
         let compile = |reverse| {
             let config = NfaConfig::new()
@@ -179,8 +179,8 @@ impl Stepped {
     }
 
     /// Runs a DFA over `bytes` until it is dead, or back in its start state if those are marked. A DFA reports a match
-    /// one byte late. So each byte comes with the position before it, and after the last byte of the part the DFA reads
-    /// `beyond`, at the position `last`: the next byte of the text, or its end. Calls `go_on` when `left` is used up.
+    /// one byte late. So each byte comes with the position before it. After the last byte, the DFA reads `beyond`, at
+    /// the position `last`: the next byte of the text, or its end. Calls `go_on` when `left` is used up.
     ///
     /// # Errors
     /// `go_on` returned false, or, without [`Interrupted`], the DFA gave up.
@@ -358,7 +358,7 @@ impl ThreadList {
     }
 }
 
-/// Whether an offset lies within a UTF-8 character.
+/// Returns whether an offset lies within a UTF-8 character.
 fn splits_character(text: &[u8], at: usize) -> bool {
     text.get(at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
 }
@@ -373,7 +373,7 @@ mod tests {
     use super::*;
     use crate::{Case, Pattern};
 
-    /// Compares, for each part of the text, what the lazy DFA and the NFA simulation find with what the library finds.
+    /// Compares the matches of the lazy DFA and the NFA simulation with the library's, for each part of the text.
     fn check(pattern: &str, text: &str) {
         let pattern = Pattern::parse(pattern, Case::Sensitive, false).unwrap();
         let regex = Regex::builder().build_from_hir(pattern.hir()).unwrap();

@@ -1,5 +1,5 @@
-//! Suggests a query in place of a wrong one: replaces fields of other engines, and takes words that are no valid
-//! regular expression as literal text.
+//! Suggests a query in place of a wrong one: replaces fields of other engines, and treats words that are not valid
+//! regular expressions as literal text.
 
 use crate::error::{Edit, QueryError, Suggestion};
 use crate::field;
@@ -10,7 +10,7 @@ use crate::write::{escape, literal, quoted, written};
 /// Longest query for which a suggestion is made, in bytes.
 const MAX_BYTES: usize = 1000;
 
-/// Most edits to one query.
+/// Maximum number of edits to a query.
 const MAX_EDITS: usize = 16;
 
 /// Parses a query.
@@ -26,14 +26,14 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, parse: Parse<'_>) -> 
     }
     let check = |text: &str| {
         let query = parse(text)?;
-        // What is left of `||` must not become an expression that matches every line.
+        // The rest of `||` must not become an expression that matches every line.
         if matches_more(&query, source) {
             return Err(QueryError::new(text, 0, "it matches every line"));
         }
         Ok(())
     };
     let check: Check<'_> = &check;
-    // Blanks at the end stay: one may be escaped, and edits name bytes of the whole query.
+    // Spaces at the end stay: one may be escaped, and edits refer to bytes of the whole query.
     let mut query = source.to_owned();
     let mut edit = error.edit.clone();
     for _ in 0..MAX_EDITS {
@@ -64,7 +64,7 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, parse: Parse<'_>) -> 
         return check(&query).is_ok().then_some(Suggestion { query, text: Some(text) });
     }
     let whole = query.trim();
-    // Where a part was replaced or left out, the rest is not the text that was typed.
+    // If a part was replaced or left out, the rest is not the text that was typed.
     let is_typed = whole == source.trim();
     let pieces = pieces(whole);
     let resolved: Vec<String> = pieces.iter().map(|piece| piece.resolved(check)).collect();
@@ -83,7 +83,7 @@ pub(crate) fn suggestion(source: &str, error: &QueryError, parse: Parse<'_>) -> 
     check(&query).is_ok().then_some(Suggestion { query, text })
 }
 
-/// Whether a pattern of a query can match nothing, as no part of the source does.
+/// Returns whether a pattern of a query can match the empty text and is not in the source.
 fn matches_more(query: &Query, source: &str) -> bool {
     query.terms().into_iter().any(|term| {
         let least = term.pattern.hir().properties().minimum_len();
@@ -91,13 +91,13 @@ fn matches_more(query: &Query, source: &str) -> bool {
     })
 }
 
-/// Applies an edit. If it deletes a part, the operators left without a term go, too.
+/// Applies an edit. If it deletes a part, operators left without a term are deleted, too.
 fn edited(query: &str, edit: &Edit) -> String {
     let (before, after) = (&query[..edit.range.start], &query[edit.range.end..]);
     let mut edited = if edit.with.is_empty() {
         let mut before = before.trim_end();
         let mut dropped = false;
-        // Removes a negation first, then an `and` or `or`.
+        // Remove a negation first, then an `and` or `or`.
         for operators in [&["-", "not", "NOT"][..], &["and", "AND", "or", "OR", "|"]] {
             for operator in operators {
                 if let Some(rest) = before.strip_suffix(operator)
@@ -131,12 +131,12 @@ fn edited(query: &str, edit: &Edit) -> String {
     edited
 }
 
-/// A part of a query as typed by somebody who does not know the language well.
+/// A part of a query as typed by a user who does not know the language well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece<'q> {
     /// A field with its value, and the minus before it.
     Field(&'q str),
-    /// Something in quotes or slashes.
+    /// Text in quotes or slashes.
     Quoted(&'q str),
     /// `OR`, `AND` or `NOT`.
     Operator(&'q str),
@@ -171,7 +171,7 @@ impl<'q> Piece<'q> {
             }
         }
         let simple = in_this_dialect(text);
-        // Spaces between `\Q` and `\E` are a part of the text.
+        // Spaces between `\Q` and `\E` are part of the text.
         let is_one = text.contains("\\Q") && simple.contains(char::is_whitespace);
         let simple = if is_one { quoted(&simple) } else { simple };
         if simple != text && !simple.trim().is_empty() && check(&simple).is_ok() {
@@ -191,7 +191,7 @@ impl<'q> Piece<'q> {
 
 /// Splits a query into pieces.
 fn pieces(query: &str) -> Vec<Piece<'_>> {
-    // Splits it into words, then joins neighbouring words into one text.
+    // Split it into words, then join neighbouring words into one text.
     let mut words: Vec<(usize, Piece<'_>)> = Vec::new();
     let mut at = 0;
     while at < query.len() {
@@ -267,7 +267,7 @@ fn word(text: &str) -> (Piece<'_>, usize) {
     let name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || c == '_');
     let piece = match word {
         "OR" | "AND" | "NOT" => Piece::Operator(word),
-        // A negated word is no part of a text.
+        // A negated word is not part of a text.
         _ if excludes && length > 1 && name(&word[1..]) => Piece::Field(word),
         _ => Piece::Words(word),
     };
@@ -294,7 +294,7 @@ fn field_of_text(text: &str) -> String {
     format!("{minus}{}", written(name, &escape(value)))
 }
 
-/// Whether a word is a glob for paths.
+/// Returns whether a word is a glob for paths.
 fn is_glob(text: &str) -> bool {
     let named = text.strip_prefix("*.").is_some_and(|ending| {
         !ending.is_empty() && ending.chars().all(|c| c.is_alphanumeric() || ".{},".contains(c))
@@ -306,9 +306,9 @@ fn written_glob(text: &str) -> String {
     format!("file:{text}")
 }
 
-/// Replaces what this dialect does not support. A positive look-around becomes part of the match, a negative one is
-/// removed, a backreference becomes a copy of its group, and what stands between `\Q` and `\E` is escaped. Used to suggest
-/// a pattern that still runs.
+/// Replaces constructs that this dialect does not support. A positive look-around becomes part of the match, a negative
+/// one is removed, a backreference becomes a copy of its group, and text between `\Q` and `\E` is escaped. Used to
+/// suggest a pattern that still runs.
 fn in_this_dialect(pattern: &str) -> String {
     let mut result = String::new();
     // The start of each group in the result, and its end once it is closed, in the order of the opening parentheses.

@@ -1,5 +1,5 @@
-//! Patterns of definitions: `sym:Foo.bar kind:method`. A pattern matches names; of a qualified one, the parts before the
-//! last are the names of what contains the definition.
+//! Patterns of definitions: `sym:Foo.bar kind:method`. A pattern matches names. The parts of a qualified pattern before
+//! the last one match the names of the containers.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::kind::SymbolKind;
 use crate::near::nearest;
 use crate::pattern::{Case, Pattern};
 
-/// Other words for kinds.
+/// Aliases of kinds.
 const ALIASES: &[(&str, SymbolKind)] = &[
     ("func", SymbolKind::Function),
     ("fn", SymbolKind::Function),
@@ -30,7 +30,7 @@ const ALIASES: &[(&str, SymbolKind)] = &[
     ("extension", SymbolKind::Implementation),
 ];
 
-/// Between the parts of a qualified name, as it may stand in a name itself.
+/// The separator of a qualified name's parts, as a name itself may contain it.
 const BETWEEN: &str = r"(?:\.|::?|#|\\)";
 
 /// A set of kinds of symbols.
@@ -38,42 +38,42 @@ const BETWEEN: &str = r"(?:\.|::?|#|\\)";
 pub struct SymbolKinds(u32);
 
 impl SymbolKinds {
-    /// The kinds of definitions, also those that this program does not know. What only contains members of a type does
-    /// not define it.
+    /// The kinds of definitions, including those that this program does not know. An implementation of a type does not
+    /// define it.
     pub const DEFINITIONS: Self = Self(u32::MAX ^ 1 << SymbolKind::Implementation as u8);
 
     /// No kind.
     pub const NONE: Self = Self(0);
 
-    /// One kind.
+    /// Returns the set of one kind.
     pub fn one(kind: SymbolKind) -> Self {
         Self(1 << kind.byte())
     }
 
-    /// Whether the kind with this byte is one of them.
+    /// Returns whether the set has the kind with this byte.
     pub fn has(self, byte: u8) -> bool {
         let bit = 1_u32.checked_shl(u32::from(byte));
         bit.map_or(self == Self::DEFINITIONS, |bit| self.0 & bit != 0)
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The kinds that are in both sets.
+    /// Returns the kinds that are in both sets.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The kinds that are in one of them.
+    /// Returns the kinds that are in either set.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The kinds of definitions that are not in it.
+    /// Returns the kinds of definitions that are not in the set.
     #[must_use]
     pub fn others(self) -> Self {
         Self(!self.0).and(Self::DEFINITIONS)
@@ -84,7 +84,7 @@ impl SymbolKinds {
         let mut all = Self(0);
         for word in value.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             let word = word.to_lowercase();
-            // Whoever wants enumerations, say, may ask for enums.
+            // Accept, say, the plural "enums" for enumerations.
             let one = |word: &str| {
                 let alias = ALIASES.iter().find(|(alias, _)| *alias == word);
                 SymbolKind::from_word(word).or(alias.map(|(_, kind)| *kind))
@@ -112,7 +112,7 @@ impl SymbolKinds {
         }
     }
 
-    /// The word to write instead of one that is no kind, if one is near.
+    /// Returns the kind to write instead of an unknown one, if one is similar.
     pub(crate) fn near(value: &str) -> Option<&'static str> {
         let words = SymbolKind::ALL.map(SymbolKind::word);
         nearest(value, words)
@@ -134,21 +134,21 @@ impl fmt::Display for SymbolKinds {
     }
 }
 
-/// What a term asks of a definition besides that its name matches the term's pattern.
+/// A term's conditions on a definition besides the match of its name.
 #[derive(Clone, Debug)]
 pub struct SymbolPattern {
-    /// The pattern as it was typed, with its qualifiers.
+    /// The pattern as typed, with its qualifiers.
     pub(crate) source: String,
-    /// Patterns of the whole names of its containers, the outermost first.
+    /// Patterns of the whole names of its containers, outermost first.
     pub containers: Vec<Pattern>,
-    /// A pattern that also does, instead of the containers: of a name that is itself qualified.
+    /// An alternative to the containers: a pattern of a name that is itself qualified.
     pub whole: Option<Pattern>,
-    /// The kinds that it may be of.
+    /// The kinds that the definition may have.
     pub kinds: SymbolKinds,
 }
 
 impl SymbolPattern {
-    /// Reads what is searched for among definitions: the pattern of the name, and the rest.
+    /// Parses a pattern for definitions: returns the pattern of the name, and the rest.
     pub(crate) fn parse(source: &str, case: Case) -> Result<(Pattern, Self), QueryError> {
         let all = Pattern::of_name(source, case)?;
         let plain = Self {
@@ -158,7 +158,7 @@ impl SymbolPattern {
             kinds: SymbolKinds::DEFINITIONS,
         };
         let Some((flags, parts)) = qualified(source) else { return Ok((all, plain)) };
-        // Whether a capital is in it is decided by all of it.
+        // All parts together decide whether there is a capital.
         let case = if all.is_caseless() { Case::Insensitive } else { Case::Sensitive };
         let again = |text: String| {
             Pattern::of_name(&text, case).map_err(|error| QueryError::new(source, 0, error.message))
@@ -168,7 +168,7 @@ impl SymbolPattern {
             .iter()
             .map(|part| again(format!("{flags}^(?:{})$", part.trim_start_matches('^'))))
             .collect();
-        // Where the last name begins, all of it does.
+        // The whole name begins where its last part does.
         let begins = if name.starts_with('^') { "^" } else { "" };
         let all: Vec<&str> = parts.iter().map(|part| part.trim_start_matches('^')).collect();
         let begins = if source[flags.len()..].starts_with('^') { "^" } else { begins };
@@ -177,7 +177,7 @@ impl SymbolPattern {
         Ok((again(format!("{flags}{name}"))?, rest))
     }
 
-    /// Exactly these characters in a name.
+    /// Returns the pattern for exactly these characters in a name.
     pub(crate) fn literal(text: &str, case: Case) -> Result<(Pattern, Self), QueryError> {
         let source = crate::write::escape(text);
         let pattern = Pattern::of_name(&source, case)?;
@@ -186,22 +186,21 @@ impl SymbolPattern {
         Ok((pattern, rest))
     }
 
-    /// Any definition of some kinds.
+    /// Returns the pattern for any definition of some kinds.
     pub(crate) fn any(kinds: SymbolKinds) -> (Pattern, Self) {
         let pattern = Pattern::of_name("", Case::Smart).expect("it is a pattern");
         (pattern, Self { source: String::new(), containers: Vec::new(), whole: None, kinds })
     }
 
-    /// Whether another one asks for the same.
+    /// Returns whether another pattern has the same conditions.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.source, self.kinds) == (&other.source, other.kinds)
     }
 }
 
-/// The parts of a qualified name, and the flags before it: `std::vector`, `Foo.bar`. None of another pattern.
+/// Returns the flags before a qualified name, and its parts: `std::vector`, `Foo.bar`; `None` for another pattern.
 ///
-/// What is between them is `::`, `\.`, `\\`, or a dot that stands between two names: a dot for any character would hardly
-/// ever be meant there.
+/// Separators are `::`, `\.`, `\\`, or a dot between two names: there, it hardly ever means any character.
 fn qualified(source: &str) -> Option<(&str, Vec<&str>)> {
     let flags = flags(source);
     let text = &source[flags.len()..];
@@ -212,7 +211,7 @@ fn qualified(source: &str) -> Option<(&str, Vec<&str>)> {
     let (mut parts, mut begin) = (Vec::new(), 0);
     let (mut at, mut depth) = (0, 0_usize);
     while at < bytes.len() {
-        // A name, a group or a class may begin behind a separator, and end before it.
+        // A name, a group or a class may begin after a separator, and end before it.
         let ends = at > begin
             && (is_name(bytes.get(at - 1)) || matches!(bytes[at - 1], b')' | b']' | b'*' | b'+'));
         let begins = |at: usize| {
@@ -259,14 +258,14 @@ fn qualified(source: &str) -> Option<(&str, Vec<&str>)> {
     (parts.len() > 1).then_some((flags, parts))
 }
 
-/// Flags such as `(?i)` at the beginning.
+/// Returns flags such as `(?i)` at the beginning.
 fn flags(source: &str) -> &str {
     let Some(rest) = source.strip_prefix("(?") else { return "" };
     let end = rest.find(|c: char| !(c.is_ascii_alphabetic() || c == '-')).unwrap_or(rest.len());
     if rest[end..].starts_with(')') && end > 0 { &source[..end + 3] } else { "" }
 }
 
-/// The length of the class at the beginning; one byte if it is unclosed.
+/// Returns the length of the class at the beginning; 1 if it is unclosed.
 fn class_length(bytes: &[u8]) -> usize {
     let (mut at, mut depth) = (1 + usize::from(bytes.get(1) == Some(&b'^')), 1_usize);
     at += usize::from(bytes.get(at) == Some(&b']'));

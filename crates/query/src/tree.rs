@@ -10,43 +10,43 @@ use crate::symbol::{SymbolKinds, SymbolPattern};
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// The query as it was typed, for errors.
+    /// The query as typed, for errors.
     pub(crate) source: String,
     /// The condition that a file must meet.
     pub tree: Tree,
-    /// How to search.
+    /// The settings of the search.
     pub settings: Settings,
 }
 
 /// A condition that a file must meet.
 #[derive(Clone, Debug)]
 pub enum Tree {
-    /// All of these hold; no parts for every file.
+    /// All these hold; without parts, every file meets it.
     All(Vec<Tree>),
-    /// One of these holds.
+    /// At least one of these holds.
     Any(Vec<Tree>),
     /// This does not hold.
     Not(Box<Tree>),
     /// A pattern matches.
     Term(Term),
-    /// It is in this language.
+    /// The file is in this language.
     Language(String),
 }
 
-/// A pattern, and where it is to match.
+/// A pattern, and the field in which it must match.
 #[derive(Clone, Debug)]
 pub struct Term {
-    /// Where it is to match.
+    /// The field.
     pub field: Field,
-    /// The pattern; of a symbol, that of its name.
+    /// The pattern; for a symbol, that of its name.
     pub pattern: Pattern,
-    /// What else is asked of a symbol; none in another field.
+    /// Other conditions on a symbol; `None` for other fields.
     pub symbol: Option<Box<SymbolPattern>>,
-    /// The byte of the query at which it stands.
+    /// The byte offset of the term in the query.
     pub(crate) at: usize,
 }
 
-/// Where a pattern is to match.
+/// The field in which a pattern must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// In the file's text or in its path.
@@ -57,12 +57,12 @@ pub enum Field {
     Path,
     /// In the name of its repository.
     Repo,
-    /// In the name of something that it defines.
+    /// In the name of a symbol that the file defines.
     Symbol,
 }
 
 impl Query {
-    /// A query for one pattern.
+    /// Returns the query for one pattern.
     pub fn of(field: Field, pattern: Pattern) -> Self {
         Self {
             source: pattern.source().to_owned(),
@@ -71,12 +71,12 @@ impl Query {
         }
     }
 
-    /// The query for a condition that was put together.
+    /// Returns the query for a condition.
     pub fn from_tree(tree: Tree) -> Self {
         Self { source: String::new(), tree, settings: Settings::default() }
     }
 
-    /// The query for files that match this one, or in whose text one of these patterns matches.
+    /// Returns the query for files that match this one, or in whose text one of these patterns matches.
     #[must_use]
     pub fn or(mut self, patterns: impl Iterator<Item = Pattern>) -> Self {
         let more = patterns.map(|pattern| Tree::term(Field::Content, pattern));
@@ -84,7 +84,7 @@ impl Query {
         self
     }
 
-    /// The query for files that match this one, and this tree too.
+    /// Returns the query for files that match both this one and this tree.
     #[must_use]
     pub fn and(mut self, tree: Tree) -> Self {
         self.tree = Tree::all(vec![self.tree, tree]);
@@ -93,7 +93,7 @@ impl Query {
 }
 
 impl Query {
-    /// Its terms, wherever they stand in it.
+    /// Returns its terms, at any depth.
     pub fn terms(&self) -> Vec<&Term> {
         fn collect<'t>(tree: &'t Tree, terms: &mut Vec<&'t Term>) {
             match tree {
@@ -112,7 +112,7 @@ impl Query {
         terms
     }
 
-    /// The query for another condition, with the settings of this one.
+    /// Returns the query for another condition, with the settings of this one.
     #[must_use]
     pub fn with(&self, tree: Tree) -> Self {
         Self { source: self.source.clone(), tree, settings: self.settings }
@@ -120,7 +120,7 @@ impl Query {
 }
 
 impl Tree {
-    /// All of some trees.
+    /// Returns the conjunction of some trees.
     pub fn all(parts: Vec<Tree>) -> Self {
         let mut all = Vec::with_capacity(parts.len());
         for part in parts {
@@ -137,7 +137,7 @@ impl Tree {
         Tree::All(Vec::new())
     }
 
-    /// One of some trees; at least one is given.
+    /// Returns the disjunction of some trees, at least one.
     pub fn any(parts: Vec<Tree>) -> Self {
         let mut any = Vec::with_capacity(parts.len());
         for part in parts {
@@ -149,12 +149,12 @@ impl Tree {
         if any.len() == 1 { any.remove(0) } else { Tree::Any(any) }
     }
 
-    /// A pattern in one field, which is not that of symbols.
+    /// Returns the tree for a pattern in one field other than that of symbols.
     pub fn term(field: Field, pattern: Pattern) -> Self {
         Tree::Term(Term { field, pattern, symbol: None, at: 0 })
     }
 
-    /// A definition of one of these kinds whose name matches a pattern, as `sym:` takes it.
+    /// Returns the tree for definitions of these kinds whose name matches a pattern, as in `sym:`.
     ///
     /// # Errors
     /// `source` is not a valid pattern.
@@ -181,8 +181,8 @@ impl std::ops::Not for Tree {
     }
 }
 
-/// Prints as `(and /foo/i (not file:/_test\.go$/i) lang:go) count:10`. Behind a pattern, `i` says that
-/// it matches any case, `m` that it may match across lines.
+/// Prints as `(and /foo/i (not file:/_test\.go$/i) lang:go) count:10`. After a pattern, `i` means that it matches any
+/// case, `m` that it may match across lines.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.tree, self.settings)

@@ -2,15 +2,15 @@
 //!
 //! `pg_trgm`'s rules (<https://www.postgresql.org/docs/current/pgtrgm.html>): letters are folded to lower case; a word
 //! is a run of letters and digits; three consecutive characters of a word make a trigram. A word is padded with two
-//! spaces in front and one behind. In `LIKE '%literal%'` a word at an end of the literal may continue beyond it, so it
+//! spaces before and one after it. In `LIKE '%literal%'` a word at an end of the literal may continue beyond it, so it
 //! is padded only where the literal itself contains the border.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Trigrams looked up for one literal. Each costs a lookup, and after the rarest few the others hardly rule anything
-/// out. Over 13 literals of all kinds, four were on average as selective as all of them, took half the time, and were
+/// Trigrams looked up for one literal. Each costs a lookup, and beyond the rarest few the others rule out hardly
+/// anything. Over 13 literals of all kinds, four were on average as selective as all, took half the time, and were
 /// never slower.
 const MAX_TRIGRAMS: usize = 4;
 
@@ -77,8 +77,8 @@ pub fn trigrams(literal: &str) -> Vec<Trigram> {
     found
 }
 
-/// Whether `pg_trgm` extracts at least one trigram from `LIKE '%literal%'`. Without one the server would read every
-/// document.
+/// Returns whether `pg_trgm` extracts at least one trigram from `LIKE '%literal%'`. Without one the server would read
+/// every document.
 pub fn has_trigram(literal: &str) -> bool {
     !trigrams(literal).is_empty()
 }
@@ -90,8 +90,8 @@ pub fn rarest_parts(literal: &str) -> Vec<&str> {
     if literal.chars().any(|c| !c.is_ascii() && c.is_alphanumeric()) {
         return vec![literal];
     }
-    // Neighbouring trigrams tell much the same. Of equally rare ones, steps of the golden ratio pick some that are far
-    // apart.
+    // Neighbouring trigrams carry similar information. Among equally rare ones, steps of the golden ratio pick distant
+    // ones.
     let mut all: Vec<(usize, Trigram)> = trigrams(literal).into_iter().enumerate().collect();
     all.sort_by_key(|(place, trigram)| (trigram.frequency(), place * 618 % 1000));
     let mut spans: Vec<Range<usize>> = Vec::new();

@@ -1,17 +1,16 @@
-//! The fields of a query as they were typed, for callers that show them, remove one, or translate them for another
-//! search.
+//! The fields of a query as typed, for callers that show them, remove one, or translate them for another search.
 
 use std::ops::Range;
 
 use crate::field;
 use crate::lex::{Lexer, Token};
 
-/// A field of a query as it was typed: `-file:"a b"`.
+/// A field of a query as typed: `-file:"a b"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedField {
     /// The field's canonical name: `repo`, `file`, `lang`, ...
     pub name: &'static str,
-    /// Whether a minus or a `not` stands before it.
+    /// Whether a minus or a `not` precedes it.
     pub negated: bool,
     /// The value, without quotes.
     pub value: String,
@@ -19,7 +18,7 @@ pub struct TypedField {
     pub range: Range<usize>,
 }
 
-/// Returns the fields of a query that stand outside of parentheses, in order; none if the query cannot be parsed.
+/// Returns the fields of a query outside parentheses, in order; none if the query cannot be parsed.
 pub fn typed_fields(text: &str) -> Vec<TypedField> {
     let mut lexer = Lexer::new(text);
     let mut fields = Vec::new();
@@ -57,9 +56,9 @@ pub enum OperatorInText {
     Group,
 }
 
-/// Returns the first operator of a query that was probably meant as text. None is if the query has a field.
+/// Returns the first operator of a query that was probably meant as text. Returns `None` if the query has a field.
 pub fn operator_in_text(text: &str) -> Option<OperatorInText> {
-    /// What stands in parentheses.
+    /// The content of parentheses.
     #[derive(Default)]
     struct Group {
         negated: bool,
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
     use crate::MAX_QUERY_BYTES;
 
-    /// Checks which fields apply to a whole query, and the query without each of them.
+    /// Checks which fields apply to a whole query, and what the query is without each of them.
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         let told = |field: TypedField| {

@@ -10,13 +10,13 @@ pub fn exactly(field: &str, name: &str) -> String {
     written(field, &format!("^{}$", escape(name)))
 }
 
-/// Returns a field that matches the paths in a folder: `file:^src/`.
+/// Returns a field that matches paths in a folder: `file:^src/`.
 pub fn below(field: &str, folder: &str) -> String {
     written(field, &format!("^{}/", escape(folder)))
 }
 
-/// Returns the name or folder for which [`exactly`] or [`below`] wrote the pattern, to show to people; `None` if the
-/// pattern may match others.
+/// Returns the name or folder for which [`exactly`] or [`below`] wrote the pattern, for display; `None` if the pattern
+/// may match others.
 pub fn plain(pattern: &str) -> Option<String> {
     let inner = pattern.strip_prefix('^')?;
     let inner = inner.strip_suffix('$').or_else(|| inner.ends_with('/').then_some(inner))?;

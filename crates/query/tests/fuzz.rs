@@ -1,6 +1,6 @@
 //! Random input: nothing panics, and no plan under-matches.
 //!
-//! A longer run: `PROPTEST_CASES=100000 cargo test --release -p query --test fuzz`
+//! To run longer: `PROPTEST_CASES=100000 cargo test --release -p query --test fuzz`
 
 use ngram::{BloomFilter, FilterKind, fold_beyond_ascii};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use query::{
     Tree, escape, ngram_query, rarest_parts, trigrams,
 };
 
-/// Parses, compiles, plans and prints whatever is given.
+/// Parses, compiles, plans and prints any text.
 fn run(text: &str) {
     for case in [Case::Smart, Case::Sensitive, Case::Insensitive] {
         match Query::parse(text, case) {
@@ -17,7 +17,7 @@ fn run(text: &str) {
                 let parts = QueryParts::of(text).unwrap();
                 let others = [parts.with(|_| true), parts.ignoring_case(), parts.any_term()];
                 for other in others.into_iter().chain(parts.as_text()) {
-                    // Nothing but settings has no terms.
+                    // A query of settings alone has no terms.
                     let empty = other.trim().is_empty() || other.starts_with("()");
                     assert!(empty || Query::parse(&other, case).is_ok(), "{text:?} {other:?}");
                 }
@@ -38,8 +38,8 @@ fn run(text: &str) {
     }
 }
 
-/// A suggestion is a query, and means what was typed: as text exactly that text, else nothing that matches every line
-/// unless that was typed.
+/// Checks that a suggestion is a query, and means what was typed: exactly that text if literal; else it matches every
+/// line only if the typed query does.
 fn check_suggestion(typed: &str, suggested: &Suggestion, case: Case) {
     let query = Query::parse(&suggested.query, case);
     let query = query.unwrap_or_else(|error| panic!("{typed:?} {suggested:?}: {error}"));
@@ -59,7 +59,7 @@ fn is_const(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(_))
 }
 
-/// Whether a text has what is needed, each string in some line of it.
+/// Returns whether a text has the literals that a query needs, each string within a line.
 fn meets(literals: &LiteralQuery, text: &str) -> bool {
     match literals {
         LiteralQuery::Anything => true,
@@ -72,7 +72,7 @@ fn meets(literals: &LiteralQuery, text: &str) -> bool {
     }
 }
 
-/// Whether `LIKE '%part%part%'` holds, for the parts that are looked up.
+/// Returns whether `LIKE '%part%part%'` holds for the parts that are looked up.
 fn looked_up(literal: &str, line: &str) -> bool {
     let mut rest = line;
     rarest_parts(literal).into_iter().all(|part| {
@@ -209,7 +209,7 @@ proptest! {
             true
         });
         if pattern.spans_lines() {
-            // All of it somewhere in the text, each string within a line.
+            // Each required string must be within a line of the text.
             prop_assert!(lines.is_empty() || meets(&literals, &text), "{pattern} needs {literals}");
         } else {
             let ngrams = ngram_query(&literals, &pattern);

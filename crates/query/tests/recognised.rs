@@ -1,5 +1,5 @@
-//! The languages of some hundred files: those that share an extension, have a name of their own, or begin with `#!`.
-//! Each is written for this list, so that the share of files that are right is known when a table changes.
+//! Tests the languages of some hundred files: those that share an extension, have a name of their own, or begin with
+//! `#!`. Each was written for this list, so that the share of correct files is known when a table changes.
 
 use std::collections::{BTreeMap, HashSet};
 

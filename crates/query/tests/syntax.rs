@@ -1,8 +1,8 @@
-//! The language: a table of queries and the trees they are parsed to.
+//! The language: a table of queries and their trees.
 
 use query::{Case, MAX_QUERY_BYTES, MAX_TERMS, Query};
 
-/// What a query is parsed to: its tree, or where and how it is wrong.
+/// Returns the tree of a query, or the position and message of its error.
 fn parsed(query: &str) -> Result<String, (usize, String)> {
     match Query::parse(query, Case::Smart) {
         Ok(query) => Ok(query.to_string()),

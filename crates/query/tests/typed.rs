@@ -1,4 +1,4 @@
-//! What people type in the search boxes of other engines is a query, or a sentence with one.
+//! Texts that people type in the search boxes of other engines: queries, or sentences with one.
 
 use query::{Case, Query, QueryParts};
 

@@ -1,9 +1,9 @@
-//! A search whose results will be ranked: beside the first ones that are found, those that define what is looked for or
-//! are called so, wherever they are ([`BoostQueries`](rank::boost::BoostQueries)); and if there are more than are ranked, others
+//! A search whose results will be ranked. It finds the first matching files, and those anywhere that define the name or
+//! are called like it ([`BoostQueries`](rank::boost::BoostQueries)); and if more match than are ranked, other files
 //! that are likely to be wanted.
 //!
-//! These files are part of the first page. A search that continues after it finds them again and leaves them out, so
-//! that all pages together hold each file once.
+//! These boosted files are part of the first page. A search that continues after it finds them again and leaves them
+//! out, so that all pages together have each file once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use answer::FileMatch;
 use rank::boost::{self, BoostQueries};
 use rank::{POOL, Ranking, Votes};
 
-/// Most batches of files that wait to be passed on.
+/// Maximum number of batches of files that wait to be passed on.
 const AHEAD: usize = 2;
 
-/// The same while what leads is looked for at the same time.
+/// The same limit while boosted files are searched at the same time.
 const FAR_AHEAD: usize = POOL;
 
 /// A search in the order in which files are found.
@@ -38,7 +38,7 @@ type Files = HashSet<(RepoId, String)>;
 /// Searches a state of the index, with a search that finds files in any order.
 ///
 /// # Errors
-/// Those of a search.
+/// The errors of a search.
 pub(crate) async fn search(
     plain: &Plain<'_>,
     switch: Switch,
@@ -47,7 +47,7 @@ pub(crate) async fn search(
 ) -> Result<Stats, Error> {
     let begun = Instant::now();
     let of_files = request.compiled_query().select != Select::Repos;
-    // What is too large to be looked for has no lead; the query itself is compiled already.
+    // A query that is too large has no boosted files; the query itself is compiled already.
     let lead = of_files.then(|| BoostQueries::of(request.query()).ok().flatten()).flatten();
     let Some(lead) = lead else { return plain(Arc::clone(request), found).await };
     let leads = BoostedSearch { plain, request, switch, begun };
@@ -58,14 +58,14 @@ pub(crate) async fn search(
     }
 }
 
-/// Most files with near definitions.
+/// Maximum number of files with near definitions.
 const MOST_NEAR: usize = 3;
 
-/// Finds definitions of what a query names with a qualifier, in the folder or file that the qualifier names, in files that
-/// the query does not find: the best few, each with the lines of the definitions only.
+/// Finds definitions of a query's qualified name in the folder or file that the qualifier names, in files that the
+/// query does not find. Returns the best few, each with only the lines of the definitions.
 ///
 /// # Errors
-/// Those of a search.
+/// The errors of a search.
 pub(crate) async fn near_definitions(
     plain: &Plain<'_>,
     switch: Switch,
@@ -93,7 +93,7 @@ pub(crate) async fn near_definitions(
     Ok(scored.into_iter().map(only_definitions).collect())
 }
 
-/// Searches for another query beside a request: the first files, and what was done to find them.
+/// Searches for another query beside a request: returns the first files, and the counters.
 async fn auxiliary(
     plain: &Plain<'_>,
     switch: Switch,
@@ -115,7 +115,7 @@ async fn auxiliary(
     Ok((files, stats?))
 }
 
-/// A search, and those for what leads it.
+/// A search, and the searches for its boosted files.
 struct BoostedSearch<'r, 's> {
     plain: &'r Plain<'s>,
     request: &'r Arc<Request>,
@@ -124,7 +124,7 @@ struct BoostedSearch<'r, 's> {
 }
 
 impl BoostedSearch<'_, '_> {
-    /// Searches: what leads comes first, or last.
+    /// Searches from the start: boosted files come first, or last.
     async fn search_from_start(
         &self,
         lead: BoostQueries,
@@ -134,7 +134,7 @@ impl BoostedSearch<'_, '_> {
         if self.request.resume.is_some_and(|from| from.query != hash) {
             return Err(Error::OtherQuery);
         }
-        // The same state of the index.
+        // Search the same state of the index.
         let mut here = Request::clone(self.request);
         here.resume = Some(Resume::start(self.switch, hash));
         let (send, mut first) = mpsc::channel(FAR_AHEAD);
@@ -153,7 +153,7 @@ impl BoostedSearch<'_, '_> {
                 };
                 pass(&mut first, &found, &mut is_new).await;
             }
-            // A receiver that is dropped ends the search.
+            // Dropping a receiver ends the search.
             drop(first);
             Ok::<_, Error>((totals, near))
         };
@@ -168,7 +168,7 @@ impl BoostedSearch<'_, '_> {
             totals.matches += Totals::of(&files).matches;
             stats.note_boost(&wide, self.request);
             if !files.is_empty() {
-                // The receiver was dropped: it needs no more.
+                // If the receiver was dropped, it needs no more.
                 let _ = found.send(files).await;
             }
         }
@@ -178,7 +178,7 @@ impl BoostedSearch<'_, '_> {
         Ok(stats)
     }
 
-    /// Goes on behind the first results.
+    /// Continues after the first results.
     async fn search_on(
         &self,
         lead: BoostQueries,
@@ -207,7 +207,7 @@ impl BoostedSearch<'_, '_> {
         Ok(stats)
     }
 
-    /// The files that lead by one query, and what was done to find them.
+    /// Returns the files that one query boosts, and the counters.
     async fn search_boost(
         &self,
         query: Option<CompiledQuery>,
@@ -220,8 +220,8 @@ impl BoostedSearch<'_, '_> {
 }
 
 impl Stats {
-    /// Notes what a search for what leads lacks. What comes next leaves out what leads, so if not all of that was found,
-    /// the search is not complete.
+    /// Notes that the search for boosted files was incomplete. Later pages leave boosted files out, so if some were not
+    /// found, the search is incomplete.
     fn note_boost(&mut self, led: &Self, request: &Request) {
         match &led.stopped {
             Some(Stopped::Timeout(_)) => {
@@ -261,7 +261,7 @@ impl Totals {
     }
 }
 
-/// Passes files on that are wanted, as long as somebody listens.
+/// Passes wanted files on, as long as the receiver exists.
 async fn pass(
     files: &mut mpsc::Receiver<Vec<FileMatch>>,
     found: &mpsc::Sender<Vec<FileMatch>>,

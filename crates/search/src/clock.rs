@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The deadline of a search, and whether the search is over. The deadline moves on while the receiver of
-/// results is not ready for more.
+/// The deadline of a search, and whether the search is over. The deadline is extended while the receiver of results is
+/// not ready for more.
 #[derive(Debug)]
 pub(crate) struct Clock {
     begun: Instant,
@@ -31,8 +31,8 @@ impl Clock {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the search goes on. Ends it if the deadline has passed: a search that computes on its
-    /// own task cannot watch its deadline otherwise.
+    /// Returns whether the search continues. Ends it if the deadline has passed: a search that computes on its own task
+    /// cannot watch its deadline otherwise.
     pub(crate) fn goes_on(&self) -> bool {
         self.goes_on_at(Instant::now())
     }
@@ -72,7 +72,7 @@ impl Clock {
         tokio::time::timeout_at(until.into(), work).await.ok()
     }
 
-    /// Waits for `work` without using up the time of the search.
+    /// Waits for `work`, and extends the deadline by that time.
     pub(crate) async fn pause<T>(&self, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let done = work.await;

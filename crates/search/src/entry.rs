@@ -13,6 +13,6 @@ pub struct FileEntry<'t> {
     pub language: Option<&'t str>,
     /// Its repository.
     pub repo: RepoId,
-    /// Its text, in its shard.
+    /// The blob of its text, in its shard.
     pub blob: BlobId,
 }

@@ -1,5 +1,5 @@
-//! Evaluates the query on files: drops files early, lists the terms still to be matched, and decides which
-//! files are results.
+//! Evaluates the query on files: drops files early, lists the terms still to match, and decides which files are
+//! results.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use answer::symbol::Symbol;
 use answer::{FileMatch, Line};
 use answer::{apart, merge, with_symbols};
 
-/// A file that may match, as far as is known without its text.
+/// A file that may match, judging without its text.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
     /// Terms that match its path.
@@ -27,13 +27,13 @@ pub(crate) struct OpenFile {
 #[derive(Default)]
 pub(crate) struct Hits {
     hits: FxHashMap<(BlobId, usize), Vec<Line>>,
-    /// Terms all of whose candidate chunks were read: a blob without a hit of such a term does not match it.
+    /// Terms all of whose candidate chunks were read: they do not match blobs without a hit.
     read: Vec<usize>,
     /// Blobs whose whole text was read, each with the terms matched in it.
     whole: FxHashMap<BlobId, Terms>,
-    /// Symbols that terms ask for, by blob and term.
+    /// Symbols that match terms, by blob and term.
     symbols: FxHashMap<(BlobId, usize), Vec<Symbol>>,
-    /// Blobs whose symbols were looked at.
+    /// Blobs whose symbols were examined.
     outlined: FxHashSet<BlobId>,
 }
 
@@ -64,7 +64,7 @@ impl Hits {
         self.hits.insert((blob, term), lines);
     }
 
-    /// Returns the symbols of a blob that a term asks for.
+    /// Returns the symbols of a blob that match a term.
     pub(crate) fn symbols(&self, blob: BlobId, term: usize) -> &[Symbol] {
         self.symbols.get(&(blob, term)).map_or(&[], Vec::as_slice)
     }
@@ -122,7 +122,7 @@ impl<'a> Evaluator<'a> {
         self.expr().eval(&known) != Some(false)
     }
 
-    /// Returns the value of a predicate as far as it is known without the text of the file.
+    /// Returns the value of a predicate if it is known without the text of the file.
     fn known(&self, open: &OpenFile, predicate: Predicate) -> Option<bool> {
         match predicate {
             Predicate::Content(_) => self.rules_out(predicate).then_some(false),
@@ -141,7 +141,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the value of a predicate as far as it is known after some texts were read.
+    /// Returns the value of a predicate if it is known after some texts were read.
     fn known_with(&self, open: &OpenFile, hits: &Hits, predicate: Predicate) -> Option<bool> {
         let term = match predicate {
             Predicate::Content(term) => term,
@@ -165,7 +165,7 @@ impl<'a> Evaluator<'a> {
         looked.then_some(false)
     }
 
-    /// Returns the blobs of some files whose symbols decide whether the files match, or are shown; ascending.
+    /// Returns the blobs of some files whose symbols decide on a match, or are shown; ascending.
     pub(crate) fn undecided_symbols(&self, open: &[OpenFile], hits: &Hits) -> Vec<BlobId> {
         let mut blobs = Vec::new();
         for open in open {
@@ -216,7 +216,7 @@ impl<'a> Evaluator<'a> {
         self.expr().eval(&|of| self.known_with(open, hits, of)) != Some(false)
     }
 
-    /// Returns the terms about symbols that a file which matches shows.
+    /// Returns the terms about symbols that a matching file shows.
     pub(crate) fn shown_symbols(&self, open: &OpenFile, hits: &Hits) -> Vec<usize> {
         let query = self.search.query();
         let mut terms = Vec::new();
@@ -239,8 +239,8 @@ impl<'a> Evaluator<'a> {
         asks
     }
 
-    /// Returns for each blob the terms still to be matched in it: those that decide whether a file matches,
-    /// and those whose lines are shown.
+    /// Returns for each blob the terms still to match in it: those that decide whether a file matches, and those whose
+    /// lines are shown.
     pub(crate) fn wanted(&self, open: &[OpenFile], hits: &Hits) -> FxHashMap<BlobId, Vec<usize>> {
         let mut wanted: FxHashMap<BlobId, Vec<usize>> = FxHashMap::default();
         for open in open {
@@ -264,8 +264,8 @@ impl<'a> Evaluator<'a> {
         wanted
     }
 
-    /// Returns the file as a result if the query holds for it. `last` says that no later file has the same
-    /// blob, so that its lines can be moved out of `hits`.
+    /// Returns the file as a result if the query holds for it. `last` tells that no later file has the same blob; then
+    /// its lines can be moved out of `hits`.
     pub(crate) fn decide(&self, open: OpenFile, last: bool, hits: &mut Hits) -> Option<FileMatch> {
         let query = self.search.query();
         let known = |of| self.known_with(&open, hits, of);
@@ -325,7 +325,7 @@ impl<'a> Evaluator<'a> {
 pub(crate) struct Jobs<'a> {
     evaluator: Evaluator<'a>,
     terms: Option<Terms>,
-    /// Conditions of blobs, by the predicates that are ruled out for the blob.
+    /// Conditions on blobs, by the predicates ruled out for the blob.
     conditions: Vec<(Vec<Predicate>, Arc<Expr>)>,
     last: Option<(BlobId, Arc<Expr>)>,
 }
@@ -335,7 +335,7 @@ impl<'a> Jobs<'a> {
         Self { evaluator, terms: None, conditions: Vec::new(), last: None }
     }
 
-    /// Returns the job of matching some terms in a text of a blob.
+    /// Returns the job that matches some terms in a text of a blob.
     pub(crate) fn of(&mut self, blob: BlobId, terms: Vec<usize>) -> MatchJob {
         MatchJob { terms: self.share(terms), condition: self.condition(blob) }
     }
@@ -353,7 +353,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Returns the condition for files with a blob, after the predicates that are ruled out for it.
+    /// Returns the condition on files with a blob, without the predicates ruled out for it.
     fn condition(&mut self, blob: BlobId) -> Arc<Expr> {
         if let Some((_, condition)) = self.last.as_ref().filter(|(of, _)| *of == blob) {
             return Arc::clone(condition);

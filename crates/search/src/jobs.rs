@@ -1,5 +1,5 @@
-//! The queue of a search's texts to match. The threads of [`threads::matching`] match them, and so does the
-//! task that waits for them.
+//! The queue of texts that a search must match. The threads of [`threads::matching`] match them, and so does the task
+//! that waits for the results.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -19,13 +19,13 @@ use super::verify::{Hit, MatchInput, Scratches, Verified, verify};
 use crate::threads;
 use crate::types::Request;
 
-/// Panic message in case matching panics.
+/// Panic message if matching panics.
 const PANICKED: &str = "matching does not panic";
 
-/// Says that matching took longer than [`MAX_INLINE_TIME`] on a thread of the async runtime.
+/// Matching took longer than [`MAX_INLINE_TIME`] on a thread of the async runtime.
 struct InlineTimeout;
 
-/// The texts of a search that wait to be matched, first in, first out.
+/// The texts that a search must match, first in, first out.
 #[derive(Debug)]
 pub(crate) struct MatchQueue {
     request: Arc<Request>,
@@ -42,7 +42,7 @@ struct QueuedMatch {
     found: Sender<Verified>,
 }
 
-/// Texts that are being matched, or will be.
+/// Texts that are being matched, or are waiting.
 pub(crate) struct Matching {
     bytes: usize,
     work: MatchWork,
@@ -70,8 +70,8 @@ impl MatchQueue {
         }
     }
 
-    /// Starts to match texts. `alone` says that nothing else of the shard is being read: then few texts stay
-    /// with the waiting task, and many are split among threads.
+    /// Starts to match texts. `alone` tells that nothing else of the shard is being read: then the waiting task keeps
+    /// few texts, and many are split among threads.
     pub(crate) fn start(self: &Arc<Self>, inputs: Vec<MatchInput>, alone: bool) -> Matching {
         let bytes = size(&inputs);
         let is_cold = || {
@@ -137,8 +137,8 @@ impl MatchQueue {
     }
 
     /// Waits for the hits of a part. With a limit, the waiting task meanwhile matches queued texts: a thread woken on
-    /// the same core could not start before this task sleeps. It yields before each queued match so that other shards
-    /// and the sending of results go on.
+    /// the same core could not start before this task sleeps. It yields before each queued match, so that other shards
+    /// and the sending of results continue.
     async fn wait(self: &Arc<Self>, mut part: Receiver<Verified>) -> Verified {
         while self.request.limit.is_some() {
             match part.try_recv() {
@@ -154,8 +154,8 @@ impl MatchQueue {
         part.await.expect(PANICKED)
     }
 
-    /// Matches the oldest entry of the queue that is not large. Returns false if there is none, or if it took
-    /// too long and was handed to a thread.
+    /// Matches the oldest entry of the queue that is not large. Returns false if there is none, or if it took too long
+    /// and was passed to a thread.
     fn match_queued(self: &Arc<Self>) -> bool {
         let Some(QueuedMatch { inputs, found }) = self.next_queued(MAX_HELP_BYTES) else {
             return false;
@@ -220,8 +220,8 @@ fn size(inputs: &[MatchInput]) -> usize {
     inputs.iter().map(|input| input.chunk.text.bytes()).sum()
 }
 
-/// Splits inputs, which are in order, into parts of about [`JOB_BYTES`] each: worth a thread, and soon
-/// done. The chunks of a blob stay in one part.
+/// Splits inputs, which are in order, into parts of about [`JOB_BYTES`] each: large enough for a thread, and soon done.
+/// The chunks of a blob stay in one part.
 pub(crate) fn split(inputs: Vec<MatchInput>) -> Vec<Vec<MatchInput>> {
     let parts = size(&inputs).div_ceil(JOB_BYTES).max(1);
     split_into(inputs, parts)
@@ -266,7 +266,7 @@ mod tests {
         (Arc::new(MatchQueue::new(request, &clock, &Arc::default())), clock)
     }
 
-    /// Returns inputs of these blobs, each with its size in bytes.
+    /// Returns inputs with these blobs, each with its size in bytes.
     fn inputs(blobs: &[(i32, usize)]) -> Vec<MatchInput> {
         let input = |(blob, bytes): &(i32, usize)| MatchInput {
             chunk: TextChunk {

@@ -1,4 +1,4 @@
-//! Counts the files that were left out of the index and might match, and those whose symbols were not taken yet.
+//! Counts the files that were left out of the index and might match, and those whose symbols are missing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,17 +12,16 @@ use super::shards::ShardCandidate;
 use super::state::Search;
 use super::stats::SymbolsLeft;
 
-/// Most time spent on the files that were left out, beyond the time of the search.
+/// Maximum extra time, beyond that of the search, for the files that were left out.
 pub(crate) const MOST: Duration = Duration::from_millis(50);
 
-/// Counts the files that were left out of the index and might match, by the reason for which they were left
-/// out.
+/// Counts the files that were left out of the index and might match, by reason.
 pub(crate) async fn count(
     search: Arc<Search>,
     catalog: Arc<Catalog>,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
     catalog.skipped().await?;
-    // A content pattern may match any text that was not read, so it cannot rule a file out.
+    // A content pattern may match any unread text, so it cannot rule a file out.
     let unread = |of| matches!(of, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
     let expr = &search.query().expr;
     if expr.is_monotone() && expr.eval(&unread) != Some(false) {
@@ -37,11 +36,11 @@ pub(crate) async fn count(
         for file in catalog.skipped_now() {
             let known = |of| match of {
                 Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
-                // Once the time is up, files count as matching, so the count may be too high.
+                // After the time limit, files count as matching, so the count may be too high.
                 Predicate::Path(term) => {
                     let matcher = &query.terms[term].matcher;
                     let found = matcher.is_match_within(&file.path, &go_on);
-                    // Light matchers are quick enough without a look at the clock.
+                    // Light matchers are fast enough without checking the clock.
                     (!matcher.is_slow() || go_on()).then_some(found)
                 }
                 // Content, symbols and language of these files are unknown.
@@ -56,8 +55,9 @@ pub(crate) async fn count(
     Ok(counting.await.expect("counting does not panic"))
 }
 
-/// Says what a search for symbols could not find. `found` says that it found something. With all symbols in memory
-/// the database is not asked unless nothing was found, or the files of given up symbols are not in memory.
+/// Returns what a search for symbols could not find. `found` tells whether it found something. With all symbols in
+/// memory, it queries the database only if nothing was found in given languages, or if files with given up symbols are
+/// not in memory.
 pub(crate) async fn symbols<'s>(
     search: &'s Search,
     store: &Store,
@@ -113,7 +113,7 @@ pub(crate) async fn symbols<'s>(
 /// A shard, and its blobs whose symbols were given up.
 type OfShard<'s> = (&'s ShardCandidate, Cow<'s, [GivenUp]>);
 
-/// Counts the files that the query may mean and that have a text whose symbols were given up, by the reason.
+/// Counts the files that the query may mean and whose symbols were given up, by reason.
 async fn reasons(
     search: &Search,
     store: &Store,
@@ -146,7 +146,8 @@ async fn reasons(
     Ok(reasons)
 }
 
-/// Whether a query may mean a file, whatever its text and symbols are. Once `go_on` returns false, it may mean all.
+/// Returns whether a query may mean a file, whatever its text and symbols are. Once `go_on` returns false, it may mean
+/// any.
 fn may_mean(search: &Search, file: &File, go_on: &dyn Fn() -> bool) -> bool {
     let query = search.query();
     let known = |of| match of {

@@ -1,4 +1,4 @@
-//! The one collector of results in an order, for the command line, JSON, pages, agents and Zoekt's clients.
+//! The only collector of results in an order, for the command line, JSON, pages, agents and Zoekt's clients.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::stats::Stats;
 use crate::types::{Error, Request};
 use crate::view::View;
 
-/// Collects the files that a search finds, and gives those of one page in order.
+/// Collects the files that a search finds, and returns those of one page in order.
 ///
-/// Ranking needs more files than a page has: the first [`POOL`] that are found. Context, and the symbols around lines, are
-/// read for the page alone.
+/// Ranking needs more files than a page has: the first [`POOL`] found. Context, and the symbols around lines, are read
+/// only for the page.
 pub struct Ranked {
     top: TopK,
-    /// Number of files that earlier pages had, and most files of this one.
+    /// Number of files on earlier pages, and limit of this one.
     shown: usize,
     limit: usize,
     context: (usize, usize),
@@ -25,17 +25,17 @@ pub struct Ranked {
 
 /// The files of a page.
 pub struct Best {
-    /// The files in order, each with how its score came about, in an order that has scores.
+    /// The files in order. In an order with scores, each has the explanation of its score.
     pub files: Vec<(RankedFile, Option<Explained>)>,
-    /// Near definitions of the query, if they were asked for: they are no results.
+    /// Near definitions of the query, if requested: they are not results.
     pub near: Vec<FileMatch>,
     /// Number of files that were found.
     pub found: usize,
 }
 
 impl Ranked {
-    /// Creates the collector of a request, and changes the request as its order needs: ranked, it finds as many files as
-    /// are ranked, whatever its limit says.
+    /// Creates the collector of a request, and adapts the request to the order: a ranked request finds as many files as
+    /// are ranked, regardless of its limit.
     pub fn of(request: &mut Request, order: Order, shown: usize, limit: usize) -> Self {
         if order == Order::Relevance {
             request.limit = Some(POOL);
@@ -46,12 +46,12 @@ impl Ranked {
         Self { top, shown, limit, context, enclosing }
     }
 
-    /// Returns the best files so far, and counts of all.
+    /// Returns the best files so far, and the counts of all.
     pub fn top(&mut self) -> &mut TopK {
         &mut self.top
     }
 
-    /// Adds files, of each as much as `trim` leaves, which can ask for the best lines.
+    /// Adds files, each reduced by `trim`, which can get the best lines.
     pub fn add(
         &mut self,
         files: Vec<FileMatch>,
@@ -60,11 +60,11 @@ impl Ranked {
         self.top.add(files, trim);
     }
 
-    /// Returns the files of the page, with their context and the symbols around their lines if the request had asked for
-    /// these, and with `near` the near definitions of a first page.
+    /// Returns the files of the page, with the context and the symbols around lines that the request asked for. With
+    /// `near`, the first page also gets near definitions.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn best(
         self,
         view: &View,

@@ -1,4 +1,4 @@
-//! What a [`View`] reads besides searching, for those who browse and navigate.
+//! What a [`View`] reads besides searching, for browsing and navigation.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use store::{BlobId, Catalog, Epoch, Lease, RepoId, ScipPlace, ShardId, StoredBlo
 
 use crate::view::View;
 
-/// What is known of the symbols of a text besides those that were taken.
+/// Information on the symbols of a text besides the symbols themselves.
 #[derive(Clone, Debug)]
 pub struct SymbolsKnown {
     /// The languages, in lower case, whose symbols are taken.
     pub languages: HashSet<String>,
     /// Whether the symbols of the text's shard were taken up to this text.
     pub is_taken: bool,
-    /// Why those of the text were given up, in a word, if they were.
+    /// The reason, in a word, why those of the text were given up.
     pub given_up: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl View {
     /// Returns git's hash of a text, in hexadecimal, and the stored name of its encoding.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn hash(
         &self,
         shard: ShardId,
@@ -31,11 +31,11 @@ impl View {
         self.store().hash(shard, blob).await
     }
 
-    /// Returns the contents with a hash of git's, in hexadecimal, if a file of this repository has them in the newest epoch
-    /// or in one that searches can still resume in; `None` also if the repository may not be seen.
+    /// Returns the contents with git's hash, in hexadecimal, if a file of this repository has them in the newest epoch
+    /// or in one that searches can still resume in; `None` also if the repository is not visible.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn stored(&self, hash: &str, repo: &str) -> Result<Option<StoredBlob>, store::Error> {
         let catalog = self.catalog().await?;
         let Some((&id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
@@ -46,11 +46,11 @@ impl View {
         self.store().stored(hash, id, &epochs).await
     }
 
-    /// Returns the stored reason for which one of some paths of a repository was left out: of several the longest. `None` if
-    /// none was.
+    /// Returns the stored reason why one of some paths of a repository was left out, the longest path if several were;
+    /// `None` if none was.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn left_out_reason(
         &self,
         repo: RepoId,
@@ -62,10 +62,10 @@ impl View {
         self.store().left_out(repo, paths).await
     }
 
-    /// Returns what is known of the symbols of a text besides those that were taken.
+    /// Returns information on the symbols of a text besides the symbols themselves.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn symbols_known(
         &self,
         shard: ShardId,
@@ -79,10 +79,10 @@ impl View {
         Ok(SymbolsKnown { languages, is_taken, given_up })
     }
 
-    /// Returns for how much of the whole index symbols were taken.
+    /// Returns how much of the whole index has its symbols.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn symbols_progress(&self) -> Result<store::SymbolsProgress, store::Error> {
         self.store().symbols_progress().await
     }
@@ -90,27 +90,27 @@ impl View {
     /// Opens the SCIP data of the repositories of a catalog of this view.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn scip(&self, catalog: Arc<Catalog>) -> Result<Scip, store::Error> {
         let shards = HashMap::new();
         Ok(Scip { lease: self.store().lease().await?, catalog, shards })
     }
 }
 
-/// Reads what SCIP indexes tell of the repositories that may be seen.
+/// Reads the SCIP data of the visible repositories.
 #[derive(Debug)]
 pub struct Scip {
     lease: Lease,
     catalog: Arc<Catalog>,
-    /// The shards with documents of an import, or of all, as far as they were asked for.
+    /// The shards with documents of an import, or of all, as far as requested.
     shards: HashMap<Option<i32>, Vec<ShardId>>,
 }
 
 impl Scip {
-    /// Returns what is told of a file of this epoch, the newest import first.
+    /// Returns the SCIP data on a file of this epoch, newest import first.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn of(
         &mut self,
         epoch: Epoch,
@@ -126,7 +126,7 @@ impl Scip {
     /// Returns the shards with documents of one import, or of any.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn shards(&mut self, import: Option<i32>) -> Result<Vec<ShardId>, store::Error> {
         if let Some(known) = self.shards.get(&import) {
             return Ok(known.clone());
@@ -136,11 +136,11 @@ impl Scip {
         Ok(shards)
     }
 
-    /// Returns the documents of a shard that mention one of some symbols, those of the repository `near` first; at most
-    /// `most`. Another document may be among them, if a symbol of it has the same hash.
+    /// Returns up to `most` documents of a shard that mention one of some symbols, those of the repository `near`
+    /// first. A hash collision of symbols may add another document.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn mentions(
         &mut self,
         shard: ShardId,
@@ -153,7 +153,7 @@ impl Scip {
         self.lease.scip_mentions(epoch, shard, symbols, near, visible.as_deref(), most).await
     }
 
-    /// Gives the connection back. Without this call it is closed.
+    /// Returns the connection. Without this call it is closed.
     pub fn done(self) {
         self.lease.done();
     }

@@ -16,7 +16,7 @@ pub struct Searcher {
     store: Store,
     /// Number of shards that one search keeps busy at a time.
     parallel: usize,
-    /// Most time of a search, whatever its request says.
+    /// Maximum time of a search, which overrides its request.
     max_time: Option<Duration>,
     /// Runtime that runs the shards of a search without a limit; `None` for the runtime of the search itself.
     threads: Option<Handle>,
@@ -32,20 +32,20 @@ impl Searcher {
         Self { store, parallel, max_time: None, threads: None, snapshots, cache: None, tree }
     }
 
-    /// Bounds the time of every search, whatever its request says.
+    /// Limits the time of every search, whatever its request.
     #[must_use]
     pub fn with_max_time(mut self, most: Duration) -> Self {
         self.max_time = Some(most);
         self
     }
 
-    /// Returns the bound on the time of every search, if there is one.
+    /// Returns the limit on the time of every search, if there is one.
     pub fn max_time(&self) -> Option<Duration> {
         self.max_time
     }
 
     /// Keeps filters and file tables of the shards in memory, and up to `bytes` of compressed texts.
-    /// [`read_ahead`](Self::read_ahead) loads them; texts that searches often miss are loaded, too.
+    /// [`read_ahead`](Self::read_ahead) loads them; texts that searches often miss are also loaded.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ShardCache::new(bytes)));
@@ -63,11 +63,11 @@ impl Searcher {
 
     /// Returns the catalog of the newest epoch.
     ///
-    /// The catalog is kept between searches. While it is kept, garbage collection cannot delete the rows of
-    /// its epoch, so a server calls [`refresh`](Self::refresh) now and then even if nobody searches.
+    /// The catalog is kept between searches. While it is kept, garbage collection cannot delete the rows of its epoch,
+    /// so a server calls [`refresh`](Self::refresh) periodically even if nobody searches.
     ///
     /// # Errors
-    /// The database cannot be asked, or has no index.
+    /// The database query fails, or the database has no index.
     pub(crate) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         let replaces = |fresh: &Catalog| {
             if let Some(cache) = &self.cache {
@@ -77,20 +77,20 @@ impl Searcher {
         self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `changed` after each.
-    /// Meanwhile a search need not ask Postgres whether its catalog is the newest.
+    /// Listens for changes of the index until the connection breaks, and calls `changed` after each. Meanwhile searches
+    /// need not check in Postgres whether their catalog is the newest.
     ///
     /// # Errors
-    /// The connection could not be made, or broke.
+    /// The connection failed.
     pub async fn listen(&self, changed: impl Fn()) -> Result<(), store::Error> {
         self.snapshots.listen(&self.store, changed).await
     }
 
-    /// Asks Postgres whether the kept catalog is the newest, and closes idle connections. A server calls this
-    /// now and then, in case a notification was lost.
+    /// Checks in Postgres whether the kept catalog is the newest, and closes idle connections. A server calls this
+    /// periodically, in case a notification was lost.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn refresh(&self) -> Result<(), store::Error> {
         self.store.trim();
         self.snapshots.expire();
@@ -100,12 +100,11 @@ impl Searcher {
     /// Reads filters, file tables and texts into memory until all are there or the memory is full.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn read_ahead(&self) -> Result<(), store::Error> {
         let Some(cache) = &self.cache else { return Ok(()) };
         let catalog = self.catalog().await?;
-        // Stops early if a newer epoch appears, so that this catalog does not keep its rows from being
-        // deleted for long.
+        // Stop early if a newer epoch appears, so that this catalog does not delay the deletion of its rows.
         let is_old = || self.snapshots.is_old(&catalog);
         cache.read_ahead(&self.store, &catalog, &is_old).await
     }
@@ -132,12 +131,12 @@ impl Searcher {
         self.threads.as_ref()
     }
 
-    /// Returns the files of the newest epoch, if they were asked for.
+    /// Returns the files of the newest epoch, if they were requested before.
     pub(crate) fn tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
         &self.tree
     }
 
-    /// Returns the bytes of compressed text in memory and the most that are allowed.
+    /// Returns the bytes of compressed text in memory, and the limit.
     pub fn memory(&self) -> (u64, u64) {
         self.cache.as_ref().map_or((0, 0), |cache| cache.texts.usage())
     }

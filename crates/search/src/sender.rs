@@ -1,4 +1,4 @@
-//! Sends the results of a shard to the merge, in order, and holds the shard back if it gets too far ahead.
+//! Sends the results of a shard to the merge, in order, and pauses the shard if it gets too far ahead.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use answer::FileMatch;
 pub(crate) enum ShardEvent {
     /// The next files. They count as unread until the permit is dropped.
     Files(Vec<FileMatch>, OwnedSemaphorePermit),
-    /// No results, but the merge looks again: candidates were counted, or a batch gave nothing.
+    /// No results, but the merge checks again: candidates were counted, or a batch had no results.
     Progress,
     /// The shard could not be searched.
     Failed(store::Error),
-    /// The shard sends nothing more: it was searched to its end, gave one result more than the limit, or the search is
+    /// The shard sends nothing more: it was searched to its end, sent one result more than the limit, or the search is
     /// over. If the channel closes without it, the task panicked.
     Done,
 }
@@ -40,8 +40,8 @@ pub(crate) struct ResultSender {
 }
 
 impl ResultSender {
-    /// Creates the sender of one of `concurrent_shards` shards that are searched at once and share
-    /// [`AHEAD_KB`]. `limit` is that of the search and the results that it repeats.
+    /// Creates the sender of one of `concurrent_shards` shards that are searched at once and share [`AHEAD_KB`].
+    /// `limit` is that of the search plus the results that it repeats.
     pub(crate) fn new(
         events: mpsc::Sender<ShardEvent>,
         select: Select,
@@ -71,7 +71,7 @@ impl ResultSender {
         is_open && self.wanted() != Some(0)
     }
 
-    /// Tells the merge to look again. Returns false if the receiver is gone.
+    /// Tells the merge to check again. Returns false if the receiver is gone.
     pub(crate) async fn send_progress(&self) -> bool {
         self.events.send(ShardEvent::Progress).await.is_ok()
     }
@@ -87,8 +87,8 @@ impl ResultSender {
         if self.select == Select::Repos { self.repos.len() } else { self.files }
     }
 
-    /// Returns how many more results are wanted, after those of the shards before and of this one: up to one
-    /// more than the limit, which shows that there are more.
+    /// Returns how many more results are wanted, after those of earlier shards and of this one. One more than the limit
+    /// is wanted, to show that there are more.
     pub(crate) fn wanted(&self) -> Option<usize> {
         let before = self.state.finished_results.load(Ordering::Relaxed);
         // A repository of an earlier shard may be found here again, so earlier results do not count.

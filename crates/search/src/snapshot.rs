@@ -1,5 +1,5 @@
-//! Keeps the catalog of the newest epoch and those of the last few, so that a search can resume in an earlier
-//! epoch; and listens for the next one.
+//! Keeps the catalogs of the newest epoch and of the last few, so that a search can resume in an earlier epoch; and
+//! listens for the next epoch.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use store::{Catalog, Epoch, Store, Switch};
 use tokio::sync::RwLock;
 
-/// Number of earlier catalogs that are kept, and how long. Few and short, since nothing of their epochs can
-/// be deleted meanwhile.
+/// Number of earlier catalogs kept, and how long. Both are small, since rows of their epochs cannot be deleted
+/// meanwhile.
 const MAX_EARLIER: usize = 4;
 const KEEP_EARLIER: Duration = Duration::from_mins(5);
 
@@ -23,11 +23,11 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Returns the newest catalog, which is kept between searches. Calls `replaces` with a new catalog before
-    /// any other caller can get it.
+    /// Returns the newest catalog, which is kept between searches. Calls `replaces` with a new catalog before any other
+    /// caller can get it.
     ///
     /// # Errors
-    /// The database cannot be asked, or holds no index.
+    /// The database query fails, or the database has no index.
     pub(crate) async fn newest(
         &self,
         store: &Store,
@@ -37,7 +37,7 @@ impl Snapshots {
         let count = self.changes.count();
         let kept = {
             let kept = self.newest.read().await;
-            // Without a change since the last look, the kept catalog is the newest.
+            // Without a change since the last check, the kept catalog is the newest.
             match &*kept {
                 Some(kept) if self.changes.none() => return Ok(Arc::clone(kept)),
                 kept => kept.clone(),
@@ -68,8 +68,7 @@ impl Snapshots {
         Ok(fresh)
     }
 
-    /// Returns an earlier catalog if it is kept and still holds its lock, so that nothing of its epoch was
-    /// deleted.
+    /// Returns an earlier catalog if it is kept and still has its lock, so that no row of its epoch was deleted.
     pub(crate) async fn earlier(&self, switch: Switch) -> Option<Arc<Catalog>> {
         let found = self.earlier.find(switch)?;
         if found.is_held().await {
@@ -86,14 +85,13 @@ impl Snapshots {
         kept.iter().map(|(kept, _)| kept.epoch).collect()
     }
 
-    /// Returns whether a catalog is certainly not the newest one any more.
+    /// Returns whether a catalog is certainly no longer the newest.
     pub(crate) fn is_old(&self, catalog: &Catalog) -> bool {
         let newest = self.newest.try_read();
         newest.is_ok_and(|kept| kept.as_ref().is_none_or(|kept| !kept.is_same(catalog)))
     }
 
-    /// Returns whether a catalog may not be the newest one any more, as far as this can be told without
-    /// waiting.
+    /// Returns whether a catalog may no longer be the newest, judging without waiting.
     pub(crate) fn may_be_old(&self, catalog: &Catalog) -> bool {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
@@ -101,7 +99,7 @@ impl Snapshots {
     /// Listens for changes of the index until the connection breaks, and calls `on_change` after each.
     ///
     /// # Errors
-    /// The connection could not be made, or broke.
+    /// The connection failed.
     pub(crate) async fn listen(
         &self,
         store: &Store,
@@ -118,8 +116,7 @@ impl Snapshots {
         }
     }
 
-    /// Makes the next search ask whether the kept catalog is the newest, and drops earlier catalogs that have
-    /// expired.
+    /// Makes the next search check whether the kept catalog is the newest, and drops expired earlier catalogs.
     pub(crate) fn expire(&self) {
         self.earlier.drop_expired();
         self.changes.count.fetch_add(1, Ordering::SeqCst);
@@ -130,7 +127,7 @@ impl Snapshots {
         if self.changes.none() {
             return true;
         }
-        // An error means that the connection of this catalog is gone; reading a new catalog will tell more.
+        // An error means that this catalog's connection is gone; reading a new catalog will tell more.
         let current = catalog.is_current().await.unwrap_or(false);
         if current {
             self.changes.seen.fetch_max(count, Ordering::SeqCst);
@@ -139,7 +136,7 @@ impl Snapshots {
     }
 }
 
-/// Catalogs that are not the newest, with the time at which each was replaced. Searches resume in them.
+/// Catalogs that are not the newest, each with the time when it was replaced. Searches can resume in them.
 #[derive(Debug, Default)]
 struct Earlier(Mutex<VecDeque<(Arc<Catalog>, Instant)>>);
 
@@ -165,18 +162,17 @@ impl Earlier {
         kept.retain(|(kept, _)| kept.switch != switch);
     }
 
-    /// Forgets catalogs that are not in the history of `newest`: the database was created again, or lost its last
-    /// commits.
+    /// Forgets catalogs that are not in the history of `newest`: the database was recreated, or lost its last commits.
     fn retain_history_of(&self, newest: &Catalog) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(kept, _)| newest.follows(kept.identity, kept.switch));
     }
 }
 
-/// Tells whether the index may have changed since it was last looked at.
+/// Tells whether the index may have changed since the last check.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Whether somebody listens, so that every change is counted.
+    /// Whether there is a listener, so that every change is counted.
     listening: AtomicBool,
     count: AtomicU64,
     /// The value of `count` when the kept catalog was last seen to be the newest.
@@ -198,7 +194,7 @@ impl Changes {
     }
 }
 
-/// Notes on drop that nobody listens for changes any more.
+/// Notes on drop that nobody listens for changes.
 struct StopsListening<'a>(&'a Changes);
 
 impl Drop for StopsListening<'_> {

@@ -13,7 +13,7 @@ use crate::types::{AnswerProgress, Request, Resume, ShardSet};
 pub struct Stats {
     /// Time from the request to the last result.
     pub duration: Duration,
-    /// Results: files, or repositories if those were asked for.
+    /// Results: files, or repositories if requested.
     pub files: usize,
     /// Matching lines in the answer.
     pub matches: usize,
@@ -27,19 +27,18 @@ pub struct Stats {
     pub shards_from_memory: usize,
     /// Searched shards whose source was Postgres.
     pub shards_from_postgres: usize,
-    /// Candidate chunks: named by an index, and not ruled out by their filters.
+    /// Candidate chunks: named by an index, and not ruled out by filters.
     pub candidates: usize,
-    /// Files whose path and language were looked at.
+    /// Files whose path and language were checked.
     pub files_considered: usize,
-    /// Texts that were matched, chunks or whole ones; without those that were being read ahead when the limit
-    /// was reached.
+    /// Chunks or whole texts that were matched, except those that were being read ahead when the limit was reached.
     pub rechecks: usize,
     /// Bytes in those texts.
     pub bytes: usize,
-    /// Time of each phase, summed over shards that were searched at the same time.
+    /// Time of each phase, summed over concurrently searched shards.
     pub phases: Phases,
-    /// Files that are not in the index and match as far as path and repository tell, counted by the reason
-    /// for which they were left out. Empty unless the request asks for it.
+    /// Files that are not in the index and match as far as path and repository tell, counted by the reason why they
+    /// were left out. Empty unless requested.
     pub skipped: BTreeMap<String, usize>,
     /// What a search for symbols could not find, as far as symbols are known.
     pub symbols: SymbolsLeft,
@@ -55,26 +54,26 @@ pub struct Stats {
     pub(crate) order: Vec<ShardId>,
 }
 
-/// What a search for symbols could not find.
+/// Files and languages that a search for symbols could not cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolsLeft {
     /// Files in the searched shards whose symbols were not taken yet.
     pub pending: usize,
-    /// Files that the query may mean whose symbols, or some of them, were given up, by the reason in a word.
+    /// Files that the query may mean and some or all of whose symbols were given up, by the reason in a word.
     pub given_up: BTreeMap<String, usize>,
-    /// Languages that the query asks for, if symbols are taken of none of them.
+    /// Languages in the query, if none of them has symbols.
     pub without: Vec<String>,
 }
 
 impl SymbolsLeft {
-    /// Returns the number of files that the search could not look at.
+    /// Returns the number of files that the search could not examine.
     pub fn files(&self) -> usize {
         self.pending + self.given_up.values().sum::<usize>()
     }
 }
 
 impl Stats {
-    /// Returns whether the answer is all there is: nothing ended the search, and it could look at all symbols.
+    /// Returns whether the answer has all results: nothing ended the search early, and no symbols were missing.
     pub fn is_complete(&self) -> bool {
         self.stopped.is_none() && self.symbols.files() == 0
     }
@@ -95,7 +94,7 @@ impl Stats {
         })
     }
 
-    /// Returns the position after the first results of this search, as `progress` counts them.
+    /// Returns the position after the first results of this search, as counted by `progress`.
     pub fn from(&self, request: &Request, progress: AnswerProgress) -> Resume {
         let AnswerProgress { results, last } = progress;
         let mut resume = Resume { results, last, ..self.from_start(request) };

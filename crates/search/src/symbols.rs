@@ -1,4 +1,4 @@
-//! Decides which symbols of a blob a term asks for, and makes lines of them.
+//! Decides which symbols of a blob match a term, and makes lines of them.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use answer::Line;
 use answer::apart;
 use answer::symbol::{LineSymbol, Symbol, Symbols};
 
-/// Returns the symbols of a blob that a term asks for, in order.
+/// Returns the symbols of a blob that match a term, in order.
 pub(crate) fn matching(
     term: &CompiledTerm,
     row: &SymbolRow,
@@ -35,7 +35,7 @@ pub(crate) fn matching(
     places.into_iter().map(|at| symbols.get(at)).collect()
 }
 
-/// Returns the blobs that define a name which one of some terms matches, ascending.
+/// Returns the blobs that define a name matching one of some terms, ascending.
 pub(crate) fn defining(
     terms: &[&CompiledTerm],
     groups: &[SymbolNames],
@@ -59,8 +59,8 @@ pub(crate) fn defining(
     blobs
 }
 
-/// Returns whether the containers of a symbol have the names that a term asks for, or its own name has all of
-/// them in it. What nothing else contains is in the package that its text names before it.
+/// Returns whether the containers of a symbol match those of a term, or its own name contains all of them. A symbol
+/// without a container is in the package named before it in its text.
 fn is_contained(
     term: &CompiledTerm,
     symbols: &Symbols<'_>,
@@ -88,7 +88,7 @@ fn is_contained(
     by_containers || asked.whole.as_ref().is_some_and(in_its_name)
 }
 
-/// Returns the lines of some symbols of a blob, given the chunks of their places.
+/// Returns the lines of some symbols of a blob, given the chunks that contain them.
 pub(crate) fn lines(
     symbols: &[Symbol],
     chunks: &HashMap<BlobId, Vec<TextChunk>>,
@@ -142,8 +142,8 @@ pub(crate) fn lines(
     lines
 }
 
-/// Says of matching lines what symbol is around each: the innermost one that holds its first match and does not begin
-/// in the line itself.
+/// Adds to matching lines the symbol around each: the innermost one that contains its first match and does not begin in
+/// the line itself.
 pub(crate) fn enclose(lines: &mut [Line], row: &SymbolRow) {
     let symbols = Symbols::of(row);
     for line in lines {

@@ -1,10 +1,9 @@
 //! Threads that compute: one for each processor, pinned to it.
 //!
-//! Two threads halve work of a few milliseconds only if both start at once. In a virtual machine the Linux
-//! scheduler may take an idle virtual processor for one that the host has preempted (`available_idle_cpu` in
-//! the kernel). It then leaves a woken thread on the processor of its waker until it balances the load,
-//! milliseconds later (seen with `perf sched` on Linux 6.18). A thread that may run on one processor only
-//! starts there at once.
+//! Two threads halve work of a few milliseconds only if both start at once. In a virtual machine the Linux scheduler
+//! may take an idle virtual processor for one that the host has preempted (`available_idle_cpu` in the kernel). It then
+//! leaves a woken thread on the processor of its waker until it balances the load, milliseconds later (seen with `perf
+//! sched` on Linux 6.18). A thread that may run on only one processor starts there at once.
 
 use std::sync::OnceLock;
 
@@ -12,7 +11,7 @@ use query::CompiledQuery;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads for slow searches, for each processor: while one matches a name, another wakes up whose search has to end.
+/// Threads for slow searches, for each processor: while one matches a name, another can wake up to end its search.
 const SLOW_PER_PROCESSOR: usize = 2;
 
 static MATCHING: OnceLock<ThreadPool> = OnceLock::new();
@@ -31,8 +30,8 @@ pub(crate) fn are_started() -> bool {
     MATCHING.get().is_some()
 }
 
-/// Returns the runtime for the shards of a slow search, in a server. Matching a name takes such a search milliseconds, so on
-/// the threads of others it would hold these up until its own time is up.
+/// Returns the runtime for the shards of a slow search, in a server. Matching a single name takes such a search
+/// milliseconds. On shared threads it would delay other searches until its own timeout.
 pub(crate) fn of_slow(query: &CompiledQuery) -> Option<&'static Handle> {
     if !query.is_slow() || !are_started() {
         return None;
@@ -47,8 +46,8 @@ pub(crate) fn of_slow(query: &CompiledQuery) -> Option<&'static Handle> {
     Some(runtime.handle())
 }
 
-/// Starts both pools. A server calls it when it starts: rayon's global pool can be configured only before its
-/// first use, and a pinned thread must not start others, since they would inherit its processor.
+/// Starts both pools. A server calls this when it starts: rayon's global pool can be configured only before its first
+/// use, and a pinned thread must not start others, since they would inherit its processor.
 pub fn start() {
     matching();
     // Fails if the global pool is in use already; then its threads stay unpinned.

@@ -10,7 +10,7 @@ use super::entry::FileEntry;
 use crate::cache::files::ShardFiles;
 use fuzzy::{PathIndex, fold};
 
-/// All files of one epoch, by repository and path.
+/// All files of an epoch, by repository and path.
 #[derive(Debug)]
 pub struct Tree {
     catalog: Arc<Catalog>,
@@ -21,7 +21,7 @@ pub struct Tree {
     repos: Vec<RepoTree>,
     /// Languages with their numbers of files, most frequent first.
     languages: Vec<(String, usize)>,
-    /// Index of all paths, built when it is first needed.
+    /// Index of all paths, built on first use.
     path_index: OnceLock<PathIndex>,
 }
 
@@ -46,7 +46,7 @@ pub struct FolderItem {
     pub files: Option<usize>,
     /// Bytes of text in it.
     pub bytes: usize,
-    /// Language, for a file in which one was recognised.
+    /// Language of a file, if recognised.
     pub language: Option<String>,
 }
 
@@ -60,8 +60,7 @@ pub struct FileTotals {
 }
 
 impl Tree {
-    /// Creates the tree from the files of all shards. Sorts all paths, so it should run on a thread of its
-    /// own.
+    /// Creates the tree from the files of all shards. Sorts all paths, so it should run on a separate thread.
     pub(crate) fn new(catalog: Arc<Catalog>, shards: Vec<(Shard, Arc<ShardFiles>)>) -> Self {
         let mut repos: Vec<(&str, RepoId)> =
             catalog.repos.iter().map(|(id, repo)| (repo.name.as_str(), *id)).collect();
@@ -135,7 +134,7 @@ impl Tree {
         &self.languages
     }
 
-    /// Returns the bytes of all texts, each contents once.
+    /// Returns the total size of all texts in bytes; equal contents count once.
     pub(crate) fn stored_bytes(&self) -> usize {
         let texts: HashMap<(u16, BlobId), usize> = self
             .files
@@ -162,15 +161,15 @@ impl Tree {
         self.locate(repo, path).map(|(_, entry)| entry)
     }
 
-    /// Returns eight bytes that identify the contents of a file: within this epoch, they are equal if and
-    /// only if the contents are.
+    /// Returns eight bytes that identify the contents of a file: within this epoch, they are equal exactly if the
+    /// contents are.
     pub fn contents(&self, repo: &str, path: &str) -> Option<[u8; 8]> {
         let (shard, entry) = self.locate(repo, path)?;
         let blob = u64::from(entry.blob.0.cast_unsigned());
         Some((u64::from(shard.id.0.cast_unsigned()) << 32 | blob).to_be_bytes())
     }
 
-    /// Returns a file by repository and path, and the shard that holds it.
+    /// Returns a file by repository and path, and the shard that contains it.
     pub fn locate(&self, repo: &str, path: &str) -> Option<(&Shard, FileEntry<'_>)> {
         let files = &self.files[self.repo(repo)?.files.clone()];
         let at = files.binary_search_by(|file| self.entry(*file).path.cmp(path)).ok()?;
@@ -253,7 +252,7 @@ impl Tree {
         self.path_index.get_or_init(|| PathIndex::new(self.len(), |file| self.nth(file).path))
     }
 
-    /// Returns a file by its number among all.
+    /// Returns a file by its number among all files.
     pub fn nth(&self, at: u32) -> FileEntry<'_> {
         self.entry(self.files[at as usize])
     }
@@ -270,7 +269,7 @@ impl RepoTree {
         self.files.is_empty()
     }
 
-    /// Returns the numbers of its files among all.
+    /// Returns the numbers of its files among all files.
     pub fn numbers(&self) -> Range<u32> {
         self.files.start as u32..self.files.end as u32
     }

@@ -1,15 +1,14 @@
-//! The types of a search request and of its results.
+//! A search request, and the types of its results.
 
 use std::time::{Duration, Instant};
 
 use query::{CompiledQuery, Count, Plan, Query, QueryError, Select};
 use store::{BlobId, ShardId, Switch};
 
-/// Limit of results, unless the query or its request sets one.
+/// Limit of results, unless the query or request sets one.
 pub const DEFAULT_LIMIT: usize = 100;
 
-/// Timeout of a search, unless the query or its request sets one. By default, a search
-/// without a limit has no timeout.
+/// Timeout of a search, unless the query or request sets one. By default, a search without a limit has no timeout.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A query and the options of its search.
@@ -18,13 +17,13 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Request {
     program: CompiledQuery,
     query: Query,
-    /// Most results; `None` for all.
+    /// Maximum number of results; `None` for all.
     pub limit: Option<usize>,
-    /// Most time that the search may take, with the time to compile its patterns; `None` for no timeout.
+    /// Maximum time of the search, including the time to compile its patterns; `None` for no timeout.
     pub timeout: Option<Duration>,
-    /// Numbers of lines shown before and after each match.
+    /// Number of lines shown before and after each match.
     pub context: (usize, usize),
-    /// Whether to say of each matching line what symbol is around it.
+    /// Whether to add the symbol around each matching line.
     pub enclosing: bool,
     /// Whether to count the files that were left out of the index.
     pub skipped: bool,
@@ -32,11 +31,11 @@ pub struct Request {
     pub brute: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
-    /// The time that it took to compile its patterns.
+    /// The time spent on compiling its patterns.
     pub(crate) compiling: Duration,
-    /// It is auxiliary: another request runs at the same time and counts the files left out.
+    /// Whether it is auxiliary: another request runs at the same time and counts the files left out.
     pub(crate) is_auxiliary: bool,
-    /// The results will be ranked: also find files likely to rank high that the limit would cut off.
+    /// Whether results will be ranked: also find files likely to rank high that the limit would exclude.
     pub(crate) best: bool,
 }
 
@@ -74,8 +73,8 @@ impl Request {
         &self.query
     }
 
-    /// Makes the search find what ranking needs: files that the limit would cut off, and lines, though only files are to
-    /// be shown. What to show is in the settings of [`Request::query`].
+    /// Makes the search find what ranking needs: files that the limit would exclude, and lines even if only files are
+    /// shown. The settings of [`Request::query`] tell what to show.
     pub fn rank(&mut self) {
         self.best = true;
         find_lines(&mut self.program);
@@ -86,7 +85,7 @@ impl Request {
         &self.program
     }
 
-    /// The request for another query beside this one, for up to `limit` results.
+    /// Returns the request for another query beside this one, for up to `limit` results.
     pub(crate) fn auxiliary(
         &self,
         mut program: CompiledQuery,
@@ -112,32 +111,32 @@ impl Request {
         }
     }
 
-    /// Returns the plan of the query, before it is simplified for a single shard.
+    /// Returns the plan of the query, before it is simplified for each shard.
     pub fn plan(&self) -> Plan {
         if self.brute { Plan::Scan } else { Plan::of(&self.program.expr, &self.program) }
     }
 }
 
-/// Makes a query that shows only files find their lines.
+/// Makes a query that shows only files find their lines, too.
 fn find_lines(program: &mut CompiledQuery) {
     if program.select == Select::Files {
         program.select = Select::Lines;
     }
 }
 
-/// The position at which a search ended. The same query in the same epoch continues there, with any limit and
-/// on any server.
+/// The position at which a search ended. The same query in the same epoch continues there, with any limit and on any
+/// server.
 ///
-/// The next search skips the shards that were searched to their end, and in the shard of the last result the
-/// files up to it. Only a search for repositories starts over and leaves out the results that were given,
-/// because a repository may lie in several shards and yet is one result.
+/// The next search skips the shards that were searched to their end, and the files up to the last result in its shard.
+/// Only a search for repositories starts over and leaves out the earlier results, because a repository may lie in
+/// several shards and yet is one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
     /// The switch that made the epoch current.
     pub switch: Switch,
     /// A hash of the query: [`Stats::query`](crate::Stats::query).
     pub query: u64,
-    /// Number of results that were given before.
+    /// Number of earlier results.
     pub results: usize,
     /// Shards that were searched to their end.
     pub searched: ShardSet,
@@ -152,14 +151,14 @@ pub struct LastFile {
     pub shard: ShardId,
     /// Its contents.
     pub blob: BlobId,
-    /// Number of files with these contents that were returned. They are ordered by repository and path.
+    /// Number of returned files with these contents. They are ordered by repository and path.
     pub files: u32,
 }
 
-/// How far an answer has come.
+/// The progress of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerProgress {
-    /// Number of results, including those of the searches that this one continues.
+    /// Number of results, including those of the continued searches.
     pub results: usize,
     /// Last result.
     pub last: Option<LastFile>,

@@ -1,4 +1,4 @@
-//! Verifies candidates: finds the lines of texts that really match.
+//! Verifies candidates: finds the lines that really match.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct TextChunk {
     pub(crate) text: ChunkText,
 }
 
-/// A chunk or a whole blob, and what to match in it.
+/// A chunk or a whole blob, and the terms to match in it.
 #[derive(Debug)]
 pub(crate) struct MatchInput {
     pub(crate) chunk: TextChunk,
@@ -34,7 +34,7 @@ pub(crate) struct MatchInput {
 pub(crate) struct MatchJob {
     pub(crate) terms: Terms,
     /// Condition for files with the blob, reduced to the predicates that its text decides. Once it cannot hold, the
-    /// remaining terms are skipped. For each term in the condition, the inputs hold either all texts of the blob that
+    /// remaining terms are skipped. For each term in the condition, the inputs have either all texts of the blob that
     /// may match it, or none.
     pub(crate) condition: Arc<Expr>,
 }
@@ -45,7 +45,7 @@ pub(crate) type Terms = Arc<[usize]>;
 /// A text in the form in which it was read.
 #[derive(Debug)]
 pub(crate) enum ChunkText {
-    /// A string of its own.
+    /// A separate string.
     Owned(String),
     /// A part of a buffer that other texts share.
     Shared(SharedText),
@@ -77,7 +77,7 @@ impl ChunkText {
         }
     }
 
-    /// Returns the text, decompressed into `buffer` if need be.
+    /// Returns the text, decompressed into `buffer` if necessary.
     pub(crate) fn read<'t>(&'t self, buffer: &'t mut DecompressBuffer) -> &'t [u8] {
         match self {
             ChunkText::Owned(text) => text.as_bytes(),
@@ -117,7 +117,7 @@ pub(crate) fn join(chunks: Vec<TextChunk>) -> Vec<TextChunk> {
 pub(crate) struct Hit {
     pub(crate) blob: BlobId,
     pub(crate) term: usize,
-    /// Matching lines, in order; or only the first one, if no more was asked for.
+    /// Matching lines, in order; or only the first one, if no more are needed.
     pub(crate) lines: Vec<Line>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Hit {
 #[derive(Debug, Default)]
 pub(crate) struct Verified {
     pub(crate) hits: Vec<Hit>,
-    /// Number of texts that were looked at, and their bytes.
+    /// Number of texts that were examined, and their bytes.
     pub(crate) texts: usize,
     pub(crate) bytes: usize,
 }
@@ -138,8 +138,8 @@ impl Verified {
     }
 }
 
-/// Matches terms in texts for as long as `go_on` returns true. The inputs are in order of blobs. With
-/// `first_only`, one line for each term and blob is enough.
+/// Matches terms in texts as long as `go_on` returns true. The inputs are in the order of blobs. With `first_only`, one
+/// line for each term and blob is enough.
 pub(crate) fn verify(
     query: &CompiledQuery,
     inputs: &[MatchInput],
@@ -158,7 +158,7 @@ pub(crate) fn verify(
     verified
 }
 
-/// Buffers for verifying one blob after another.
+/// Buffers for verifying blobs one after another.
 struct Verifier<'s> {
     buffer: &'s mut DecompressBuffer,
     opened: Opened,
@@ -167,8 +167,8 @@ struct Verifier<'s> {
 }
 
 impl Verifier<'_> {
-    /// Matches the terms of all inputs of a blob. Begins with the term that has the fewest inputs: if it does
-    /// not match, the others may be skipped.
+    /// Matches the terms of all inputs of a blob. Begins with the term with the fewest inputs: if it does not match,
+    /// the others may be skipped.
     fn verify_blob(
         &mut self,
         query: &CompiledQuery,
@@ -245,7 +245,7 @@ impl Verifier<'_> {
                     }
                     _ => None,
                 };
-                // The hits so far stay: they show why the condition cannot hold.
+                // Keep the hits so far: they show why the condition cannot hold.
                 if inputs[0].job.condition.eval(&known) == Some(false) {
                     return;
                 }
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn once_a_condition_cannot_hold_nothing_more_is_looked_for() {
         let alpha_and_beta: &[usize] = &[0, 1];
-        // The n-gram filters let the first chunk of the second blob through for the first term.
+        // The n-gram filters admit the first chunk of the second blob for the first term.
         let chunks = [
             (1, "beta alpha\n", alpha_and_beta),
             (1, "beta\nbeta\n", &[1]),

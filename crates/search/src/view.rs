@@ -1,4 +1,4 @@
-//! A [`View`]: the repositories that may be seen, and the only way to what the index has of them.
+//! A [`View`]: the visible repositories, and the only way to their data in the index.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,18 +24,18 @@ use crate::types::{Error, Request, Resume};
 use crate::{Stats, Stopped, best, context, left_out, order};
 use answer::FileMatch;
 
-/// Which repositories may be seen.
+/// The visible repositories.
 #[derive(Clone, Debug, Default)]
 pub enum Visible {
-    /// All of them.
+    /// All.
     #[default]
     All,
-    /// Those whose name one of these patterns matches.
+    /// Those whose names match one of these patterns.
     Matching(Arc<[Matcher]>),
 }
 
-/// The repositories that may be seen. Whoever reads texts, files, paths, symbols, docs, SCIP data, what was left out, counts,
-/// blame or history reads them through a view, which gives nothing of other repositories. Views are cheap to copy.
+/// The visible repositories. All texts, files, paths, symbols, docs, SCIP data, left out files, counts, blame and
+/// history are read through a view, which returns nothing of other repositories. Views are cheap to copy.
 #[derive(Clone, Debug)]
 pub struct View {
     searcher: Arc<Searcher>,
@@ -43,15 +43,15 @@ pub struct View {
 }
 
 impl View {
-    /// Creates a view of the repositories of an index that may be seen.
+    /// Creates a view of the visible repositories of an index.
     pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
         Self { searcher, visible }
     }
 
-    /// Returns the catalog of the newest epoch, with the repositories that may be seen.
+    /// Returns the catalog of the newest epoch, with the visible repositories.
     ///
     /// # Errors
-    /// The database cannot be asked, or has no index.
+    /// The database query fails, or the database has no index.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         Ok(self.visible_of(self.searcher.catalog().await?))
     }
@@ -65,10 +65,10 @@ impl View {
         }
     }
 
-    /// Returns the repositories that may be seen, by name.
+    /// Returns the visible repositories, by name.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn repos(&self) -> Result<Vec<store::Repo>, store::Error> {
         let mut repos = self.store().repos().await?;
         if let Visible::Matching(patterns) = &self.visible {
@@ -77,23 +77,23 @@ impl View {
         Ok(repos)
     }
 
-    /// Returns the bytes of text that are stored for the repositories that may be seen, each contents once.
+    /// Returns the total size in bytes of the texts stored for the visible repositories; equal contents count once.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn stored_bytes(&self) -> Result<i64, store::Error> {
         let catalog = self.catalog().await?;
         if catalog.visible().is_some() {
-            // Shards hold texts of other repositories, too.
+            // Shards contain texts of other repositories, too.
             return Ok(self.tree().await?.stored_bytes() as i64);
         }
         Ok(catalog.shards.iter().map(|shard| shard.bytes).sum())
     }
 
-    /// Returns the SCIP indexes that were imported for repositories that may be seen.
+    /// Returns the SCIP indexes imported for visible repositories.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn scip_imports(&self) -> Result<Vec<store::ScipImport>, store::Error> {
         let mut imports = self.store().scip_imports().await?;
         if matches!(self.visible, Visible::Matching(_)) {
@@ -106,7 +106,7 @@ impl View {
     /// Returns the files of a repository that were left out: path, bytes, reason.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>, store::Error> {
         if !self.catalog().await?.repos.contains_key(&repo) {
             return Ok(Vec::new());
@@ -114,17 +114,17 @@ impl View {
         self.store().skipped(repo).await
     }
 
-    /// Returns whether the index can be asked for chunks without a recheck by Postgres.
+    /// Returns whether the index can be queried for chunks without a recheck by Postgres.
     pub fn no_recheck(&self) -> bool {
         self.store().no_recheck()
     }
 
-    /// Opens connections for a search that follows at once.
+    /// Opens connections for a search that follows immediately.
     pub fn connect_ahead(&self) {
         self.store().connect_ahead(self.parallel());
     }
 
-    /// Returns the bound on the time of every search, if there is one.
+    /// Returns the limit on the time of every search, if there is one.
     pub fn max_time(&self) -> Option<Duration> {
         self.searcher.max_time()
     }
@@ -137,7 +137,7 @@ impl View {
         self.searcher.parallel()
     }
 
-    /// Returns the time that a search may take which asks for so much.
+    /// Returns the time allowed for a search with this timeout.
     pub(crate) fn time_for(&self, timeout: Option<Duration>) -> Option<Duration> {
         timeout.into_iter().chain(self.searcher.max_time()).min()
     }
@@ -149,12 +149,12 @@ impl View {
 
     /// Searches, and sends each file as soon as its place in the order of results is certain.
     ///
-    /// When the receiver of `found` closes, the search ends; statements that are running end by themselves.
-    /// When the returned future is dropped, Postgres is told to cancel them.
+    /// When the receiver of `found` closes, the search ends, and running statements finish. When the returned future is
+    /// dropped, they are cancelled in Postgres.
     ///
     /// # Errors
-    /// The database cannot be asked; or [`Request::resume`] belongs to another query ([`Error::OtherQuery`])
-    /// or to an epoch that is gone ([`Error::Gone`]).
+    /// The database query fails; or [`Request::resume`] belongs to another query ([`Error::OtherQuery`]) or to an epoch
+    /// that is gone ([`Error::Gone`]).
     pub async fn search(
         &self,
         request: &Arc<Request>,
@@ -174,7 +174,7 @@ impl View {
                 None => self.catalog().await?.switch,
             };
             let mut stats = best::search(&plain, switch, request, found).await?;
-            // Of files alone, lines are found for their ranking.
+            // If only files are shown, their lines serve ranking.
             if !request.query().settings.select.has_lines() {
                 stats.matches = 0;
             }
@@ -183,12 +183,13 @@ impl View {
         self.search_plain(request, found).await
     }
 
-    /// Finds near definitions: what a query names with a qualifier (`json.Unmarshal`) is defined where nobody writes the
-    /// qualifier. The files define the name in a folder or file that the qualifier names, and do not match the query; the
-    /// few best of them, with the lines of the definitions. `switch` names the epoch that the query was searched in.
+    /// Finds near definitions: a qualified name in a query (`json.Unmarshal`) is defined where nobody writes the
+    /// qualifier. Returns the best few files that define the name in a folder or file that the qualifier names, but do
+    /// not match the query, with the lines of the definitions. `switch` identifies the epoch in which the query was
+    /// searched.
     ///
     /// # Errors
-    /// Those of [`search`](Self::search).
+    /// The errors of [`search`](Self::search).
     pub async fn near_definitions(
         &self,
         request: &Request,
@@ -205,7 +206,7 @@ impl View {
         async move { self.search_plain(&request, found).await }.boxed()
     }
 
-    /// The same in the order in which files are found, whatever they will be used for.
+    /// Like [`search`](Self::search), in the order in which files are found, whatever their use.
     pub(crate) async fn search_plain(
         &self,
         request: &Arc<Request>,
@@ -228,7 +229,7 @@ impl View {
             }
         }
         if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
-            // Boxed: searches hold this in their own state.
+            // Boxed: searches store this in their own state.
             let counting = Box::pin(left_out::count(search, catalog));
             match state.clock.wait_at_least(left_out::MOST, counting).await {
                 Some(skipped) => done.skipped = skipped?,
@@ -243,8 +244,8 @@ impl View {
         Ok(done)
     }
 
-    /// Searches until the end, the limit or the deadline. Returns the search and its catalog, or `None` if
-    /// the deadline passed before its shards were chosen.
+    /// Searches until the end, the limit or the deadline. Returns the search and its catalog; `None` if the deadline
+    /// passed before its shards were chosen.
     async fn search_shards(
         &self,
         request: &Arc<Request>,
@@ -277,9 +278,9 @@ impl View {
         let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, self.store(), self.searcher.cache(), self.parallel());
         merge.run(&mut plans, self.searcher.threads(), done, found).await?;
-        // An ingest may have deleted rows of an epoch during the search if no lock held that epoch.
+        // An ingest may have deleted rows of an unlocked epoch during the search.
         if self.searcher.snapshots().may_be_old(&catalog) && !catalog.is_held().await {
-            // Without a cursor, the same search finds the newest epoch when it is made again.
+            // Without a cursor, repeating the same search finds the newest epoch.
             return Err(if search.request.resume.is_some() {
                 Error::Gone
             } else {
@@ -291,10 +292,10 @@ impl View {
         Ok(Some((search, catalog)))
     }
 
-    /// How many files are not in the index and might match a request, for each reason why they are not.
+    /// Returns how many files that might match a request were left out of the index, by reason.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn left_out(&self, request: &Arc<Request>) -> Result<BTreeMap<String, usize>, Error> {
         let state =
             Arc::new(SearchState::new(request, Clock::new(Instant::now(), request.timeout)));
@@ -333,10 +334,10 @@ impl View {
         })
     }
 
-    /// Returns all files of the newest epoch. Built when first asked for, then kept.
+    /// Returns all files of the newest epoch. Builds them on first use, then keeps them.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn tree(&self) -> Result<Arc<Tree>, store::Error> {
         let catalog = self.catalog().await?;
         let mut kept = self.searcher.tree().lock().await;
@@ -376,12 +377,11 @@ impl View {
         Some(String::from_utf8(texts).expect(TEXT))
     }
 
-    /// Adds the lines around matches to `files`, as [`Request::context`] does for all files of a search.
-    /// `switch` names the epoch in which the files were found. Files whose text is gone since then stay as
-    /// they are.
+    /// Adds the lines around matches to `files`, as [`Request::context`] does for all files of a search. `switch`
+    /// identifies the epoch in which the files were found. Files whose text is gone since then are unchanged.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn add_context(
         &self,
         files: impl IntoIterator<Item = &mut FileMatch>,
@@ -399,7 +399,7 @@ impl View {
                 files.iter().map(|file| (file.blob_key.1, file.bytes)).collect();
             let texts = self.texts(shard, &blobs).await?;
             for file in files {
-                // A shard may have been emptied and refilled since the search, so that the blob number names
+                // A shard may have been emptied and refilled since the search, so that the blob number belongs to
                 // another text.
                 let of =
                     |text: &&String| file.lines.iter().all(|line| context::stands_in(line, text));
@@ -412,11 +412,11 @@ impl View {
         Ok(())
     }
 
-    /// Says of the matching lines of `files` what symbol is around each, as [`Request::enclosing`] does for all files
-    /// of a search. `switch` names the epoch in which the files were found.
+    /// Adds to the matching lines of `files` the symbol around each, as [`Request::enclosing`] does for all files of a
+    /// search. `switch` identifies the epoch in which the files were found.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query fails.
     pub async fn add_enclosing(
         &self,
         files: impl IntoIterator<Item = &mut FileMatch>,
@@ -464,8 +464,8 @@ impl View {
         Ok(rows)
     }
 
-    /// Returns the texts of some blobs of a shard. `blobs` gives their sizes in bytes. Reads them from
-    /// memory, and the missing ones from the database in one statement.
+    /// Returns the texts of some blobs of a shard. `blobs` has their sizes in bytes. Reads them from memory, and the
+    /// missing ones from the database in one statement.
     ///
     /// # Errors
     /// The database query fails.

@@ -1,14 +1,14 @@
-//! Overwriting parts of a text, so that all else stays where it is.
+//! Overwrites parts of a text with spaces, so that everything else keeps its place.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Whether a byte is one of a word.
+/// Returns whether a byte is part of a word.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// A text of which parts may be blanked.
+/// A text, parts of which may be blanked.
 pub(crate) struct Blanks<'t> {
     text: &'t str,
     blanked: Option<Vec<u8>>,
@@ -23,23 +23,23 @@ impl<'t> Blanks<'t> {
         self.text
     }
 
-    /// Returns where a string is in the text as it was.
+    /// Returns where a string occurs in the original text.
     pub(crate) fn find<'a>(&self, string: &'a str) -> impl Iterator<Item = usize> + use<'t, 'a> {
         self.text.match_indices(string).map(|(at, _)| at)
     }
 
-    /// Returns a byte of the text as it was; 0 beyond it.
+    /// Returns a byte of the original text; 0 beyond its end.
     pub(crate) fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or_default()
     }
 
-    /// Returns the end of the bytes from a place on that are of a kind.
+    /// Returns the end of the run of bytes of a kind that begins at a place.
     pub(crate) fn end_of(&self, at: usize, is: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.as_bytes().get(at..).unwrap_or_default();
         at + rest.iter().position(|byte| !is(*byte)).unwrap_or(rest.len())
     }
 
-    /// Returns the place after the parentheses that open at a place, if they are short.
+    /// Returns the place after the parentheses that open at a place, if they are near.
     pub(crate) fn after_parentheses(&self, at: usize) -> Option<usize> {
         const MOST: usize = 2000;
         let rest = self.text.as_bytes().get(at..)?;
@@ -55,24 +55,24 @@ impl<'t> Blanks<'t> {
         None
     }
 
-    /// Returns whether nothing but blanks, and what was blanked, stands before a place on its line.
+    /// Returns whether only spaces and blanked text precede a place on its line.
     pub(crate) fn is_first_on_line(&self, at: usize) -> bool {
         let bytes = self.blanked.as_deref().unwrap_or(self.text.as_bytes());
         let before = bytes[..at].iter().rev().take_while(|byte| **byte != b'\n');
         before.take(200).all(|byte| matches!(byte, b' ' | b'\t'))
     }
 
-    /// Blanks a part. Line feeds stay.
+    /// Blanks a part, except line feeds.
     pub(crate) fn blank(&mut self, part: Range<usize>) {
         self.overwrite(part, b' ');
     }
 
-    /// Puts a name that means nothing in the place of a word, which the parser would take for a keyword.
+    /// Replaces a word, which the parser would take for a keyword, by a meaningless name.
     pub(crate) fn make_name(&mut self, word: Range<usize>) {
         self.overwrite(word, b'x');
     }
 
-    /// Puts a byte in the place of another one that is ASCII.
+    /// Replaces an ASCII byte by another.
     pub(crate) fn put(&mut self, at: usize, byte: u8) {
         let bytes = self.blanked.get_or_insert_with(|| self.text.as_bytes().to_vec());
         bytes[at] = byte;

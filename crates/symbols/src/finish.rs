@@ -1,4 +1,4 @@
-//! From definitions as they were found to the symbols of a text: in order, each once, with its container.
+//! Turns definitions, as found, into the symbols of a text: in order, each once, with its container.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::reserved::Reserved;
 use crate::walk::{Found, Owner, Parent, is_type};
 use crate::{Symbol, Taken};
 
-/// Makes symbols of what was found. This is where names that are reserved words are left out.
+/// Makes symbols of the definitions found. Names that are reserved words are left out here.
 pub(crate) fn finish<'g>(
     mut found: Vec<Found>,
     text: &str,
@@ -21,7 +21,7 @@ pub(crate) fn finish<'g>(
     let mut order: Vec<usize> = (0..found.len()).collect();
     order.sort_by_key(|at| found[*at].name.start);
     let mut symbols: Vec<Symbol> = Vec::with_capacity(order.len());
-    // The index of each symbol, or of the one that was found at the same place; none for one that was left out.
+    // The index of each symbol, or of another one at the same place; `None` for one that is left out.
     let mut places: Vec<Option<usize>> = vec![None; found.len()];
     for at in order {
         let Found { kind, name, end, row, node, .. } = &found[at];
@@ -63,7 +63,7 @@ pub(crate) fn finish<'g>(
     Taken { symbols, given_up }
 }
 
-/// Returns the index of a symbol; of one that was left out, that of what contains it.
+/// Returns the index of a symbol; for one that is left out, that of its container.
 fn placed(mut at: usize, found: &[Found], places: &[Option<usize>]) -> Option<usize> {
     for _ in 0..found.len() {
         match (places[at], &found[at].parent) {
@@ -75,8 +75,7 @@ fn placed(mut at: usize, found: &[Found], places: &[Option<usize>]) -> Option<us
     None
 }
 
-/// Finds the types that are named as owners of members, and adds those that are not defined in this text as
-/// implementations.
+/// Finds the types named as owners of members. Adds those not defined in this text as implementations.
 fn name_owners(found: &mut Vec<Found>, text: &str) {
     let members: Vec<(usize, Owner)> = (0..)
         .zip(&*found)
@@ -98,7 +97,7 @@ fn name_owners(found: &mut Vec<Found>, text: &str) {
             types.entry(&text[symbol.name.clone()]).or_insert(at);
         }
     }
-    // Those of a longer name, by what contains them.
+    // Owners with a longer name, by their container.
     let mut within: HashMap<(Option<usize>, &str), usize> = HashMap::new();
     let may_own =
         |kind: SymbolKind| is_type(kind) || is_scope(kind) || kind == SymbolKind::Implementation;
@@ -131,12 +130,12 @@ fn name_owners(found: &mut Vec<Found>, text: &str) {
     }
 }
 
-/// Whether a symbol of a kind has parts of a qualified name in it, without being a type.
+/// Returns whether symbols of a kind contain parts of a qualified name, without being types.
 fn is_scope(kind: SymbolKind) -> bool {
     matches!(kind, SymbolKind::Namespace | SymbolKind::Module)
 }
 
-/// Counts lines up to places most of which come in order.
+/// Counts lines up to places, most of them in order.
 #[derive(Default)]
 struct Rows {
     at: usize,
@@ -154,7 +153,7 @@ impl Rows {
     }
 }
 
-/// Makes sure that containers end: errors in a text may have made two symbols contain one another.
+/// Removes cycles of containers: after errors in a text, two symbols may contain one another.
 fn cut_circles(symbols: &mut [Symbol]) {
     for at in 0..symbols.len() {
         let mut above = symbols[at].parent;

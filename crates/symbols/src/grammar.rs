@@ -1,4 +1,4 @@
-//! The table of a language: which nodes of its syntax tree define something.
+//! The table of a language: the nodes of its syntax tree that define symbols.
 
 use query::SymbolKind;
 use tree_sitter::{Language, Node};
@@ -10,35 +10,35 @@ use crate::walk::{Descent, Walk};
 
 /// The table of a language.
 pub(crate) struct Grammar {
-    /// Its names as files have them, in lowercase.
+    /// Its names in the index, in lowercase.
     pub(crate) names: &'static [&'static str],
     pub(crate) language: LanguageFn,
     pub(crate) rules: &'static [Rule],
-    /// Nodes in which nothing is defined that anybody looks for.
+    /// Nodes in which nobody searches for definitions.
     pub(crate) skip: &'static [&'static str],
     pub(crate) neighbour: Option<Neighbour>,
-    /// Overwrites with blanks what the grammar does not know and what defines nothing.
+    /// Blanks text that the grammar does not know and that defines nothing.
     pub(crate) blank: Option<fn(&mut Blanks)>,
-    /// Words that are no names.
+    /// Words that are never names.
     pub(crate) reserved: &'static Reserved,
 }
 
 impl Grammar {
-    /// Returns the grammar, as the parser takes it.
+    /// Returns the grammar for the parser.
     pub(crate) fn language(&self) -> Language {
         self.language.into()
     }
 }
 
-/// The grammar of a language that texts may be in, too.
+/// The grammar of another language that texts may be in.
 #[derive(Clone, Copy)]
 pub(crate) struct Neighbour {
     pub(crate) grammar: &'static Grammar,
-    /// What stands in such texts.
+    /// Strings that occur in such texts.
     pub(crate) signs: &'static [&'static str],
 }
 
-/// What to do at a node.
+/// The action at a node.
 pub(crate) struct Rule {
     pub(crate) node: &'static str,
     pub(crate) action: Action,
@@ -46,36 +46,36 @@ pub(crate) struct Rule {
 
 /// See [`Rule`].
 pub(crate) enum Action {
-    /// It defines the names in the children with this field or of this kind.
+    /// Defines the names in the children with this field or of this kind.
     Define {
         kind: SymbolKind,
-        /// Its kind within a type.
+        /// The kind of the symbol within a type.
         member: SymbolKind,
         name: &'static str,
-        /// Whether to leave it out within functions.
+        /// Whether to ignore the node within functions.
         outside: bool,
     },
-    /// A function of its own looks at it.
+    /// Calls a function for the node.
     Look(fn(&mut Walk<'_>, Node<'_>) -> Descent),
 }
 
-/// Returns the rule that a node defines what its field `name` says.
+/// Returns the rule that a node defines the name in its field `name`.
 pub(crate) const fn define(node: &'static str, kind: SymbolKind) -> Rule {
     define_by(node, kind, "name")
 }
 
-/// Returns the rule that a node defines what its children with a field, or else of a kind, say.
+/// Returns the rule that a node defines the names in its children with a field, or else of a kind.
 pub(crate) const fn define_by(node: &'static str, kind: SymbolKind, name: &'static str) -> Rule {
     Rule { node, action: Action::Define { kind, member: kind, name, outside: false } }
 }
 
-/// Returns the rule that a node has a function of its own.
+/// Returns the rule that calls a function for a node.
 pub(crate) const fn look(node: &'static str, look: fn(&mut Walk<'_>, Node<'_>) -> Descent) -> Rule {
     Rule { node, action: Action::Look(look) }
 }
 
 impl Rule {
-    /// The same, with another kind within a type.
+    /// Returns the same rule with another kind within a type.
     pub(crate) const fn member(self, of_type: SymbolKind) -> Self {
         match self.action {
             Action::Define { kind, name, outside, .. } => Self {
@@ -86,7 +86,7 @@ impl Rule {
         }
     }
 
-    /// The same, but not within functions.
+    /// Returns the same rule, but not within functions.
     pub(crate) const fn outside(self) -> Self {
         match self.action {
             Action::Define { kind, member, name, .. } => Self {
@@ -98,7 +98,7 @@ impl Rule {
     }
 }
 
-/// What to do at each node, by the number of its kind.
+/// The step at each node, by the number of its kind.
 pub(crate) struct Table(Vec<Step>);
 
 /// See [`Table`].
@@ -128,7 +128,7 @@ impl Table {
     }
 
     pub(crate) fn step(&self, node: Node<'_>) -> Step {
-        // The node of an error has a number beyond all others.
+        // The number of the error node is above all others.
         self.0.get(usize::from(node.kind_id())).copied().unwrap_or(Step::Enter)
     }
 }

@@ -1,4 +1,4 @@
-//! What a text must not be for its symbols to be taken, and how long that may last.
+//! Limits on texts whose symbols are taken, and on the time that this takes.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,36 +10,38 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 use crate::blanks::Blanks;
 use crate::grammar::Grammar;
 
-/// Most bytes of a text. What people wrote is rarely larger, though the best known file of a project may be half as large.
+/// Maximum size of a text in bytes. Texts by people are rarely larger, though the best known file of a project may have
+/// half of this.
 pub const MAX_BYTES: usize = 640 << 10;
 
-/// Mean length of lines, in bytes, from which on a text counts as minified.
+/// Mean line length, in bytes, from which a text counts as minified.
 pub const MAX_LINE_BYTES: usize = 500;
 
-/// Most brackets that are open at once. In error recovery, a parser takes a time that grows with the square of it, and
-/// does not ask whether to go on.
+/// Maximum number of brackets open at once. In error recovery, a parser takes time quadratic in it, and never checks
+/// whether to go on.
 pub const MAX_NESTING: usize = 500;
 
-/// Longest time for a text, in seconds. Of 28,000 files of all kinds, the slowest took 0.33.
+/// Maximum time for a text, in seconds. Of 28,000 files of all kinds, the slowest took 0.33.
 pub const MAX_SECONDS: u64 = 3;
 
-/// Most steps of the parser for each byte, beyond [`FREE_STEPS`]. Of 7,400 files in 15 languages, none took more than 2.7.
-/// What takes more is in error recovery, where each step may take time and memory that grow with all that was read.
+/// Maximum number of parser steps for each byte, beyond [`FREE_STEPS`]. Of 7,400 files in 15 languages, none took more
+/// than 2.7. A text that takes more is in error recovery, where each step may take time and memory proportional to the
+/// text so far.
 const MAX_STEPS: usize = 6;
 
-/// Steps for short texts.
+/// Steps allowed for short texts.
 const FREE_STEPS: usize = 20_000;
 
-/// Steps of the parser after which it asks whether to go on.
+/// Steps of the parser between two checks whether to go on.
 const STEPS_BETWEEN: usize = 100;
 
-/// Most symbols of a text: their indexes are stored in 15 bits.
+/// Maximum number of symbols in a text: their indexes are stored in 15 bits.
 pub const MAX_SYMBOLS: usize = i16::MAX as usize;
 
-/// Most bytes of a name.
+/// Maximum size of a name in bytes.
 pub const MAX_NAME_BYTES: usize = 1000;
 
-/// Why not all symbols of a text were taken.
+/// The reason why some symbols of a text were not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// It has more than [`MAX_BYTES`].
@@ -52,7 +54,7 @@ pub enum Reason {
     TooSlow,
     /// It defines more than [`MAX_SYMBOLS`]; the first ones were taken.
     TooMany,
-    /// The parser took too much memory, or failed otherwise.
+    /// The parser ran out of memory, or failed otherwise.
     ParserFailed,
     /// A name has more than [`MAX_NAME_BYTES`]; the others were taken.
     LongName,
@@ -70,7 +72,7 @@ impl Reason {
         Self::LongName,
     ];
 
-    /// Returns the word that stands for it in the index.
+    /// Returns the word for the reason in the index.
     pub fn word(self) -> &'static str {
         match self {
             Self::TooLarge => "too-large",
@@ -83,7 +85,7 @@ impl Reason {
         }
     }
 
-    /// Returns the reason that a word stands for.
+    /// Returns the reason for a word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.word() == word)
     }
@@ -103,7 +105,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Refuses a text that is not worth parsing or may take too long.
+/// Rejects a text that is not worth parsing or may take too long.
 pub(crate) fn check(text: &str) -> Result<(), Reason> {
     if text.len() > MAX_BYTES {
         return Err(Reason::TooLarge);
@@ -130,11 +132,11 @@ pub(crate) fn check(text: &str) -> Result<(), Reason> {
 }
 
 thread_local! {
-    /// A parser allocates much: each thread keeps one.
+    /// Each thread keeps a parser, since a parser allocates a lot.
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Parses a text, unless that takes too long.
+/// Parses a text within the limits.
 pub(crate) fn parse(grammar: &Grammar, text: &str) -> Result<Tree, Reason> {
     let end = Instant::now() + Duration::from_secs(MAX_SECONDS);
     let most = (text.len() * MAX_STEPS + FREE_STEPS) / STEPS_BETWEEN;
@@ -149,7 +151,7 @@ pub(crate) fn parse(grammar: &Grammar, text: &str) -> Result<Tree, Reason> {
     };
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&grammar.language()).expect("the parser knows the grammar's version");
-        // A parser goes on with a text that it was stopped in.
+        // Otherwise the parser would resume the interrupted text.
         parser.reset();
         let options = ParseOptions::new().progress_callback(&mut go_on);
         let mut blanks = Blanks::new(text);

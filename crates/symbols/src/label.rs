@@ -1,7 +1,7 @@
-//! What a name is where it stands: called, used as a type, a part of a comment, and so on.
+//! The role of a name at a place: called, used as a type, part of a comment, and so on.
 //!
-//! The grammars agree on what their nodes are called: a call has `call` or `invocation` in its kind, a comment `comment`,
-//! and what is called is in a field `function`, `name` or `method`. So one set of rules does for all.
+//! The grammars name their nodes alike: a call has `call` or `invocation` in its kind, a comment has `comment`, and the
+//! called name is in a field `function`, `name` or `method`. So one set of rules works for all.
 
 use std::ops::Range;
 
@@ -9,27 +9,27 @@ use tree_sitter::Node;
 
 use crate::{guard, languages, parse};
 
-/// What a name is where it stands. What is likely to be wanted comes first.
+/// The role of a name at a place. Roles that users are likely to want come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Label {
-    /// It is defined.
+    /// Defined.
     Definition,
-    /// It is called.
+    /// Called.
     Call,
-    /// It is used as a type.
+    /// Used as a type.
     Type,
-    /// It is used in another way.
+    /// Used in another way.
     Use,
-    /// It is imported.
+    /// Imported.
     Import,
-    /// It is a part of a comment.
+    /// Part of a comment.
     Comment,
-    /// It is a part of a text.
+    /// Part of a string.
     String,
 }
 
 impl Label {
-    /// Returns its name in lowercase.
+    /// Returns the name of the label in lowercase.
     pub fn word(self) -> &'static str {
         match self {
             Label::Definition => "definition",
@@ -42,14 +42,14 @@ impl Label {
         }
     }
 
-    /// Returns whether it is code, and not only mentioned.
+    /// Returns whether the name is code, not text.
     pub fn is_code(self) -> bool {
         !matches!(self, Label::Comment | Label::String)
     }
 }
 
-/// Returns what the names at some places of a text are, in a language that is given in lowercase; `None` if the
-/// language has no grammar, or the text cannot be parsed in a bounded time.
+/// Returns the roles of the names at some places of a text; `None` if the language, given in lowercase, has no grammar,
+/// or if the text cannot be parsed within the limits.
 pub fn labels(language: &str, text: &str, places: &[Range<usize>]) -> Option<Vec<Label>> {
     let grammar = languages::ALL.iter().find(|grammar| grammar.names.contains(&language))?;
     guard::check(text).ok()?;
@@ -61,16 +61,16 @@ pub fn labels(language: &str, text: &str, places: &[Range<usize>]) -> Option<Vec
     Some(places.iter().map(label).collect())
 }
 
-/// Parts of the kinds of nodes that are texts, and of what is code within them.
+/// Parts of the kinds of string nodes, and of the kinds of code nodes within them.
 const STRINGS: [&str; 5] =
     ["string", "char_literal", "character_literal", "heredoc", "rune_literal"];
 const WITHIN_STRINGS: [&str; 4] = ["interpolation", "substitution", "expansion", "embedded"];
 
-/// Parts of the kinds of nodes that name what is defined elsewhere.
+/// Parts of the kinds of nodes that import names.
 const IMPORTS: [&str; 6] =
     ["import", "use_declaration", "preproc_include", "using_d", "namespace_use", "extern_crate"];
 
-/// Parts of the kinds of nodes that define what their field `name` says.
+/// Parts of the kinds of nodes that define the name in their field `name`.
 const DEFINERS: [&str; 9] = [
     "definition",
     "declaration",
@@ -83,7 +83,7 @@ const DEFINERS: [&str; 9] = [
     "specifier",
 ];
 
-/// Parts of the kinds of nodes whose last part says what they are about: `a.b`, `a::b`.
+/// Parts of the kinds of nodes whose last part is their subject: `a.b`, `a::b`.
 const PATHS: [&str; 9] = [
     "selector",
     "field_expression",
@@ -125,7 +125,7 @@ fn label(node: Node<'_>) -> Label {
     if is_type { Label::Type } else { Label::Use }
 }
 
-/// What a node is by what is around it.
+/// Returns the role of a node by the nodes around it.
 fn by_surroundings(node: Node<'_>) -> Option<Label> {
     let mut around = Some(node);
     let mut in_code = false;
@@ -148,7 +148,7 @@ fn by_surroundings(node: Node<'_>) -> Option<Label> {
     None
 }
 
-/// Whether a node is what is called.
+/// Returns whether a node is the called name of a call.
 fn is_called(node: Node<'_>) -> bool {
     let mut callee = node;
     while let Some(parent) = callee.parent() {
@@ -175,7 +175,7 @@ fn is_called(node: Node<'_>) -> bool {
 mod tests {
     use super::*;
 
-    /// Checks what each place of `name` in a text is.
+    /// Checks the role of `name` at each of its places in a text.
     #[track_caller]
     fn check(language: &str, text: &str, expected: &[Label]) {
         let places: Vec<Range<usize>> =

@@ -1,8 +1,8 @@
-//! The symbols of a text: what it defines, with the kind, the container and the extent of each.
+//! The symbols of a text: its definitions, with the kind, the container and the extent of each.
 //!
-//! [`take`] parses the text with tree-sitter and walks the tree with a table of its language: which nodes define
-//! something, of which kind, and where its name is ([`grammar`], one small file for each language in [`languages`]).
-//! What cannot be parsed in a bounded time is given up with a [`Reason`].
+//! [`take`] parses the text with tree-sitter and walks the tree with a table of its language: the nodes that define
+//! symbols, the kinds, and where the names are ([`grammar`], one small file for each language in [`languages`]). It
+//! gives up texts that exceed the limits, with a [`Reason`].
 //!
 //! This crate does no I/O.
 
@@ -30,17 +30,17 @@ pub use guard::{
 };
 pub use label::{Label, labels};
 
-/// The form of what [`take`] returns. It changes when symbols taken before must be extracted again.
+/// The version of what [`take`] returns. Raise it when symbols must be extracted again.
 pub const FORMAT: i32 = 5;
 
-/// Something that a text defines.
+/// A definition in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is.
+    /// Its kind.
     pub kind: SymbolKind,
-    /// Where its name is, in bytes.
+    /// The byte range of its name.
     pub name: Range<usize>,
-    /// Where its definition ends, in bytes.
+    /// The end of its definition, in bytes.
     pub end: usize,
     /// The line of its name, from 1.
     pub line: usize,
@@ -53,7 +53,7 @@ pub struct Symbol {
 pub struct Taken {
     /// The symbols, in the order in which their names begin. No two begin at the same place.
     pub symbols: Vec<Symbol>,
-    /// Why there are not more.
+    /// Why some symbols are missing.
     pub given_up: Option<Reason>,
 }
 
@@ -65,8 +65,8 @@ pub fn languages() -> Vec<&'static str> {
     names
 }
 
-/// Parses a text. What is said to be in one language may be in its neighbour: headers of C++ in C, files with elements
-/// (`<a/>`) in TypeScript.
+/// Parses a text. A text in a given language may really be in a neighbouring one: C++ in C headers, elements (`<a/>`)
+/// in TypeScript.
 fn parse(grammar: &'static Grammar, text: &str) -> Result<(&'static Grammar, Tree), Reason> {
     if let Some(Neighbour { grammar: other, signs }) = grammar.neighbour
         && signs.iter().any(|sign| text.contains(sign))

@@ -5,13 +5,13 @@ use query::SymbolKind;
 
 use crate::walk::{Found, Parent};
 
-/// Names of the language, in lowercase.
+/// The language's names, in lowercase.
 pub(crate) const NAMES: &[&str] = &["markdown"];
 
-/// Returns the headings. Each ends where the next one begins that is not below it.
+/// Returns the headings. Each ends where the next one begins that is not nested in it.
 pub(crate) fn headings(text: &str) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
-    // The headings that have not ended, each with its level.
+    // The open headings, each with its level.
     let mut open: Vec<(usize, usize)> = Vec::new();
     let (mut row, mut counted) = (0, 0);
     let mut heading = None;
@@ -36,7 +36,7 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
                 found.push(Found { kind, name, end, row, parent, node: 0 });
             }
             Event::End(_) => {}
-            // What stands in a heading, with its marks; of a heading that is a link, what is to be read.
+            // The content of a heading with its marks; for a link, only the link's text.
             Event::Start(Tag::Link { .. })
                 if heading.as_ref().is_some_and(|(.., named)| named.is_none()) => {}
             _ => {
@@ -47,7 +47,7 @@ pub(crate) fn headings(text: &str) -> Vec<Found> {
             }
         }
     }
-    // The names of a heading over two lines would not fit into one.
+    // A name over two lines is shortened to the first.
     for heading in &mut found {
         let name = &text[heading.name.clone()];
         let line = name.split('\n').next().unwrap_or_default().trim_end();

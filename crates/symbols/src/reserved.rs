@@ -1,24 +1,24 @@
-//! The words of each language that are never names. Where an error in a text makes the parser take one for a name, what
-//! it would name is left out; this is the one place that decides so.
+//! The words of each language that are never names. If an error in a text makes the parser take one for a name, its
+//! definition is left out; only this module decides that.
 //!
 //! A word that is a keyword in some places only (`match` of Python), or only since a late version of a language, may be
-//! a name, and is in no list.
+//! a name, and is not listed.
 
 use query::SymbolKind;
 use query::SymbolKind::{
     Constant, Constructor, EnumMember, Field, Function, Macro, Method, Property, Variable,
 };
 
-/// Bytes of the longest one.
+/// Length of the longest word in bytes.
 const LONGEST: usize = "reinterpret_cast".len();
 
 /// The reserved words of a language.
 pub(crate) struct Reserved {
-    /// With a space between two.
+    /// The words, separated by spaces.
     words: &'static str,
-    /// Whether capitals in them mean nothing.
+    /// Whether case is ignored.
     caseless: bool,
-    /// Kinds of symbols that may be named by them all the same.
+    /// Kinds of symbols that may still have such names.
     kinds: &'static [SymbolKind],
     /// Kinds of nodes that may.
     nodes: &'static [&'static str],
@@ -29,7 +29,7 @@ impl Reserved {
         Self { words, caseless: false, kinds: &[], nodes: &[] }
     }
 
-    /// Returns whether a name that was found is none.
+    /// Returns whether a name that was found is not a name.
     pub(crate) fn forbids<'n>(
         &self,
         name: &str,
@@ -48,7 +48,7 @@ impl Reserved {
     }
 }
 
-/// None.
+/// No words.
 pub(crate) static NONE: Reserved = Reserved::words("");
 
 pub(crate) static C: Reserved = Reserved::words(
@@ -94,7 +94,7 @@ pub(crate) static ERLANG: Reserved = Reserved::words(
         try when xor",
 );
 
-/// What Go declares beforehand, such as `len`, may be declared again.
+/// Go's predeclared names, such as `len`, may be redeclared.
 pub(crate) static GO: Reserved = Reserved::words(
     "\
         break case chan const continue default defer else fallthrough for func go goto if import interface map \
@@ -141,7 +141,7 @@ pub(crate) static LUA: Reserved = Reserved {
     nodes: &["string_content"],
 };
 
-/// The constructors `true` and `false` are defined somewhere.
+/// The constructors `true` and `false` are defined somewhere, too.
 #[cfg(feature = "all-languages")]
 pub(crate) static OCAML: Reserved = Reserved::words(
     "\
@@ -203,7 +203,7 @@ pub(crate) static SHELL: Reserved = Reserved {
     nodes: &[],
 };
 
-/// What the standard and Postgres reserve.
+/// Reserved words of the standard and of Postgres.
 #[cfg(feature = "all-languages")]
 pub(crate) static SQL: Reserved = Reserved {
     words: "\

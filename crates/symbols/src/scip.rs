@@ -1,10 +1,10 @@
-//! SCIP's symbols: `scheme manager package version descriptors`, the last of which names what is meant.
+//! SCIP's symbols: `scheme manager package version descriptors`. The last descriptor names the symbol itself.
 
 use std::borrow::Cow;
 
 use query::SymbolKind;
 
-/// What a descriptor says of a symbol.
+/// The kind of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// A namespace, package or module: `name/`.
@@ -26,13 +26,13 @@ pub enum Suffix {
 }
 
 impl Suffix {
-    /// Returns whether an outline shows what is named so: not parameters.
+    /// Returns whether outlines show such symbols: parameters are left out.
     pub fn is_of_outline(self) -> bool {
         !matches!(self, Suffix::Parameter | Suffix::TypeParameter | Suffix::Meta)
     }
 }
 
-/// The parts of a symbol that other documents may mention.
+/// The parts of a symbol that other documents may refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts<'s> {
     /// The package that defines it; empty if none is known.
@@ -42,7 +42,7 @@ pub struct Parts<'s> {
 }
 
 impl<'s> Parts<'s> {
-    /// Reads a symbol; none if it is local, or written in another way.
+    /// Parses a symbol; `None` if it is local or has another format.
     pub fn of(symbol: &'s str) -> Option<Self> {
         let (_scheme, rest) = word(symbol)?;
         let (_manager, rest) = word(rest)?;
@@ -52,13 +52,13 @@ impl<'s> Parts<'s> {
         Some(Self { package: if package == "." { "" } else { package }, descriptors })
     }
 
-    /// Returns the name that the symbol has where it stands, and what it is.
+    /// Returns the symbol's own name, and its kind.
     pub fn name(&self) -> (&str, Suffix) {
         let (name, suffix) = self.descriptors.last().expect("there is one");
         (name, *suffix)
     }
 
-    /// Returns the name of the type or function around it.
+    /// Returns the name and kind of the type or function around it.
     pub fn container(&self) -> Option<(&str, SymbolKind)> {
         let [.., (name, suffix), _] = &*self.descriptors else { return None };
         let kind = match suffix {
@@ -70,7 +70,7 @@ impl<'s> Parts<'s> {
         Some((name, kind))
     }
 
-    /// Returns what is likely to be defined, by the descriptors alone.
+    /// Returns the likely kind of the definition, by the descriptors alone.
     pub fn kind(&self) -> SymbolKind {
         let within_type = matches!(&*self.descriptors, [.., (_, Suffix::Type), _]);
         match (self.name().1, within_type) {
@@ -85,7 +85,7 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// Returns the kind for SCIP's number of one; none if it has no like here.
+/// Returns the kind for SCIP's number of a kind; `None` if there is no equivalent.
 pub fn kind(number: i32) -> Option<SymbolKind> {
     Some(match number {
         7 | 75 => SymbolKind::Class,
@@ -111,7 +111,7 @@ pub fn kind(number: i32) -> Option<SymbolKind> {
     })
 }
 
-/// Takes a word and the space after it; two spaces are one within a word.
+/// Splits off a word and the space after it; two spaces stand for one within a word.
 fn word(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     loop {
@@ -160,7 +160,7 @@ fn descriptors(mut rest: &str) -> Option<Vec<(Cow<'_, str>, Suffix)>> {
     Some(all)
 }
 
-/// Takes a name: letters, digits and some signs, or anything between backticks.
+/// Splits off a name: letters, digits and some signs, or any text in backticks.
 fn name(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let Some(quoted) = text.strip_prefix('`') else {
         let is_of_name = |c: char| c.is_alphanumeric() || "_+-$".contains(c);

@@ -1,4 +1,4 @@
-//! Goes through a syntax tree by the table of its language.
+//! Traverses a syntax tree with the table of its language.
 
 use std::sync::OnceLock;
 
@@ -55,7 +55,7 @@ pub(crate) fn definitions(grammar: &'static Grammar, tree: &Tree, text: &str) ->
     }
 }
 
-/// Returns the table of a grammar, which is made once.
+/// Returns the table of a grammar, which is built once.
 fn table(grammar: &'static Grammar) -> &'static Table {
     static TABLES: OnceLock<Vec<OnceLock<Table>>> = OnceLock::new();
     let tables = TABLES.get_or_init(|| ALL.iter().map(|_| OnceLock::new()).collect());

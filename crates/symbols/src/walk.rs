@@ -1,5 +1,5 @@
-//! The state of a walk through a syntax tree: what was found, and what is around. The functions of the languages look at
-//! nodes with it.
+//! The state of a walk through a syntax tree: the symbols found, and those around the current node. The languages'
+//! functions examine nodes with it.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use query::SymbolKind;
 use tree_sitter::Node;
 
-/// A symbol as it was found, in no order.
+/// A symbol as found, in no order.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) kind: SymbolKind,
@@ -15,11 +15,11 @@ pub(crate) struct Found {
     pub(crate) end: usize,
     pub(crate) row: usize,
     pub(crate) parent: Parent,
-    /// The number of the kind of the node that is its name; 0 if a part of one is.
+    /// The number of the kind of the node that is its name; 0 if the name is only part of a node.
     pub(crate) node: u16,
 }
 
-/// What contains a symbol.
+/// The container of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parent {
     None,
@@ -29,7 +29,7 @@ pub(crate) enum Parent {
     Named(Owner),
 }
 
-/// A name of what contains a symbol, as it is written beside it.
+/// The name of a container, as written before a symbol's own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// Its parts, the outermost first.
@@ -38,16 +38,16 @@ pub(crate) struct Owner {
     pub(crate) around: Option<usize>,
 }
 
-/// Where to go from a node.
+/// Where to continue from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Descent {
     /// Into its children.
     In,
-    /// Into its children, which a symbol contains.
+    /// Into its children, which belong to a symbol.
     Within(usize),
-    /// Into its children, which a function without a name contains: their variables are its own.
+    /// Into its children, which belong to a function without a name: their variables are local.
     Local,
-    /// Past it, and what follows under the same parent is contained by a symbol.
+    /// Past it; the following siblings belong to a symbol.
     Before(usize),
     /// Past it.
     Past,
@@ -57,10 +57,10 @@ pub(crate) enum Descent {
 pub(crate) struct Walk<'t> {
     pub(crate) text: &'t str,
     pub(crate) found: Vec<Found>,
-    /// The symbols around the current node, each with the depth from which on it contains what comes; `None` for a
-    /// function without a name.
+    /// The symbols around the current node, each with the depth from which it contains nodes; `None` for a function
+    /// without a name.
     around: Vec<(usize, Option<usize>)>,
-    /// The variables that were found, by name.
+    /// The variables found, by name.
     variables: HashSet<&'t str>,
 }
 
@@ -70,12 +70,12 @@ impl<'t> Walk<'t> {
         Self { text, found: Vec::new(), around: Vec::new(), variables: HashSet::new() }
     }
 
-    /// Notes that a symbol, or a function without a name, contains what comes, from a depth on.
+    /// Notes that a symbol, or a function without a name, contains the following nodes from a depth on.
     pub(crate) fn enter(&mut self, depth: usize, symbol: Option<usize>) {
         self.around.push((depth, symbol));
     }
 
-    /// Leaves the symbols that contain nothing at a depth.
+    /// Leaves the symbols that do not contain nodes at a depth.
     pub(crate) fn leave_to(&mut self, depth: usize) {
         self.around.truncate(self.around.partition_point(|(from, _)| *from <= depth));
     }
@@ -101,7 +101,7 @@ impl<'t> Walk<'t> {
         self.container().map(|symbol| &self.text[self.found[symbol].name.clone()])
     }
 
-    /// Adds a variable where it gets its first value; in some languages the next look the same.
+    /// Adds a variable at its first value; in some languages later assignments look the same.
     pub(crate) fn add_first(
         &mut self,
         kind: SymbolKind,
@@ -112,17 +112,17 @@ impl<'t> Walk<'t> {
         is_new.then(|| self.add(kind, name, whole))
     }
 
-    /// Returns whether what is defined here is a member of a type.
+    /// Returns whether definitions here are members of a type.
     pub(crate) fn is_in_type(&self) -> bool {
         self.around().is_some_and(is_type)
     }
 
-    /// Returns whether what is defined here belongs to a module.
+    /// Returns whether definitions here belong to a module.
     pub(crate) fn is_in_module(&self) -> bool {
         self.around() == Some(SymbolKind::Module)
     }
 
-    /// Returns whether what is defined here is seen in a function only.
+    /// Returns whether definitions here are local to a function.
     pub(crate) fn is_in_function(&self) -> bool {
         use SymbolKind::{Constructor, Function, Method, Property};
         matches!(self.around(), Some(Function | Method | Constructor | Property))
@@ -151,7 +151,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Adds a symbol for each part of a name, each contained by the one before: `namespace a.b`. Returns the last one,
-    /// which is of a kind; those around it are of another.
+    /// which has one kind; those around it have another.
     pub(crate) fn add_path(
         &mut self,
         kind: SymbolKind,
@@ -178,8 +178,8 @@ impl<'t> Walk<'t> {
         node.start_position().row + before.matches('\n').count()
     }
 
-    /// Returns the parts of a name before the last one, which is within a node of it, and the last one: of `a::b<c>::d`
-    /// it is `d`. What stands in brackets is no part.
+    /// Returns the parts of a name before the last one, and the last one, which lies within a node: of `a::b<c>::d` it
+    /// is `d`. Text in brackets is not a part.
     pub(crate) fn qualified(
         &self,
         name: Node<'_>,
@@ -238,7 +238,7 @@ impl<'t> Walk<'t> {
         self.found.len() - 1
     }
 
-    /// Notes that a symbol is a member of the type with a name, the parts of which are given, the outermost first.
+    /// Notes that a symbol is a member of the type with a name, given as its parts, outermost first.
     pub(crate) fn member_of(&mut self, symbol: usize, path: Vec<Range<usize>>) {
         if !path.is_empty() {
             let around = self.container();
@@ -253,7 +253,7 @@ impl<'t> Walk<'t> {
         path
     }
 
-    /// Adds the symbols that a node's children with a field, or else of a kind, name.
+    /// Adds the symbols named by a node's children with a field, or else of a kind.
     pub(crate) fn define(&mut self, kind: SymbolKind, node: Node<'_>, name: &str) -> Descent {
         let mut last = None;
         let mut cursor = node.walk();
@@ -269,7 +269,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Returns whether symbols in one of this kind are its members.
+/// Returns whether symbols within this kind are its members.
 pub(crate) fn is_type(kind: SymbolKind) -> bool {
     use SymbolKind::{
         Class, Enum, EnumMember, Implementation, Interface, Struct, Trait, Type, Union,
@@ -285,7 +285,7 @@ pub(crate) fn field<'n>(node: Node<'n>, name: &str) -> Option<Node<'n>> {
     node.child_by_field_name(name)
 }
 
-/// Returns the first child of a kind; tokens are kinds, too.
+/// Returns the first child of a kind; tokens have kinds, too.
 pub(crate) fn child<'n>(node: Node<'n>, kind: &str) -> Option<Node<'n>> {
     node.children(&mut node.walk()).find(|child| child.kind() == kind)
 }

@@ -1,9 +1,9 @@
-//! Small texts in each language: kinds, containers, and where definitions end.
+//! Small texts in each language: kinds, containers, and ends of definitions.
 
 use query::SymbolKind;
 use symbols::{Reason, Taken, take};
 
-/// Returns a line for each symbol: its kind, its name after those of its containers, its line and that of its end.
+/// Returns a line for each symbol: its kind, its name after those of its containers, its line and its last line.
 fn outline(language: &str, text: &str) -> Vec<String> {
     let Taken { symbols, given_up } = take(language, text).unwrap();
     assert_eq!(given_up, None);
@@ -220,7 +220,7 @@ SEA_TYPE typed(int n) { return 0; }
         "function a > b > typed 22-22",
     ];
     check("c++", text, &expected);
-    // A header of C++ that is taken for C.
+    // A C++ header that is taken for C.
     check("c", text, &expected);
 }
 
@@ -708,7 +708,7 @@ return { stop = function() end, ['go'] = function() end }
     );
 }
 
-/// Returns the symbols of a text as `outline` gives them, without their kinds and lines.
+/// Returns the symbols of a text as `outline` does, without kinds and lines.
 fn names(language: &str, text: &str) -> Vec<String> {
     let name = |line: &String| {
         let (_, rest) = line.split_once(' ').unwrap();
@@ -989,7 +989,7 @@ class G { var g = 1 ; private set ; val h: Int get() = 2 ;; fun i() {} }
     assert_eq!(names("kotlin", text), expected);
 }
 
-/// Keywords that are names in some places are kept there, and others are no names anywhere.
+/// Checks that keywords which may be names in some places are kept there, and others are never names.
 #[test]
 fn reserved_words_are_names_only_where_the_language_lets_them() {
     for (language, text, expected) in [
@@ -1075,7 +1075,8 @@ fn what_a_text_must_not_be_is_said() {
     assert_eq!(taken.symbols[0].kind, SymbolKind::Variable);
 }
 
-/// Texts that make parsers slow or fill stacks. They are short here: longer ones are parsed in a process of its own.
+/// Tests texts that make parsers slow or fill stacks. They are short here: longer ones are parsed in a separate
+/// process.
 #[test]
 fn hostile_texts_end() {
     let units = [

@@ -1,4 +1,4 @@
-//! Finds tokens of programs, by what is written around them.
+//! Finds tokens of programs by the text around them.
 
 use std::mem::take;
 
@@ -11,10 +11,10 @@ use crate::languages::trait_bits::{
 use crate::scan::{Scan, is_name, name_length, number};
 use crate::words::Word;
 
-/// Longest regular expression or character that is looked for, in bytes.
+/// Maximum length, in bytes, of a regular expression or character to look for.
 const MAX_AHEAD: usize = 300;
 
-/// Words after which a value comes, so that a slash begins a regular expression.
+/// Words before values, after which a slash begins a regular expression.
 const BEFORE_VALUES: &[&str] = &[
     "return", "case", "typeof", "in", "and", "or", "not", "if", "unless", "when", "while", "split",
 ];
@@ -28,7 +28,7 @@ pub(crate) fn token(scan: &mut Scan<'_>) -> bool {
     let syntax = scan.syntax;
     let has = |traits| syntax.has(traits);
     match byte {
-        // An escaped quote begins no string.
+        // An escaped quote does not begin a string.
         b'\\' if next.is_some_and(|next| matches!(next, b'"' | b'\'' | b'#' | b'`')) => {
             scan.skip();
             false
@@ -83,7 +83,7 @@ fn length(syntax: &Syntax, text: &str) -> usize {
     text.bytes().take_while(|byte| more(byte)).count()
 }
 
-/// Reads a word, and tells by what is around it what it is.
+/// Reads a word, and classifies it by the text around it.
 fn word(scan: &mut Scan<'_>) {
     let rest = scan.rest();
     let mut end = scan.at + length(scan.syntax, rest).max(1);
@@ -186,7 +186,7 @@ fn regex(scan: &mut Scan<'_>) -> bool {
     false
 }
 
-/// Reads `#include <file>`, or another word behind a hash.
+/// Reads `#include <file>`, or another word after a hash.
 fn directive(scan: &mut Scan<'_>) -> bool {
     let rest = &scan.rest()[1..];
     let spaces = rest.len() - rest.trim_start().len();
@@ -205,8 +205,8 @@ fn directive(scan: &mut Scan<'_>) -> bool {
     true
 }
 
-/// Returns the word at the end of the text that `<<` announces. `marked` says that a sign stands before it, as `<<` alone
-/// is an operator.
+/// Returns the word at the end of the text that `<<` announces. `marked` tells that a sign precedes it; `<<` alone is
+/// an operator.
 fn heredoc(rest: &str, marked: bool) -> Option<String> {
     let sign = rest.strip_prefix(['-', '~']);
     let rest = if marked { sign? } else { sign.unwrap_or(rest).trim_start() };

@@ -1,4 +1,4 @@
-//! What the tokens of a language are.
+//! The tokens of a language.
 
 /// A pair of marks around a string.
 #[derive(Debug)]
@@ -6,22 +6,22 @@ pub(crate) struct Quote {
     pub(crate) open: &'static str,
     pub(crate) close: &'static str,
     pub(crate) escape: Escape,
-    /// Whether it may go on in the next line.
+    /// Whether the string may continue in the next line.
     pub(crate) lines: bool,
 }
 
-/// How a string holds its own closing mark.
+/// How a string escapes its own closing mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// Behind a backslash.
+    /// With a backslash.
     Backslash,
-    /// Twice.
+    /// By doubling it.
     Doubled,
     /// Not at all.
     None,
 }
 
-/// How a text is made up.
+/// The form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Code,
@@ -37,11 +37,11 @@ pub(crate) enum Form {
     Prose,
 }
 
-/// What else is special in a language, one bit each.
+/// Other features of a language, one bit each.
 pub(crate) mod trait_bits {
-    /// `'a'` is a character; an apostrophe alone is something else.
+    /// `'a'` is a character; an apostrophe alone is not.
     pub(crate) const CHARS: u32 = 1;
-    /// `/a/` is a regular expression where a value may stand.
+    /// `/a/` is a regular expression where a value may be.
     pub(crate) const REGEX: u32 = 1 << 1;
     /// `#include <file>`.
     pub(crate) const DIRECTIVES: u32 = 1 << 2;
@@ -61,7 +61,7 @@ pub(crate) mod trait_bits {
     pub(crate) const LINE_START: u32 = 1 << 9;
     /// Names have hyphens, and a call begins with a bracket: `(name`.
     pub(crate) const LISP: u32 = 1 << 10;
-    /// `<<WORD` begins a text that ends with a line that is `WORD`; where there are regular expressions, `<<-WORD` does.
+    /// `<<WORD` begins a text that ends at the line `WORD`; with regular expressions, `<<-WORD` does.
     pub(crate) const HEREDOCS: u32 = 1 << 11;
     /// `name_t` is a type.
     pub(crate) const T_TYPES: u32 = 1 << 12;
@@ -77,7 +77,7 @@ pub(crate) mod trait_bits {
     pub(crate) const DOCSTRINGS: u32 = 1 << 17;
 }
 
-/// What the tokens of a language, or of several that look alike, are.
+/// The tokens of a language, or of several similar ones.
 #[derive(Debug)]
 pub struct Syntax {
     /// Names of the languages, in lower case.
@@ -87,12 +87,12 @@ pub struct Syntax {
     pub(crate) lines: &'static [&'static str],
     /// Opening and closing marks of block comments.
     pub(crate) blocks: &'static [(&'static str, &'static str)],
-    /// Strings; of two marks that begin alike the longer one is first.
+    /// Strings; of two marks with the same beginning, the longer is first.
     pub(crate) quotes: &'static [Quote],
     /// Lists of words, separated by spaces.
     pub(crate) keywords: &'static [&'static str],
     pub(crate) constants: &'static [&'static str],
-    /// Keywords after which the name of a function comes, and those before the name of a type.
+    /// Keywords before the name of a function, and those before the name of a type.
     pub(crate) functions: &'static [&'static str],
     pub(crate) types: &'static [&'static str],
     /// Bits of [`trait_bits`].

@@ -18,7 +18,7 @@ pub struct Lexer {
     carried: Carried,
 }
 
-/// What is open at the end of a line.
+/// The token that is open at the end of a line.
 #[derive(Debug, Default)]
 enum State {
     #[default]
@@ -28,14 +28,14 @@ enum State {
         depth: usize,
     },
     String(&'static Quote),
-    /// A text up to a line that is this word.
+    /// A text that ends at a line with this word.
     Heredoc(String),
-    /// A block of code in prose.
+    /// A code block in prose.
     Fence,
 }
 
 impl Lexer {
-    /// Makes a lexer that begins where nothing is open.
+    /// Makes a lexer with nothing open.
     pub fn new(syntax: &'static Syntax) -> Self {
         let words = words::of(syntax);
         Self { syntax, words, state: State::Nothing, carried: Carried::default() }
@@ -92,7 +92,7 @@ impl Lexer {
         }
     }
 
-    /// Reads what is special at the beginning of a line.
+    /// Reads special tokens at the beginning of a line.
     fn begin(&mut self, scan: &mut Scan<'_>) {
         match self.syntax.form {
             Form::Prose if is_fence(scan.line) => {
@@ -134,7 +134,7 @@ impl Lexer {
     fn open(&mut self, scan: &mut Scan<'_>) -> bool {
         let rest = scan.rest();
         let is_start = scan.last.is_none();
-        // A mark that is a word has its line for itself.
+        // A mark that is a word must be alone on its line.
         let whole_line = |mark: &str| mark.starts_with('=');
         let block = self
             .syntax
@@ -174,13 +174,13 @@ impl Lexer {
         true
     }
 
-    /// Returns whether a string may begin here. In a value without quotes an apostrophe is one.
+    /// Returns whether a string may begin here. In an unquoted value, an apostrophe is an apostrophe.
     fn may_quote(&self, scan: &Scan<'_>) -> bool {
         self.syntax.form != Form::Colons
             || scan.last.is_none_or(|last| matches!(last, b':' | b',' | b'-' | b'[' | b'{' | b'('))
     }
 
-    /// Reads a block comment to its end or to that of the line.
+    /// Reads a block comment to its end or the end of the line.
     fn block(
         &mut self,
         scan: &mut Scan<'_>,
@@ -215,7 +215,7 @@ impl Lexer {
         scan.push(end, Class::Comment);
     }
 
-    /// Reads a string to its end or to that of the line.
+    /// Reads a string to its end or the end of the line.
     fn string(&mut self, scan: &mut Scan<'_>, quote: &'static Quote) {
         let mut end = scan.at;
         while let Some(rest) = scan.line.get(end..).filter(|rest| !rest.is_empty()) {
@@ -226,7 +226,7 @@ impl Lexer {
                 end += 1 + next.map_or(0, char::len_utf8);
                 scan.push(end, Class::Constant);
                 if next.is_none() {
-                    // The string goes on behind the line feed.
+                    // The string continues after the line feed.
                     return;
                 }
             } else if let Some(after) = rest.strip_prefix(quote.close) {

@@ -1,8 +1,8 @@
-//! What comments, strings, numbers and words look like in many languages, and a lexer that finds them in lines.
+//! A table of comments, strings, numbers and words in many languages, and a lexer that finds them in lines.
 //!
-//! The lexer knows tokens, no grammar. So it takes any part of a text, reads each byte a bounded number of times
-//! whatever the text is, and needs no expression to be compiled. What only a grammar tells apart (a cast from a call)
-//! it tells by what is written around a name.
+//! The lexer knows tokens, but no grammar. So it accepts any part of a text, reads each byte a bounded number of times,
+//! and compiles no expressions. Where only a grammar could decide (a cast or a call), it guesses from the text around a
+//! name.
 
 mod code;
 mod languages;
@@ -19,7 +19,7 @@ use std::ops::Range;
 pub use languages::Syntax;
 pub use lexer::Lexer;
 
-/// What a part of a line is.
+/// The class of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// A comment, with its marks.
@@ -30,7 +30,7 @@ pub enum Class {
     Constant,
     /// A word of the language, or a tag.
     Keyword,
-    /// The name of a function where it is defined or called, of an attribute or of an annotation.
+    /// The name of a function where it is defined or called, or the name of an attribute or annotation.
     Function,
     /// The name of a type, or of a property.
     Type,

@@ -16,7 +16,7 @@ pub(crate) fn tag(scan: &mut Scan<'_>) -> bool {
         }
         let length = name(rest);
         if length > 0 {
-            // A value without quotes is one.
+            // An unquoted value is a string, too.
             let is_value = scan.last == Some(b'=');
             scan.push(scan.at + length, if is_value { Class::String } else { Class::Function });
         }
@@ -51,7 +51,7 @@ pub(crate) fn style(scan: &mut Scan<'_>) -> bool {
     let rest = scan.rest();
     let Some(byte) = scan.byte(0) else { return false };
     let name = |text: &str| text.bytes().take_while(|byte| is_name(*byte) || *byte == b'-').count();
-    // Before a colon in braces stands a property, and behind it its value.
+    // In braces, a property precedes the colon, and its value follows.
     let in_value = scan.carried.depth > 0 && scan.after_colon;
     match byte {
         b':' => scan.after_colon = true,
@@ -97,7 +97,7 @@ pub(crate) fn style(scan: &mut Scan<'_>) -> bool {
     false
 }
 
-/// Reads a value: a number, or a word that is one. Other words are text.
+/// Reads a value: a number, or a special word. Other words are text.
 pub(crate) fn value(scan: &mut Scan<'_>) -> bool {
     let begins = scan.last.is_none_or(|last| b":=,-[{(".contains(&last));
     let whole = |byte: &u8| is_name(*byte) || b"-.+:/@".contains(byte);
@@ -129,7 +129,7 @@ pub(crate) fn prose(scan: &mut Scan<'_>) -> bool {
             scan.push(scan.at + length + 2, Class::String);
             true
         }
-        // Without another one in the line there is no use in looking again.
+        // There is no other one in the line, so stop looking.
         None if scan.byte(0) == Some(b'`') => {
             scan.at = scan.line.len();
             true

@@ -1,13 +1,13 @@
-//! A line that is being read.
+//! The line being read.
 
 use crate::languages::Syntax;
 use crate::words::Words;
 use crate::{Class, Token};
 
-/// What one line leaves to the next, besides what is open.
+/// State that one line passes to the next, besides the open token.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
-    /// The word that ends the text that begins behind this line.
+    /// The word that ends the text which begins after this line.
     pub(crate) heredoc: Option<String>,
     /// Whether a tag is open.
     pub(crate) in_tag: bool,
@@ -15,23 +15,23 @@ pub(crate) struct Carried {
     pub(crate) depth: usize,
 }
 
-/// A line, and what of it was read.
+/// A line, and the position in it.
 #[derive(Debug)]
 pub(crate) struct Scan<'l> {
     pub(crate) syntax: &'static Syntax,
     pub(crate) words: &'static Words,
     pub(crate) carried: Carried,
     pub(crate) line: &'l str,
-    /// Offset of what comes next.
+    /// Offset of the next byte.
     pub(crate) at: usize,
     pub(crate) tokens: Vec<Token>,
-    /// The last character that is no space; `None` at the beginning.
+    /// The last character other than a space; `None` at the beginning.
     pub(crate) last: Option<u8>,
-    /// Whether the last word was one after which a value comes.
+    /// Whether a value may follow the last word.
     pub(crate) before_value: bool,
-    /// What the next name is.
+    /// The class of the next name.
     pub(crate) expects: Option<Class>,
-    /// In a style sheet, whether a colon stands before, in the same declaration.
+    /// In a style sheet, whether a colon precedes in the same declaration.
     pub(crate) after_colon: bool,
 }
 
@@ -40,12 +40,12 @@ impl Scan<'_> {
         &self.line[self.at..]
     }
 
-    /// The byte at an offset from here.
+    /// Returns the byte at an offset from here.
     pub(crate) fn byte(&self, ahead: usize) -> Option<u8> {
         self.line.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// The byte before this one.
+    /// Returns the byte before this one.
     pub(crate) fn before(&self) -> Option<u8> {
         self.line.as_bytes()[..self.at].last().copied()
     }
@@ -64,7 +64,7 @@ impl Scan<'_> {
         self.expects = None;
     }
 
-    /// Passes over a character that is part of no token.
+    /// Skips a character that is part of no token.
     pub(crate) fn skip(&mut self) {
         let Some(next) = self.rest().chars().next() else { return };
         if !next.is_whitespace() {
@@ -77,13 +77,13 @@ impl Scan<'_> {
         self.at += next.len_utf8();
     }
 
-    /// Passes over spaces.
+    /// Skips spaces.
     pub(crate) fn spaces(&mut self) {
         self.at = self.line.len() - self.rest().trim_start().len();
     }
 }
 
-/// Whether a byte is part of names. All bytes of other alphabets are.
+/// Returns whether a byte is part of names. All non-ASCII bytes are.
 pub(crate) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
@@ -93,7 +93,7 @@ pub(crate) fn name_length(text: &str) -> usize {
     text.bytes().take_while(|byte| is_name(*byte)).count()
 }
 
-/// Reads a number, with what is written directly behind it.
+/// Reads a number and the text directly after it.
 pub(crate) fn number(scan: &mut Scan<'_>) {
     let bytes = scan.line.as_bytes();
     let mut end = scan.at;

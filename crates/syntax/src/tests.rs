@@ -10,7 +10,7 @@ fn check(language: &str, expected: &[&str]) {
         let mut classes = vec![b' '; pair[0].len()];
         for (range, class) in lexer.line(pair[0]) {
             let letter = format!("{class:?}").to_ascii_lowercase().as_bytes()[0];
-            // Constants are `n`, as comments are `c`.
+            // Constants are `n`, since comments are `c`.
             classes[range].fill(if class == Class::Constant { b'n' } else { letter });
         }
         let classes = String::from_utf8(classes).unwrap();

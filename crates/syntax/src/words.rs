@@ -1,4 +1,4 @@
-//! The words of each language, to be looked up.
+//! Lookup tables for the words of each language.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use crate::languages::Syntax;
 use crate::table;
 
-/// What a word says.
+/// The meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Keyword,
     Constant,
-    /// A keyword after which the name of a function comes.
+    /// A keyword before the name of a function.
     Function,
-    /// A keyword after which the name of a type comes.
+    /// A keyword before the name of a type.
     Type,
 }
 

@@ -41,7 +41,7 @@ fn a_server_for_other_machines_is_open_or_asks_for_tokens() {
 
     let server = fixture.serve_with(&["--listen", "0.0.0.0:0", "--open"]);
     assert_eq!(server.ask("/search?q=needle", &[]).0, 200);
-    // A page whose host name was pointed at this server must not read it, and operators' pages need a token.
+    // A page whose host name points to this server must not read it, and operators' pages need a token.
     assert_eq!(server.ask("/search?q=needle", &[("host", "evil.example")]).0, 421);
     for path in ["/stats", "/metrics"] {
         assert_eq!(server.ask(path, &[]).0, 401, "{path}");
@@ -94,7 +94,7 @@ fn a_person_signs_in_once() {
     let server = fixture.serve_with(&["--tokens", "tokens", "--trust-forwarded"]);
     let (status, _, page) = server.ask("/search?q=needle&limit=5", &[("accept", "text/html")]);
     assert_eq!(status, 401);
-    // After signing in, the page continues at the address asked for.
+    // After signing in, the page continues at the requested address.
     assert!(page.contains("name=\"back\" value=\"/search?q=needle&#38;limit=5\""), "{page}");
 
     let answer = post(&server, "/sign-in", "token=wrong&back=%2Frepos", "");
@@ -117,7 +117,7 @@ fn a_person_signs_in_once() {
     let elsewhere = format!("token={token}&back=%2F%2Fevil.example");
     let answer = post(&server, "/sign-in", &elsewhere, "").to_lowercase();
     assert!(answer.contains("location: /\r\n"), "{answer}");
-    // A page of another site cannot sign anybody in.
+    // A page of another site cannot sign a user in.
     let other = "Origin: https://evil.example\r\nSec-Fetch-Site: cross-site\r\n";
     assert!(post(&server, "/sign-in", &good, other).starts_with("HTTP/1.1 403"));
     let answer = post(&server, "/sign-out", "", "").to_lowercase();
@@ -135,7 +135,7 @@ fn tokens_come_and_go_while_a_server_runs() {
     assert_eq!((of(&ann), of(&bob)), (200, 401));
     fixture.write("tokens", format!("{line}\n{other}\n"));
     eventually("a new token", || of(&bob) == 200);
-    // In a file with a wrong line, the others count, and a line that is gone is gone.
+    // If a line of the file is invalid, the others still count, and a removed token is rejected.
     let (eve, third) = new_token(&fixture, &["eve"]);
     fixture.write("tokens", format!("{other} per-minutes=5\n{third}\n"));
     eventually("a token that is taken away", || of(&ann) == 401);

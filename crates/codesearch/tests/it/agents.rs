@@ -1,4 +1,4 @@
-//! The Model Context Protocol, as an agent speaks it with the program.
+//! The Model Context Protocol, as an agent uses it.
 
 pub(crate) mod agent;
 
@@ -186,7 +186,7 @@ fn an_answer_is_as_large_as_is_asked_for() {
         all.starts_with("1,200 matching lines in 60 files of 3 repositories. That is all."),
         "{all}"
     );
-    // The best files of one answer follow those of another, each once.
+    // The best files of one answer follow those of the previous one, each once.
     let (mut files, mut cursor) = (Vec::new(), Value::Null);
     loop {
         let asked = json!({ "query": "needle", "limit": 7, "lines_per_file": 2, "cursor": cursor });
@@ -232,14 +232,14 @@ fn documents_are_found() {
         "1 document has these words. That is all.\n\none: README.md\nRetries\n\
          Retries How to configure retries of requests.\n"
     );
-    // What narrows may stand among the words.
+    // The words may include fields that narrow the search.
     let none = agent.told("docs", &json!({ "query": "configure retries repo:two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
     let some = agent.told("docs", &json!({ "query": "configure retries repo:one file:x" }));
     assert!(some.contains("file:x") && some.contains("one: "), "{some}");
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "two" }));
     assert!(none.starts_with("No document has all of these words"), "{none}");
-    // A repository that is not there is not blamed on the words.
+    // A missing repository is not blamed on the words.
     let why = "no repository matches tow; did you mean two?";
     let none = agent.told("docs", &json!({ "query": "configure retries", "repo": "tow" }));
     assert!(none.contains(why), "{none}");
@@ -399,7 +399,7 @@ fn files_are_read_in_parts() {
     ] {
         assert_eq!(agent.refused("read_file", &arguments), expected);
     }
-    // So say the tools that read no text.
+    // Tools that do not read texts give the same message.
     let left_out = "two/binary is not in the index: it was left out (binary)";
     let of = json!({ "repo": "two", "path": "binary" });
     assert_eq!(agent.refused("outline", &of), left_out);
@@ -408,7 +408,7 @@ fn files_are_read_in_parts() {
     }
     let found = agent.told("find_file", &json!({ "typed": "two/binary" }));
     assert_eq!(found, "No similar file. two: binary was left out of the index (binary).");
-    // As does whoever asks for it elsewhere.
+    // So do other commands that ask for it.
     let ran = fixture.run(&["outline", "two/binary"]).code(2);
     assert!(ran.err.contains(left_out), "{}", ran.err);
     let ran = fixture.run(&["def", "--from", "two/binary:1", "x"]).code(2);
@@ -510,7 +510,7 @@ fn errors_are_answers_that_say_what_to_do() {
     assert_eq!(agent.refused("search", &json!({ "query": "a" })), nothing);
     assert_eq!(agent.refused("list_repos", &json!({})), nothing);
     assert_eq!(agent.refused("read_file", &json!({ "repo": "a" })), nothing);
-    // The first ingest is seen without a restart.
+    // The first ingest is visible without a restart.
     empty.write("r/a.txt", "kept\n");
     empty.ingest();
     assert_eq!(

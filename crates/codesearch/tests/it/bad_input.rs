@@ -127,7 +127,7 @@ fn a_role_without_rights_gets_the_same_answers() {
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "one needle\nÉtÉ 100% a_b\nback\\slash\n");
     fixture.write("r/b.txt", "two NEEDLES\n");
-    // As on a managed server: the role is no superuser, so it cannot create the operator for loose lookups.
+    // As on a managed server: the role is not a superuser, so it cannot create the operator for loose lookups.
     fixture.create_database();
     let role = format!("role_{}", fixture.index);
     fixture.exec(&format!(
@@ -138,7 +138,7 @@ fn a_role_without_rights_gets_the_same_answers() {
     let url = format!("{}&options=-c%20role%3D{role}", url.trim());
     let run = |args: &[&str]| run_on_url(&url, args, fixture.path());
     run(&["ingest", "--shards", "2", "r"]).code(0);
-    // As docs/sql.md tells an administrator. The role may be there, since all indexes of a server share it.
+    // As docs/sql.md tells an administrator. The role may exist already, since all indexes of a server share it.
     let reader_url =
         url.split_once("&options").unwrap().0.replace("//codesearch@", "//codesearch_reader@");
     let admit = || {
@@ -181,7 +181,7 @@ fn a_role_without_rights_gets_the_same_answers() {
             rows,
             "repository,path,line,text\nr,a.txt,1,one needle\nr,a.txt,2,ÉtÉ 100% a_b\nr,b.txt,1,two NEEDLES\n"
         );
-        // Everybody may run such functions there, so they are refused by their names.
+        // Everybody may run such functions there, so they are refused by name.
         let refused = sql("select \"pg_advisory_lock\"(1)").code(2).err;
         assert!(
             refused.contains("the function pg_advisory_lock may do more than read"),
@@ -189,7 +189,7 @@ fn a_role_without_rights_gets_the_same_answers() {
         );
     };
     check();
-    // An index of an earlier version, whose documents hold texts instead of lexemes.
+    // An index of an earlier version, whose documents contain texts instead of lexemes.
     upgrade::make_old(&fixture, 4, Some(&role));
     check();
     fixture.check_invariants();

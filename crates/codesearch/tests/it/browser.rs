@@ -1,7 +1,7 @@
 //! The pages in a real browser: Chromium, controlled through its driver.
 //!
-//! Both are looked up in PATH (`chromium` or `google-chrome`, and `chromedriver`). Without them the journeys are
-//! skipped with a message; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
+//! Both must be in PATH (`chromium` or `google-chrome`, and `chromedriver`). Without them the journeys are skipped with
+//! a message; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
 
 mod audit;
 mod axe;
@@ -60,7 +60,7 @@ fn repositories() -> Fixture {
     fixture
 }
 
-/// Runs journeys with these options of the browser, each in a tab of its own.
+/// Runs journeys with these options of the browser, each in a separate tab.
 fn journeys(options: &[&str], journey: &impl AsyncFn(&Tab<'_>)) {
     journeys_in(repositories, options, journey);
 }
@@ -185,7 +185,7 @@ fn an_event_source_hears_of_all_results_and_ends() {
              source.addEventListener('error', () => told.push(['error', source.readyState]));",
         )
         .await;
-        // After the end the event source reconnects by itself, and is told that there is no more.
+        // After the end the event source reconnects by itself, and is told that there is nothing more.
         tab.until("source.readyState === EventSource.CLOSED").await;
         let told = tab.run("return told").await;
         let names: Vec<&str> =
@@ -214,7 +214,7 @@ fn errors_nothing_found_and_hostile_names() {
         assert_eq!(tab.text(".fault").await, "(");
         tab.open("/search?q=nowhere_at_all").await;
         assert!(tab.text(".nothing").await.contains("Nothing matches"));
-        // A slow search shows its results while they are found, until its timeout.
+        // A slow search shows results as it finds them, until its timeout.
         tab.open("/search?q=x*y|x&timeout=600ms").await;
         tab.until(
             "document.querySelector('.truth')?.textContent.includes('timed out after 600ms')",
@@ -247,7 +247,7 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         tab.open("/").await;
         let kept = tab.run("return document.documentElement.dataset.theme").await;
         assert_eq!(kept, "dark");
-        // The script that sets the theme runs before anything is painted: it stands before the style sheet.
+        // The script that sets the theme runs before anything is painted: it precedes the style sheet.
         let order = "const [script, style] = document.querySelectorAll('head script, head link[rel=stylesheet]');\
                      return script.src.includes('first.js') && !script.defer && !script.async && style.rel === 'stylesheet'";
         assert_eq!(tab.run(order).await, true);
@@ -301,7 +301,7 @@ fn documents() -> Fixture {
 fn documents_and_comments() {
     let fits = "return document.documentElement.scrollWidth <= window.innerWidth";
     let journey = async |tab: &Tab<'_>| {
-        // From the page of a search in code to this one, with the same query.
+        // From the page of a code search to this one, with the same query.
         tab.open("/search?q=configured+retries").await;
         tab.click(".tabs a[href^='/docs']").await;
         tab.until("location.pathname === '/docs'").await;
@@ -310,7 +310,7 @@ fn documents_and_comments() {
             "configured retries"
         );
         assert!(tab.text(".truth").await.contains("2 texts"));
-        // The document comes first, with its title, and its snippet has marks.
+        // The document comes first, with its title and with marks in its snippet.
         assert_eq!(tab.text(".doc h2").await, "How retries are configured");
         assert_eq!(tab.text(".doc .path").await, "docs/retries.md");
         let marks = "return [...document.querySelectorAll('.doc:first-child mark')].map(m => m.textContent.toLowerCase())";
@@ -337,7 +337,7 @@ fn documents_and_comments() {
         tab.keys("[name=repo]", &Key::Enter.to_string()).await;
         assert!(tab.text(".nothing").await.contains("Nothing matches"));
         assert!(tab.address().await.contains("repo=one"));
-        // A text of one sentence is not repeated in a snippet.
+        // A text of one sentence does not get a snippet that repeats it.
         tab.open("/docs?q=sailing").await;
         assert_eq!(tab.text(".doc h2").await, "Sailing boats of the harbour.");
         assert_eq!(tab.run("return document.querySelectorAll('.doc p').length").await, 1);

@@ -1,11 +1,11 @@
-//! `codesearch check` finds damage done behind the program's back, and repairs what can be rebuilt.
+//! `codesearch check` finds damage done behind the program's back, and repairs derived data.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::harness::{Fixture, Ran, eventually, run_on_url};
 
-/// Makes an index with texts in several encodings, and dense, long and small ones.
+/// Makes an index with texts in several encodings, and with dense, long and small texts.
 fn indexed() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("one/a.rs", "fn needle() {}\n".repeat(2000));
@@ -111,7 +111,7 @@ fn what_is_derived_is_made_anew() {
         "delete from documents where first = (select min(first) from documents)",
         "has no document",
     );
-    // Filters of chunks, of blocks, of dense chunks and of large ones, and the chunks' own columns.
+    // Filters of chunks, of blocks, of dense chunks and of large chunks, and the chunks' own columns.
     is_mended(
         "delete from chunk_filters where bit = (select max(bit) from chunk_filters)",
         "lacks some of its text",
@@ -182,7 +182,7 @@ fn a_dump_is_restored() {
         ran(&["search", "--limit", "0", "needle"]).code(0).out.lines().map(str::to_owned).collect();
     lines.sort();
     assert_eq!(lines.len(), found.len());
-    // A dump lacks our operator in the operator family, since the family belongs to the extension.
+    // A dump omits our operator in the operator family, since the family belongs to the extension.
     let operators = "select count(*) from pg_amop a join pg_opfamily f on f.oid = amopfamily where opfname = 'gin_trgm_ops' and amopstrategy = 3 and amoprighttype = 'bytea'::regtype";
     assert_eq!(run("psql", &["--no-psqlrc", "-Atc", operators, &of(&restored)]).trim(), "1");
     // The index can be extended.

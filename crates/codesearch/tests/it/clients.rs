@@ -1,5 +1,4 @@
-//! The behaviour that other people's clients rely on: headers, status codes, events, and the endpoints of other
-//! engines.
+//! The behaviour that third-party clients rely on: headers, status codes, events, and the endpoints of other engines.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -179,7 +178,7 @@ fn requests_that_are_none_are_refused() {
             assert!(body.contains("UTF-8"), "{path}: {body}");
         }
     }
-    // A body above the bound, which is not read.
+    // A body above the limit, which is not read.
     for path in ["/api/search", "/api/list", "/api/v1/search/"] {
         let length = 20 * 1024 * 1024;
         let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
@@ -208,7 +207,7 @@ fn a_refusal_leaves_the_connection_to_the_next_request() {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
-        // What is refused is known by now, and its body has not come.
+        // The refusals are certain by now, but the bodies have not arrived.
         std::thread::sleep(Duration::from_millis(100));
         let next = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(format!("{body}{next}").as_bytes()).unwrap();

@@ -1,5 +1,5 @@
-//! Cursors on an index of several shards. Pages put together equal the whole answer, in one order, whatever their
-//! limits, whichever server answers, and whatever it has in memory.
+//! Cursors on an index of several shards. All pages together equal the complete answer, in the same order, for any
+//! limits, any server, and any state of its memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,8 +24,7 @@ const LIMITS: [usize; 4] = [1, 7, 50, 0];
 const QUERIES: [&str; 6] =
     ["needle", "needle lang:go", "file:_1", "n.e", "needle -file:_3", "type:repo needle"];
 
-/// Twelve repositories of ten files each, spread over all shards. Each has one more file, in a shard with the beginning
-/// of all of them.
+/// Twelve repositories of ten files each, spread over all shards. Each gets one more file in a second ingest.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     for repo in 0..REPOS {
@@ -255,7 +254,7 @@ fn pages_are_the_same_while_texts_are_read_into_memory() {
     reference.settle();
     for query in QUERIES {
         let all = whole(&reference, query);
-        // Nobody can read the texts of the last result's shard for now.
+        // The texts of the last result's shard are unreadable for now.
         let Some((repo, path)) = all[all.len() - 1].split_once('/') else { continue };
         let shard: i16 = fixture.sql(&format!(
             "select shard from files f join repos r on r.id = f.repo where r.name = '{repo}' and path = '{path}' limit 1"
@@ -294,7 +293,7 @@ fn an_ingest_between_pages_changes_no_page_or_is_told() {
     // The server that made the cursor still holds the old epoch.
     let from_before = pages.next.clone().unwrap();
     pages.rest(&server, 50);
-    // Another server may have only the new epoch, and then says so.
+    // Another server may have only the new epoch. Then it says so.
     let other = fixture.serve();
     let (status, answer) = other.json(&url("/search", query, 50, Some(&from_before)));
     if status == 200 {
@@ -376,7 +375,7 @@ fn a_search_whose_state_is_deleted_meanwhile_says_so() {
             let (view, request) = (view.clone(), Arc::clone(&request));
             tokio::spawn(async move { view.search(&request, send).await })
         };
-        // It waits for its reader, who reads no more than a part.
+        // The search waits for its reader, who reads only a part.
         let (send, mut found) = mpsc::channel(1);
         let search = run(send);
         let first = found.recv().await.unwrap().len();

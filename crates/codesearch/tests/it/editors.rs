@@ -23,7 +23,7 @@ fn folder(fixture: &Fixture) -> String {
 fn a_line_for_each_match_with_a_path_that_opens() {
     let fixture = fixture();
     let folder = folder(&fixture);
-    // As `rg --vimgrep` prints it, with the paths of folders.
+    // As printed by `rg --vimgrep`, with the paths of folders.
     let mut expected: Vec<String> = [
         "one/a.go:3:1:func A() {",
         "one/a.go:7:1:func B() { func C }",

@@ -1,4 +1,5 @@
-//! Files in other encodings than UTF-8: found by their words, given back as their bytes, and told where that cannot be.
+//! Files in encodings other than UTF-8: found by their words, and returned with their original bytes, or with a notice
+//! where that is impossible.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,7 @@ use crate::harness::Fixture;
 
 const GERMAN: &str = "// Größe der Straße\nint size;\r\n";
 
-/// Each with a word of its text.
+/// Encodings, each with a text and a word of it.
 const TEXTS: [(&Encoding, &str, &str); 7] = [
     (WINDOWS_1252, "Größe", GERMAN),
     (WINDOWS_1251, "размера", "/* Проверка размера файла */\nint f(void);\n"),
@@ -27,7 +28,7 @@ fn name(encoding: &'static Encoding) -> String {
     format!("{}.c", encoding.name().to_lowercase())
 }
 
-/// Makes a clone with a file in each encoding, and some whose bytes no text gives again.
+/// Makes a clone with a file in each encoding, and some files whose bytes no text restores.
 fn indexed() -> Fixture {
     let fixture = Fixture::new();
     for (encoding, _, text) in TEXTS {
@@ -49,7 +50,7 @@ fn indexed() -> Fixture {
 #[test]
 fn files_in_other_encodings_are_found_and_given_as_they_are() {
     let fixture = indexed();
-    // A name, and a commit, in an encoding that nothing names.
+    // A name, and a commit, in an undeclared encoding.
     let odd = std::ffi::OsStr::from_bytes(b"gr\xfcn.txt");
     fs::write(fixture.path().join("one").join(odd), "needle\n").unwrap();
     fixture.write("message", b"Gr\xf6\xdfe\n");
@@ -92,7 +93,7 @@ fn files_in_other_encodings_are_found_and_given_as_they_are() {
         assert_eq!(headers["codesearch-encoding"], encoding.name());
         let page = server.get(&format!("/file?repo=one&path={name}"), "text/html").2;
         assert!(page.contains(&format!("· {}", encoding.name())), "{page}");
-        // So do its history and what git has of it.
+        // So do its history and git's versions of it.
         let (_, blame) = server.json(&format!("/blame?repo=one&path={name}"));
         assert_eq!((&blame["lines"][0]["to"], &blame["indexed"]), (&json!(2), &json!(true)));
         let page = server.get(&format!("/blame?repo=one&path={name}"), "text/html").2;
@@ -104,7 +105,7 @@ fn files_in_other_encodings_are_found_and_given_as_they_are() {
         assert_eq!(headers["content-type"], format!("text/plain; charset={charset}"));
         assert_eq!(headers.contains_key("codesearch-encoding"), name != "plain.c");
     }
-    // What cannot be given is told.
+    // The server says when bytes cannot be restored.
     let (_, headers, body) = server.ask_bytes("/raw?repo=one&path=mixed.c", &[]);
     assert_eq!(headers["codesearch-encoding"], "UTF-8 (inexact)");
     assert_eq!(String::from_utf8(body).unwrap(), file("mixed.c", "")["text"].as_str().unwrap());
@@ -128,7 +129,7 @@ fn files_in_other_encodings_are_found_and_given_as_they_are() {
     assert_eq!((&told["text"], &told["encoding"]), (&json!(GERMAN), &json!("windows-1252")));
 }
 
-/// Undoes what the newest version knows of encodings: texts have U+FFFD, as before, and nothing says of what.
+/// Tests an index without the newest version's encodings: texts have U+FFFD, as before, without an encoding.
 #[test]
 fn texts_that_were_read_wrongly_before_are_read_again() {
     let fixture = Fixture::new();

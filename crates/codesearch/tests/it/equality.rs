@@ -90,7 +90,7 @@ const PATTERNS: &[&str] = &[
     "^function m",
 ];
 
-/// ripgrep searches its bytes, codesearch its decoded text, so that a dot matches different things.
+/// ripgrep searches the bytes, codesearch the decoded text, so a dot matches different things.
 const NOT_UTF8: &str = "latin1.txt";
 
 /// Writes unusual but legal files, none of which ripgrep and codesearch read differently.
@@ -217,7 +217,7 @@ fn ripgrep_cased(folder: &Path, pattern: &str, smart: bool, insensitive: bool) -
         }
         let path = entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
         if !path.contains('/') {
-            // A file outside of any repository.
+            // A file outside any repository.
             continue;
         }
         // Text in another encoding is searched decoded.

@@ -1,4 +1,4 @@
-//! A private Postgres shared by all tests; each test has a folder and an index of its own.
+//! A private Postgres shared by all tests; each test has its own folder and index.
 
 mod git;
 pub(crate) mod scip;
@@ -24,7 +24,7 @@ pub(crate) use wait::{eventually, eventually_async};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 
-/// The home that the tests share. It is kept, so that Postgres is downloaded once; its data are not.
+/// Returns the home that the tests share. It is kept, so that Postgres is downloaded once; its data are not.
 fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -55,7 +55,7 @@ pub(crate) fn socket_folder() -> PathBuf {
     home().join("run")
 }
 
-/// The binary, in an environment without the user's own settings.
+/// Returns the binary as a command, in an environment without the user's settings.
 pub(crate) fn clean_command() -> Command {
     let mut command = Command::new(BINARY);
     for (key, _) in std::env::vars_os() {
@@ -81,12 +81,12 @@ pub(crate) fn run_on_url(url: &str, args: &[&str], folder: &Path) -> Ran {
     Ran::of(command.env("DATABASE_URL", url).args(args).current_dir(folder).output().unwrap())
 }
 
-/// Whether the tests run as root.
+/// Returns whether the tests run as root.
 pub(crate) fn is_root() -> bool {
     user() == 0
 }
 
-/// The id of the user that runs the tests.
+/// Returns the id of the user that runs the tests.
 fn user() -> u32 {
     std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap())
 }
@@ -160,7 +160,7 @@ impl Fixture {
         self.run(&["ingest", "--shards", "4", "--depth", "1", "."]).code(0)
     }
 
-    /// Ingests the folder into all of so many shards, however little text there is.
+    /// Ingests the folder into exactly this many shards, however little text there is.
     #[track_caller]
     pub(crate) fn ingest_over(&self, shards: usize) -> Ran {
         let shards = shards.to_string();
@@ -168,7 +168,7 @@ impl Fixture {
         self.run(&args).code(0)
     }
 
-    /// Ingests until no file is read again for having changed a moment ago.
+    /// Ingests until no file is read again because of a recent change.
     #[track_caller]
     pub(crate) fn ingest_until_known(&self) {
         eventually("files that do not change are not read", || {
@@ -217,7 +217,7 @@ impl Fixture {
         Server::start(self.command(&[&["serve"], here, options].concat()))
     }
 
-    /// Makes the database behind the binary's back, as it is on another's server.
+    /// Creates the database without the binary, as on someone else's server.
     pub(crate) fn create_database(&self) {
         on(async {
             let mut conn = connect("postgres").await;
@@ -225,7 +225,7 @@ impl Fixture {
         });
     }
 
-    /// Reads a value from the database behind the binary's back.
+    /// Reads a value directly from the database.
     pub(crate) fn sql<T>(&self, sql: &str) -> T
     where
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,

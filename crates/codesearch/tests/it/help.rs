@@ -19,7 +19,7 @@ fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether a line is laid out by hand: an example, a table, an item of a list, a flag.
+/// Returns whether a line is laid out by hand: an example, a table, an item of a list, a flag.
 fn is_laid_out(line: &str) -> bool {
     let text = line.trim_start();
     text.contains("  ")

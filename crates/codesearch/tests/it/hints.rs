@@ -37,7 +37,7 @@ fn a_wrong_query_names_the_command_to_run() {
     assert_eq!(tried(&["lnag:go", "foo("]), "try: codesearch search 'lang:go lit:foo('");
     assert_eq!(tried(&["--", "-foo", "bar("]), "try: codesearch search -- '-foo lit:bar('");
     assert_eq!(tried(&["-e", "foo("]), "try: codesearch search -F 'foo('");
-    // All else stays as it was typed.
+    // Everything else stays as typed.
     assert_eq!(tried(&["-i", "-C", "3", "foo("]), "try: codesearch search -i -C 3 -F 'foo('");
     assert_eq!(
         tried(&["-e", "foo(", "-e", "x", "bar"]),
@@ -96,7 +96,7 @@ fn a_command_line_that_is_none_says_what_to_write() {
     assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
     assert!(ran.err.ends_with("try without -w -g\n"), "{}", ran.err);
-    // A name that is nowhere is told on a pipe, too.
+    // A missing name is reported on a pipe, too.
     let ran = fixture.run(&["search", "repo:harbor@main", "Serve"]).code(1);
     assert_eq!(
         ran.err,
@@ -251,7 +251,7 @@ fn programs_and_pages_are_told() {
                 && server.search(query)["files"].as_array().unwrap().len() == 1
         })
     });
-    // Options beside the query are part of it.
+    // Options outside the query are part of it.
     eventually("the query without its language is counted in time", || {
         let found = hints("/search?q=serve&lang=rust&hints=1");
         found.as_array().unwrap().iter().any(|hint| hint["query"] == "serve" && hint["files"] == 2)

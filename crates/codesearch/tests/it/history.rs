@@ -11,7 +11,7 @@ use crate::harness::{Fixture, Server, eventually};
 const FIRST: &str = "def one():\n    return 1\n";
 const SECOND: &str = "def one():\n    return 1\n\ndef two():\n    return 2\n";
 
-/// A clone with three commits and a file that is in none, and a folder that is no clone.
+/// A clone with three commits and an uncommitted file, and a folder that is not a clone.
 fn cloned() -> (Fixture, [String; 3]) {
     let fixture = Fixture::new();
     fixture.write("one/src/a.py", FIRST);
@@ -28,7 +28,7 @@ fn cloned() -> (Fixture, [String; 3]) {
 
 const FILE: &str = "repo=one&path=src/b%20c.py";
 
-/// Asks for JSON, and checks it against the document.
+/// Requests JSON, and checks it against the document.
 #[track_caller]
 fn ask(server: &Server, path: &str, expected: u16) -> Value {
     let (status, answer) = server.json(path);
@@ -66,14 +66,14 @@ fn lines_come_from_commits() {
     let of_file = page(&server, &format!("/file?{FILE}"), 200);
     assert!(of_file.contains("href=\"/blame?repo=one&#38;path=src/b%20c.py\""), "{of_file}");
 
-    // The text that is indexed may be another one.
+    // The indexed text may differ.
     fixture.write("one/src/b c.py", format!("{SECOND}# more\n"));
     fixture.ingest();
     let blame = ask(&server, &format!("/blame?{FILE}"), 200);
     assert_eq!(blame["indexed"], false);
     let shown = page(&server, &format!("/blame?{FILE}"), 200);
     assert!(shown.contains("which is not the indexed text"), "{shown}");
-    // A commit that the clone does not have any more is not asked for.
+    // A commit that the clone no longer has is not used.
     fixture.exec("update repos set commit = repeat('e', 40) where name = 'one'");
     assert_eq!(ask(&server, &format!("/blame?{FILE}"), 200)["commit"], json!(third));
 }
@@ -101,7 +101,7 @@ fn a_history_goes_on_before_a_name_was_changed() {
         ]
     );
     assert_eq!(history["next"], Value::Null);
-    // Each has the contents of then.
+    // Each has the contents of its time.
     for (change, text) in changes.iter().zip([SECOND, SECOND, FIRST]) {
         let hash = change["blob"].as_str().unwrap();
         let file = ask(&server, &format!("/file?{FILE}&hash={hash}"), 200);
@@ -113,7 +113,7 @@ fn a_history_goes_on_before_a_name_was_changed() {
     let shown = page(&server, &format!("/file?{FILE}&hash={old}"), 200);
     assert!(shown.contains("This is the version with the hash"), "{shown}");
     assert!(shown.contains("<a href=\"/file?repo=one&#38;path=src/b%20c.py\">current version"));
-    // Of a long one, the newest come first, and all of them come once.
+    // A long history comes newest first, and each commit once.
     let mut summaries = Vec::new();
     let mut path = "/history?repo=many&path=x.txt".to_owned();
     loop {
@@ -154,7 +154,7 @@ fn what_has_no_history_is_told_and_no_folder_is_named() {
     told("repo=one", 400, "give repo= and path=");
     let plain = page(&server, "/file?repo=two&path=plain.py", 200);
     assert!(!plain.contains("href=\"/blame"), "{plain}");
-    // A clone that git cannot read, and a folder that is gone.
+    // A clone that git cannot read, and a deleted folder.
     fs::remove_dir_all(fixture.path().join("one/.git/objects")).unwrap();
     let (status, answer) = server.json(&format!("/blame?{FILE}"));
     assert!(matches!(status, 404 | 500), "{answer}");
@@ -181,7 +181,7 @@ fn an_operator_may_show_no_history() {
     assert!(!page(&server, &format!("/file?{FILE}"), 200).contains("href=\"/blame"));
 }
 
-/// Everything in a clone that makes git run a program, each time the same one.
+/// Sets every option of a clone that makes git run a program, always the same program.
 fn trap(fixture: &Fixture) {
     let program = fixture.path().join("program");
     let (path, sprung) = (program.to_str().unwrap(), fixture.path().join("sprung"));
@@ -244,7 +244,7 @@ fn history_is_only_that_of_a_trusted_clone() {
     let blob = fixture.git("private", &["rev-parse", "HEAD:a.py"]);
     fixture.write("private/a.py", SECOND);
     fixture.commit("private", "More of it");
-    // Each has a file of the same path.
+    // Each has a file with the same path.
     for repo in ["file", "link", "common", "borrows", "objects", "later"] {
         fixture.write(&format!("in/{repo}/a.py"), "a = 1\n");
         if !matches!(repo, "file" | "link") {
@@ -264,7 +264,7 @@ fn history_is_only_that_of_a_trusted_clone() {
     fixture.git("in", &["clone", "--quiet", "--depth", "1", &from, "shallow"]);
     let told = fixture.run(&["ingest", "--shards", "2", "in"]).code(0).err;
     assert_eq!(told.matches("use --follow-git").count(), 5, "{told}");
-    // What was a clone of its own becomes another.
+    // A folder with its own clone now points to another one.
     fixture.write("in/later/.git/objects/info/alternates", &objects);
     let server = fixture.serve();
     for repo in ["file", "link", "common", "borrows", "objects", "later"] {
@@ -279,12 +279,12 @@ fn history_is_only_that_of_a_trusted_clone() {
     }
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
     assert!(skipped.contains("git data outside the ingested folder") && skipped.contains(".git"));
-    // The private clone itself knows of the worktree; and a shallow clone has all that it has.
+    // The private clone itself lists the worktree; and a shallow clone has all of its own objects.
     for (repo, commits) in [("worktree", 2), ("shallow", 1)] {
         let history = ask(&server, &format!("/history?repo={repo}&path=a.py"), 200);
         assert_eq!(history["changes"].as_array().unwrap().len(), commits, "{repo}");
     }
-    // Whoever owns it may say so.
+    // The owner may allow it.
     fixture.run(&["ingest", "--follow-git", "in"]).code(0);
     let server = fixture.serve();
     for repo in ["file", "link", "common", "borrows", "later"] {
@@ -292,7 +292,7 @@ fn history_is_only_that_of_a_trusted_clone() {
         assert!(!history["changes"].as_array().unwrap().is_empty(), "{repo}");
     }
     assert_eq!(ask(&server, &format!("/file?repo=file&path=a.py&hash={blob}"), 200)["text"], FIRST);
-    // A pipe among the objects is not waited for, nor a file that would be read forever.
+    // Nothing waits for a pipe among the objects, or reads an endless file.
     let pipe = at("in/borrows/.git/objects/pack/x.idx");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert_eq!(server.json("/blame?repo=borrows&path=a.py").0, 500);
@@ -310,7 +310,7 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     let now = page(&server, "/file?repo=one&path=a.py", 200);
     assert!(now.contains(&format!("href=\"{}\"", link.replace('&', "&#38;"))), "{now}");
     assert!(!page(&server, &link, 200).contains("This is the version with the hash"));
-    // As long as it is stored, here because the server holds the state before.
+    // The text is available as long as it is stored, here because the server keeps the previous epoch.
     fixture.write("one/a.py", SECOND);
     fixture.ingest();
     assert_eq!(ask(&server, &link, 200)["text"], FIRST);
@@ -318,7 +318,7 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     assert!(shown.contains("This is the version with the hash"), "{shown}");
     assert!(shown.contains(">one</span>"), "the outline is that of the text: {shown}");
     server.stop();
-    // Nobody holds it any more.
+    // No epoch with it is kept any more.
     fixture.write("one/other.py", "other = 2\n");
     fixture.ingest();
     let server = fixture.serve();
@@ -330,7 +330,7 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
     assert!(shown.contains("the file has changed since"), "{shown}");
     assert!(shown.contains("<a href=\"/file?repo=one&#38;path=a.py\">"), "{shown}");
     assert_eq!(server.get(&link.replace("/file", "/raw"), "*/*").0, 404);
-    // Another file may have it, also one that comes later.
+    // Another file may have the text, also a later one.
     fixture.write("one/copy.py", FIRST);
     fixture.ingest();
     assert_eq!(ask(&server, &link, 200)["same"], json!([{ "repo": "one", "path": "copy.py" }]));
@@ -346,7 +346,7 @@ fn a_link_to_a_text_lives_longer_than_the_text() {
         assert_eq!(got, status, "{answer}");
         assert!(answer.to_string().contains(expected), "{answer}");
     }
-    // What another repository has is given in its name only, and of a removed one nothing is.
+    // A text of another repository is returned only under its name, and none of a removed one.
     fixture.write("two/secret.py", "secret = 1\n");
     fixture.ingest();
     let secret =

@@ -30,7 +30,7 @@ fn pages_of_other_sites_get_nothing() {
     let (site, no_cors) = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors"));
     assert_eq!(ask(&[site, no_cors, ("sec-fetch-dest", "image")]), (403, false));
     assert_eq!(ask(&[("origin", "https://evil.example")]), (403, false));
-    // A link that a person follows, a page of our own, and a program.
+    // A link that a user follows, a page of this server, and a program.
     assert_eq!(ask(&[site, ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")]).0, 200);
     assert_eq!(ask(&[("sec-fetch-site", "same-origin")]).0, 200);
     assert_eq!(ask(&[]).0, 200);
@@ -130,13 +130,14 @@ fn a_page_for_browsers() {
     assert!(server.get("/search?q=nowhere-at-all&wait=1", browser).2.contains("Nothing matches"));
     assert!(server.get("/search?q=func&format=json", browser).1.contains("json"));
     assert!(server.get("/search?q=func&format=html", "*/*").1.contains("html"));
-    // A browser without a query gets a page to type one. A program that asks for a page is told that it is missing.
+    // Without a query, a browser gets a page to type one. A program that requests a page is told that the query is
+    // missing.
     for page in ["/search?format=html", "/search?q=&format=html", "/docs?format=html"] {
         assert_eq!(server.get(page, browser).0, 200, "{page}");
         let (status, kind, _) = server.get(page, "*/*");
         assert!(status == 400 && kind.contains("html"), "{page}: {status} {kind}");
     }
-    // So it is with the empty fields of a form, and with parameters that nobody knows.
+    // The same applies to the empty fields of a form, and to unknown parameters.
     for page in ["/search?q=func&sort=&format=html", "/search?q=func&from=mail&format=html"] {
         assert_eq!(server.get(page, browser).0, 200, "{page}");
         assert_eq!(server.get(page, "*/*").0, 400, "{page}");

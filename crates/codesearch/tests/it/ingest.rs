@@ -1,4 +1,4 @@
-//! Ingest: the repositories that it finds, their names, the files that it leaves out, and its messages.
+//! Ingest: which repositories it finds, their names, the files that it leaves out, and its messages.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -76,7 +76,7 @@ fn repositories_are_found_and_named() {
         ["deep/down/b.go:1:package b", "github.com/golang/go/a.go:1:package a"]
     );
 
-    // A folder without repositories is one itself.
+    // A folder without repositories is a repository itself.
     fixture.run(&["ingest", "in/loose"]).code(0);
     assert_eq!(names(&fixture), ["deep/down", "github.com/golang/go", "loose"]);
     fixture.run(&["remove", "loose", "deep/down"]).code(0);
@@ -173,7 +173,7 @@ fn an_ignore_file_that_never_ends_leaves_its_folder_out() {
     assert!(skipped.contains("pipe/.gitignore"), "{skipped}");
     let skipped = fixture.run(&["repos", "--skipped", "s"]).code(0).out;
     assert!(skipped.contains(".gitignore"), "{skipped}");
-    // Without it, they are what they are: a pipe, and a link.
+    // Without the option, they are a pipe and a link.
     fixture.ingest();
     assert_eq!(fixture.search(&["-l", "found"]).len(), 5);
 }
@@ -255,7 +255,7 @@ fn a_moved_repository_is_the_same_and_a_second_clone_is_another() {
     assert_eq!(fixture.search(&["clone"]), ["example.org/x/y/a.txt:1:clone one, changed"]);
     fixture.check_invariants();
 
-    // A second clone of the same origin gets a name of its own, also when it is ingested alone.
+    // A second clone of the same origin gets a different name, also when it is ingested alone.
     fixture.write("in/second/.git/config", origin);
     fixture.write("in/second/a.txt", "clone two\n");
     let both = ["example.org/x/y/a.txt:1:clone one, changed", "second/a.txt:1:clone two"];
@@ -304,7 +304,7 @@ fn what_cannot_be_read_stays_as_it_was() {
         mode(path, closed);
         let ran = fixture.run(&["ingest", "in"]);
         mode(path, 0o755);
-        // Root can read every file whatever its mode, so there is nothing to report.
+        // Root can read every file regardless of its mode, so there is nothing to report.
         let ran = ran.code(if crate::harness::is_root() { 0 } else { 2 });
         let told = ran.err.contains("cannot read") || ran.err.contains("cannot be read");
         assert_eq!(told, !crate::harness::is_root(), "{}", ran.err);
@@ -327,7 +327,7 @@ fn removing_after_a_killed_ingest_leaves_whole_shards() {
          update shards set chunks = 1, bytes = 11 where shard = 3;
          update state set unfinished = true",
     );
-    // They wait for the next ingest, and are no problem.
+    // They wait for the next ingest, and are not a problem.
     fixture.check_invariants();
     fixture.write("b/b.txt", "second\n");
     fixture.run(&["ingest", "b"]).code(0);
@@ -421,7 +421,7 @@ fn an_emptied_folder_removes_nothing() {
     moved("away", "in/disk");
     moved("gone", "in/other");
     ingest("in").code(0);
-    // What is gone from a folder that has others is removed.
+    // Files missing from a folder that has others are removed.
     fs::remove_dir_all(fixture.path().join("in/disk/one")).unwrap();
     ingest("in").code(0);
     assert_eq!(fixture.search(&["-l", "needle"]), repos[1..]);
@@ -442,11 +442,11 @@ fn checkouts_inside_of_a_checkout_are_repositories_of_their_own() {
     assert!(ran.err.contains("in belong to no repository"), "{}", ran.err);
     assert_eq!(fixture.search(&["-l", "needle"]), ["a/src/a.txt", "a/sub/b.txt"]);
     assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
-    // A folder of a clone is no repository.
+    // A folder inside a clone is not a repository.
     let ran = fixture.run(&["ingest", "in/a/src"]).code(2);
     assert!(ran.err.contains("in/a/src is in the clone "), "{}", ran.err);
     assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
-    // A submodule that is none any more belongs to the outer repository.
+    // A former submodule belongs to the outer repository.
     fs::remove_dir_all(fixture.path().join("in/a/sub/.git")).unwrap();
     fixture.run(&["ingest", "in"]).code(0);
     assert!(fixture.search(&["-l", "needle"]).contains(&"a/sub/b.txt".to_owned()));

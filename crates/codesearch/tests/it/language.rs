@@ -133,7 +133,7 @@ fn the_syntax_is_explained() {
     // Each example in the manual is a valid query.
     for line in help.split("## Examples").nth(1).unwrap().lines() {
         let example = line.strip_prefix("    ").map(|line| line.split("  ").next().unwrap());
-        // What begins with a space goes on with the explanation before it.
+        // A line that begins with a space continues the explanation before it.
         if let Some(example) = example.filter(|example| !example.is_empty()) {
             query::Query::parse(example, query::Case::Smart).unwrap();
         }
@@ -199,7 +199,7 @@ fn a_search_for_everything_ends_when_the_operator_says() {
         let (_, answer) = server.json(&format!("/search?q=serve&{asked}"));
         assert_eq!(answer["stats"]["stopped_because"], "timeout", "{asked}: {answer}");
     }
-    // Nor do agents and other engines' clients have more time.
+    // Agents and other engines' clients get no more time.
     let said = told(&server, "search", &json!({ "query": "serve timeout:60m" }));
     assert!(said.contains("timed out after 0.3 s"), "{said}");
     let body = json!({ "Q": "serve", "Opts": { "MaxWallTime": i64::MAX } }).to_string();

@@ -1,4 +1,4 @@
-//! Limits: a client that exceeds its own is told when to retry, and others are not delayed.
+//! Limits: a client that exceeds its limits is told when to retry, and others are not delayed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ fn indexed() -> Fixture {
 }
 
 /// Sends requests until one is refused, and returns the refusal. On a slow machine the budget refills meanwhile, so it
-/// takes several.
+/// takes several requests.
 #[track_caller]
 fn turned_away(
     server: &Server,
@@ -59,7 +59,7 @@ fn searches_a_minute_of_an_address() {
     assert!(message.contains("searches per minute; try again in"), "{message}");
     counted(&server, "client_per_minute");
 
-    // Each kind of endpoint refuses in its own format; requests that are no searches are answered.
+    // Each kind of endpoint refuses in its own format; requests other than searches are answered.
     let (_, page) = turned_away(&server, "/search?q=needle", &[("accept", "text/html")], 429);
     assert!(page.contains("<!DOCTYPE html>") && page.contains("your limit of searches"), "{page}");
     turned_away(&server, "/api/v1/search?q=needle", &[], 429);
@@ -191,7 +191,7 @@ fn a_file_is_shown_though_a_pattern_takes_minutes() {
 #[test]
 fn a_page_in_order_keeps_no_more_than_fits() {
     let fixture = Fixture::new();
-    // Each letter is a match, and has its place in memory.
+    // Each letter is a match, whose place takes memory.
     for n in 0..220 {
         fixture.write(&format!("one/{n:03}.txt"), format!("{}\n", "a".repeat(4096)).repeat(10));
     }
@@ -199,7 +199,7 @@ fn a_page_in_order_keeps_no_more_than_fits() {
     let server = fixture.serve();
     let address = "/search?q=case:yes+c:a&wait=1&sort=path";
     let mut path = address.to_owned();
-    // A later page keeps all that came before it.
+    // A later page keeps the results of all pages before it.
     for _ in 0..3 {
         let (status, _, page) = server.get(&path, "text/html");
         assert_eq!(status, 200, "{path}");
@@ -224,7 +224,7 @@ fn a_query_that_is_typed_waits_for_no_turn_and_a_client_that_leaves_ends_its_sea
     std::thread::scope(|scope| {
         let first = scope.spawn(|| server.ask("/search?q=needle&timeout=1m", &[]));
         runs(1);
-        // One that waits for its turn is told after ten seconds that the server is busy: 503.
+        // A query that is still being typed does not wait for a turn: 204.
         assert_eq!(server.get(typed, "text/html").0, 204);
         drop(held);
         assert_eq!(first.join().unwrap().0, 200);
@@ -235,7 +235,7 @@ fn a_query_that_is_typed_waits_for_no_turn_and_a_client_that_leaves_ends_its_sea
         let path = format!("/search?q={unfinished}&typed=1").replace(' ', "+");
         assert_eq!(server.get(&path, "text/html").0, 204, "{path}");
     }
-    // A browser closes the connection of a request that it gives up.
+    // A browser closes the connection of a request that it cancels.
     let held = fixture.hold(lock);
     let mut left = TcpStream::connect(server.address).unwrap();
     let request = "GET /search?q=needle&wait=1&timeout=5m HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n";
@@ -399,7 +399,7 @@ fn searches_that_nobody_reads_keep_no_connection() {
     let metrics = server.get("/metrics", "*/*").2;
     let most = metrics.lines().find_map(|line| line.strip_prefix("codesearch_connections_max "));
     let most: u32 = most.unwrap().parse().unwrap();
-    // Each of them finds far more than the buffers on its way hold, and could use two connections.
+    // Each of them finds far more than the buffers to the client take, and could use two connections.
     let unread: Vec<_> = (0..most)
         .map(|n| {
             let mut client = std::net::TcpStream::connect(server.address).unwrap();

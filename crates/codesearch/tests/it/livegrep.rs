@@ -1,4 +1,4 @@
-//! livegrep's JSON, as its clients request it.
+//! livegrep's JSON API, as its clients use it.
 
 use serde_json::json;
 

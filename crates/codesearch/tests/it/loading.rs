@@ -2,8 +2,8 @@
 
 use crate::harness::{Fixture, Server};
 
-/// Makes an index in one shard of so many repositories, each with a file that contains `needle`, and one of them with
-/// so many more files.
+/// Makes an index in one shard with `repos` repositories, each with a file that contains `needle`, and one of them with
+/// `files` more files.
 fn served(repos: usize, files: usize, cache: &str) -> (Fixture, Server) {
     let fixture = Fixture::new();
     for n in 0..repos {

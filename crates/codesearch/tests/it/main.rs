@@ -1,6 +1,6 @@
 //! Tests of the product from the outside: they run the binary as a user does, on a real Postgres.
 //!
-//! All tests share one private server (see `harness`), in which each has an index of its own.
+//! All tests share one private server (see `harness`), and each has its own index.
 
 mod access;
 mod agents;

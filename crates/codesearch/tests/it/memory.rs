@@ -1,4 +1,4 @@
-//! The server's cache changes how a search runs, never what it finds.
+//! The server's cache changes how a search runs, but never its results.
 
 use std::fmt::Write as _;
 

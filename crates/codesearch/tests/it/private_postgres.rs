@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Fixture, Ran, clean_command, eventually, is_root};
 
-/// A private server of its own.
+/// A separate private server.
 pub(crate) struct Home {
     folder: TempDir,
 }
@@ -105,7 +105,7 @@ fn a_command_that_reads_makes_no_database() {
         assert!(ran.err.contains("nothing is indexed yet in /"), "{command:?}: {}", ran.err);
     }
     assert!(home.run(&["db", "status"]).code(1).out.contains("none yet"));
-    // Nor does it make an index.
+    // Nor does it create an index.
     home.ingest();
     home.run(&["db", "start"]).code(0);
     for command in [
@@ -137,7 +137,7 @@ fn a_command_that_reads_makes_no_database() {
 #[test]
 fn many_programs_start_it_at_once() {
     let home = Home::new();
-    // Nothing exists yet: one process makes the data directory and prepares the database, the others wait.
+    // Nothing exists yet: one process creates the data directory and prepares the database, the others wait.
     let spawn = |_| {
         let mut agent = home.command(&["mcp"]);
         agent.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -232,7 +232,7 @@ fn what_it_takes_of_memory_fits_a_limit() {
     home.ingest();
     home.run(&["db", "start"]).code(0);
     home.run(&["db", "stop", "--force"]).code(0);
-    // As a shell limits what it starts.
+    // Limits as a shell sets them on its programs.
     let limited = |args: &[&str], kib: u32| {
         let run = home.command(args);
         let words = std::iter::once(run.get_program()).chain(run.get_args());
@@ -249,7 +249,7 @@ fn what_it_takes_of_memory_fits_a_limit() {
     assert!((16..=375).contains(&mib), "{settings}");
     assert!(settings.contains("the limit of"), "{settings}");
     home.run(&["db", "stop", "--force"]).code(0);
-    // The log of the run before is kept.
+    // The log of the previous run is kept.
     assert!(home.path().join("run/server.log.1").exists());
 }
 
@@ -280,7 +280,7 @@ fn a_home_is_found_again_and_its_locks_are_private() {
         let mode = fs::metadata(home.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    // Who has locked it is told, and then waited for.
+    // The program reports who holds the lock, and then waits.
     let lock = fs::File::open(home.path().join("start.lock")).unwrap();
     lock.lock().unwrap();
     let mut waiting = home.command(&["search", "hello"]);
@@ -293,7 +293,7 @@ fn a_home_is_found_again_and_its_locks_are_private() {
     drop(lock);
     Ran::of(waiting.wait_with_output().unwrap()).code(0);
 
-    // The number of a server that died is now that of another process of its user.
+    // The process id of a dead server now belongs to another process of the same user.
     let data = home.path().join("data");
     let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&data).unwrap());
     let mut other = Command::new("cat");
@@ -310,7 +310,7 @@ fn a_home_is_found_again_and_its_locks_are_private() {
     other.kill().unwrap();
     other.wait().unwrap();
 
-    // A home that is moved while its server runs: who used it stops it, and whoever knows the new name can.
+    // A home is moved while its server runs: the processes that used it stop it, and so can users of the new name.
     let moved = home.folder().join("moved");
     let start = |args: &[&str]| {
         let mut hold = home.command(args);
@@ -351,7 +351,7 @@ fn links_in_the_folders_of_postgres_lead_root_nowhere() {
     let victim = home.folder().join("victim");
     fs::write(&victim, "of root\n").unwrap();
     fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
-    // Whoever owns a folder can do this at any moment.
+    // The owner of a folder can do this at any moment.
     let link = |name: &str| {
         let _ = fs::remove_file(at(name));
         std::os::unix::fs::symlink(&victim, at(name)).unwrap();
@@ -367,7 +367,7 @@ fn links_in_the_folders_of_postgres_lead_root_nowhere() {
     let _ = home.run(&["search", "hello"]);
     fs::remove_file(at("data/pg_ident.conf")).unwrap();
     fs::write(at("data/pg_ident.conf"), identities).unwrap();
-    // A pipe in the place of what is read.
+    // A pipe replaces a file that is read.
     for name in ["data/managed.conf", "data/postmaster.pid"] {
         let _ = fs::remove_file(at(name));
         assert!(Command::new("mkfifo").arg(at(name)).status().unwrap().success());
@@ -487,7 +487,7 @@ fn an_ordinary_user_owns_the_server() {
     };
     run(&["ingest", "--shards", "2", "r"]).code(0);
     assert_eq!(run(&["search", "hello"]).code(0).out, "r/a.txt:1:hello\n");
-    // Root would leave files that the user cannot change, and is refused.
+    // Root would leave files that the user cannot change, so it is refused.
     let mut root = clean_command();
     let theirs = home.folder.path().join(".local/share/codesearch");
     let ran = Ran::of(root.arg("--home").arg(theirs).args(["search", "hello"]).output().unwrap());

@@ -161,7 +161,7 @@ fn prose_changes_with_its_files() {
     let fixture = written();
     fixture.write("one/README.md", "# The samovar\n\nIt boils water.\n");
     fs::remove_file(fixture.path().join("two/kettle.1")).unwrap();
-    // The same contents, at first only in a file that is no document.
+    // The same contents, at first only in a file that is not a document.
     fixture.write("two/copy.bin", "A teapot stands on the table.\n");
     fixture.ingest();
     assert_eq!(fixture.found(&["kettle"]), ["one/docs/tea.rst"]);
@@ -180,7 +180,7 @@ fn prose_changes_with_its_files() {
     fixture.run(&["remove", "one"]).code(0);
     assert!(fixture.found(&["samovar"]).is_empty());
     assert_eq!(fixture.found(&["teapot"]), ["two/teapot.txt"]);
-    // The same in one ingest: the first file with the contents is no document.
+    // The same in one ingest: the first file with the contents is not a document.
     fixture.write("four/a.bin", "A saucer lies below the cup.\n");
     fixture.write("four/b.txt", "A saucer lies below the cup.\n");
     fixture.ingest();
@@ -246,7 +246,7 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
         "r/big.txt",
         format!("Large\n\nfirst {}\nlast\n", "different words again ".repeat(20_000)),
     );
-    // Identifiers that all differ.
+    // Identifiers that are all different.
     let letter = |n: u32| char::from_u32('a' as u32 + n % 26).unwrap();
     let many: Vec<String> = (0..9000)
         .map(|n| format!("aB{}{}{}cD_eF", letter(n / 676), letter(n / 26), letter(n)))
@@ -277,7 +277,7 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
     assert!(!page.contains("<script>x"), "{page}");
 }
 
-/// Matches equal those of a scan of all texts.
+/// Checks that matches equal those of a scan of all texts.
 #[test]
 fn the_index_finds_what_a_scan_finds() {
     let fixture = Fixture::new();

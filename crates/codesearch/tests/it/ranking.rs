@@ -30,14 +30,14 @@ const WANTED: [(&str, &str); 30] = [
     // Callers that qualify the name tell which definition is meant.
     ("NewReader", "bufio/bufio.go"),
     ("Unmarshal", "encoding/json/decode.go"),
-    // Several definitions, and a path with words of the name.
+    // Several definitions, and a path that has the words of the name.
     ("ServeHTTP", "net/http/server.go"),
-    // One word is defined in a file whose path has the other.
+    // One word is defined in a file whose path has the other word.
     ("json decoder", "encoding/json/stream.go"),
     ("http server", "net/http/server.go"),
     ("http client", "net/http/client.go"),
     ("xml unmarshal", "encoding/xml/read.go"),
-    // A qualified name is defined in the file that the qualifier names, where it is not written.
+    // A qualified name is defined in the file that the qualifier names, where the qualifier is not written.
     ("json.Unmarshal", "encoding/json/decode.go"),
     ("xml.Unmarshal", "encoding/xml/read.go"),
     ("http.Client", "net/http/client.go"),
@@ -62,7 +62,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Returns the best files as a program gets them.
+/// Returns the best files as JSON, as a program gets them.
 fn asked(server: &Server, query: &str, limit: usize, cursor: &str) -> Value {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
     let address = format!("/search?q={query}&sort=relevance&limit={limit}&cursor={cursor}");
@@ -76,7 +76,7 @@ fn ranked(server: &Server, query: &str, limit: usize) -> Vec<String> {
     paths(&asked(server, query, limit, "")["files"])
 }
 
-/// Returns the paths of the near definitions, which are no results.
+/// Returns the paths of the near definitions, which are not results.
 fn near(server: &Server, query: &str) -> Vec<String> {
     let found = asked(server, query, 1, "");
     found.get("near_definitions").map(paths).unwrap_or_default()
@@ -122,7 +122,7 @@ fn what_is_wanted_comes_first() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    // Vendored code comes after one's own.
+    // Vendored code comes after the project's own.
     let copies = ranked(&server, "read_dir", 10);
     let place = |name: &str| copies.iter().position(|path| path == name).unwrap();
     assert!(place("crate/src/fs.rs") < place("crate/vendor/old/fs.rs"), "{copies:?}");
@@ -173,7 +173,7 @@ fn paths_alone_are_ranked_by_lines_that_are_not_shown() {
         let files = found["files"].as_array().unwrap();
         assert!(files.iter().all(|file| file["matches"] == json!([])), "{found}");
         let shown = fixture.run(&["search", "-l", "--sort", "relevance", query]).code(0).out;
-        // Who asks for the files that match gets no near definition.
+        // A client that asks for matching files gets no near definition.
         let first = if near(&server, query).is_empty() { first } else { "" };
         assert!(shown.lines().next().unwrap().ends_with(first), "{query}: {shown}");
     }
@@ -208,7 +208,7 @@ fn a_score_says_how_it_came_about() {
     assert!(line.unwrap()["text"].as_str().unwrap().contains("func ReadFile"), "{file}");
     assert!(score["parts"]["definition"].as_f64().unwrap() > 50.0, "{score}");
     assert!(score["parts"]["votes"].as_f64().unwrap() > 0.0, "{score}");
-    // Nobody is told who does not ask, nor in an order without scores.
+    // Clients get no explanation without asking, nor in an order without scores.
     for address in ["sort=relevance", "sort=path&explain=1", "explain=1"] {
         let found = server.json(&format!("/search?q=ReadFile&limit=9&{address}")).1;
         let files = found["files"].as_array().unwrap();
@@ -275,7 +275,7 @@ fn the_best_are_found_beyond_the_files_that_are_ranked() {
         let mut first = near(&server, query);
         first.extend(ranked(&server, query, 3));
         assert_eq!(first[0], "r/zzz/pkg/impl.go", "{query}");
-        // All pages together hold each file once, also those that lead candidates found early.
+        // All pages together have each file once, also the boosted files that were found early.
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
             let found = asked(&server, query, 300, &cursor);
@@ -288,7 +288,7 @@ fn the_best_are_found_beyond_the_files_that_are_ranked() {
         let given = all.len();
         all.sort();
         all.dedup();
-        // The file that defines it does not say `pkg.Wanted`.
+        // The file that defines it does not contain `pkg.Wanted`.
         let matching = 1400 + usize::from(query != "pkg.Wanted");
         assert_eq!((given, all.len()), (matching, matching), "{query}");
     }

@@ -1,6 +1,6 @@
 //! codesearch as a replacement for ripgrep: the same flags give the same bytes.
 //!
-//! The comparisons run if `rg` is in PATH, and are skipped with a message otherwise; with `CI=true` that is a failure.
+//! The comparisons run if `rg` is in PATH; otherwise they are skipped with a message, or fail with `CI=true`.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::equality::copy;
 use crate::harness::{Fixture, Ran};
 
-/// Whether ripgrep is installed.
+/// Returns whether ripgrep is installed.
 fn has_ripgrep() -> bool {
     let there = Command::new("rg").arg("--version").output().is_ok();
     let required = std::env::var_os("CI").is_some_and(|value| value == "true");
@@ -40,7 +40,7 @@ impl Sample {
         for path in ["driftwood/testdata/tiny.bin", "driftwood/testdata/latin1.txt"] {
             std::fs::remove_file(folder.join(path)).unwrap();
         }
-        // Matches across lines that touch each other, and lines that end as on Windows.
+        // Matches across lines that touch each other, and Windows line ends.
         fixture.write("sample/lines/1.txt", "a\nb\na\nb\nx\na\nb c a\nb\nend\n");
         fixture.write("sample/lines/2.txt", "x {\n\n return a; {\n return b\n\n\n {\n\treturn");
         fixture.write("sample/lines/3.txt", "a a a\nb a\nb\n\n\nq\na\n");
@@ -324,8 +324,7 @@ fn json_lines_are_those_of_ripgrep() {
     }
     let sample = Sample::new();
     let repos: Vec<&str> = sample.repos.iter().map(String::as_str).collect();
-    // Times differ, and ripgrep's summary also counts files without a match. The newest version has one more field of a
-    // path.
+    // Times differ, and ripgrep's summary also counts files without a match. The newest version adds a field to paths.
     let known = |out: Output| -> Vec<Value> {
         let text = String::from_utf8(out.stdout).unwrap();
         let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -398,7 +397,7 @@ fn the_table_names_every_flag_of_ripgrep() {
         })
         .map(str::to_owned)
         .collect();
-    // Short flags stand at the beginning of a line.
+    // Short flags are at the beginning of a line.
     flags.extend(help.lines().filter_map(|line| {
         let mut letters = line.trim_start().strip_prefix('-')?.chars();
         let letter = letters.next().filter(|c| *c != '-')?;
@@ -506,7 +505,7 @@ fn options_hold_for_the_terms_of_a_query_too() {
         json.contains(r#""match":{"text":"words"},"replacement":{"text":"word!"},"start":0"#),
         "{json}"
     );
-    // Where a line ends on Windows, a query says it, too.
+    // A query can ask for Windows line ends, too.
     fixture.write("r/crlf.txt", "gamma\r\nx\r\n");
     fixture.ingest();
     assert_eq!(found(&["-e", "gamma$"]), [""; 0]);
@@ -576,7 +575,7 @@ fn a_pipe_gets_all_and_gets_it_while_the_search_runs() {
     assert!(sorted.err.contains("stopped at 20 files"), "{}", sorted.err);
     let reversed = fixture.run(&["search", "-l", "--sortr", "path", "--limit", "2", "needle"]).out;
     assert_eq!(reversed, "r/149.txt\nr/148.txt\n");
-    // A slow reader holds up the search, so what it has read by then was printed before the search ended.
+    // A slow reader delays the search, so output that it has read by then was printed before the search ended.
     let mut child =
         fixture.command(&["search", "needle|filling"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());

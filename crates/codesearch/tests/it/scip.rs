@@ -1,4 +1,4 @@
-//! SCIP indexes: importing them, what they make precise, and how long it holds.
+//! SCIP indexes: importing them, which results they make precise, and for how long.
 
 mod bad;
 mod real;
@@ -20,7 +20,7 @@ const CART: &str = "export function run(n: number) {\n  return n;\n}\n";
 const OTHER: &str = "export function run() {}\n";
 const MAIN: &str = "import { run } from './cart';\n\nrun(1);\n// run is told here\n";
 
-/// A shop whose main.ts means the `run` of cart.ts, beside another one; and another repository with that name.
+/// A shop whose main.ts refers to the `run` of cart.ts, next to another one; and another repository with that name.
 fn shop() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("shop/src/cart.ts", CART);
@@ -49,7 +49,7 @@ fn import_shop(fixture: &Fixture) -> Ran {
     import(fixture, "shop", &index("scip-test", &shop_documents())).code(0)
 }
 
-/// What is defined, as `basis repo/path:line`.
+/// Returns the definitions, as `basis repo/path:line`.
 fn defined(answer: &Value) -> Vec<String> {
     let all = answer["definitions"].as_array().unwrap_or_else(|| panic!("{answer}"));
     let one = |one: &Value| {
@@ -59,7 +59,7 @@ fn defined(answer: &Value) -> Vec<String> {
     all.iter().map(one).collect()
 }
 
-/// What is referred to, as `basis repo/path:line label`.
+/// Returns the references, as `basis repo/path:line label`.
 fn referred(answer: &Value) -> Vec<String> {
     let files = answer["files"].as_array().unwrap_or_else(|| panic!("{answer}"));
     let mut all = Vec::new();
@@ -89,27 +89,27 @@ fn what_an_index_tells_comes_first_and_what_has_the_name_beside_it() {
         out.starts_with("imported the SCIP index of scip-test 1.0: 4 places in 3 files, "),
         "{out}"
     );
-    // The server knows it at once.
+    // The server uses it at once.
     let precise =
         ["precise shop/src/cart.ts:1", "search shop/src/other.ts:1", "search else/run.ts:1"];
     let answer = ask(&format!("/definitions?name=run&from={from}"));
     assert_eq!(defined(&answer), precise);
     assert_eq!((&answer["symbols"], &answer["found"]), (&json!([RUN]), &json!(3)));
-    // By its line, and by what stands there.
+    // By its line, and by its exact place.
     assert_eq!(defined(&ask("/definitions?name=run&from=shop/src/main.ts:3")), precise);
     let answer = ask(&format!("/definitions?from={from}"));
     assert_eq!(
         (defined(&answer), &answer["name"]),
         (precise.map(str::to_owned).to_vec(), &json!("run"))
     );
-    // By the file, since it means one thing in it.
+    // By the file, in which the name has one meaning.
     assert_eq!(defined(&ask("/definitions?name=run&from=shop/src/main.ts")), precise);
-    // From nowhere, or from a file of which nothing is told, nothing is precise.
+    // Without a place, or from a file without SCIP data, nothing is precise.
     let plain = ask("/definitions?name=run");
     assert!(defined(&plain).iter().all(|one| one.starts_with("search ")), "{plain}");
     let plain = ask("/definitions?name=run&from=else/run.ts:2:1");
     assert!(defined(&plain).iter().all(|one| one.starts_with("search ")), "{plain}");
-    // A comment is no place of an index.
+    // A comment is not a place in a SCIP index.
     let plain = ask("/definitions?name=run&from=shop/src/main.ts:4:4");
     assert!(defined(&plain).iter().all(|one| one.starts_with("search ")), "{plain}");
 
@@ -165,7 +165,7 @@ fn the_command_line_and_agents_say_what_is_precise() {
     let printed = fixture.run(&["refs", "run", "--from", &from]).code(0).out;
     assert!(printed.contains("\nshop/src/main.ts:3:precise, call: run(1);\n"), "{printed}");
     assert!(printed.contains("else/run.ts:2:search, call: run();\n"), "{printed}");
-    // Where no index tells of the place, nothing is said of it.
+    // Without SCIP data on the place, nothing precise is reported.
     let printed = fixture.run(&["def", "run", "--from", "else/run.ts:2:1"]).code(0).out;
     assert!(!printed.contains("precise") && !printed.contains("search"), "{printed}");
     let printed = fixture.run(&["def", "--json", "--from", "shop/src/main.ts:3:1"]).code(0).out;
@@ -190,7 +190,7 @@ fn the_command_line_and_agents_say_what_is_precise() {
 
 #[test]
 fn columns_are_counted_in_the_unit_of_the_index() {
-    // Before the names stand characters of two, three and four bytes, the last of two units of UTF-16.
+    // Characters of two, three and four bytes precede the names; the last one has two UTF-16 units.
     let text = "x = \"é€𝄞\"; name(); \"𝄞𝄞\"; name(x)\n";
     for unit in [Unit::Unsaid, Unit::Utf8, Unit::Utf16, Unit::Utf32] {
         let fixture = Fixture::new();
@@ -227,7 +227,7 @@ fn an_index_holds_while_its_files_are_as_they_were() {
         ran.out.contains("precise")
     };
     assert_eq!((fits(), precise()), ("3 of 3".to_owned(), true));
-    // Another file changes; then the one from which is asked.
+    // First another file changes; then the file of the request.
     fixture.write("shop/src/other.ts", "// moved\nexport function run() {}\n");
     fixture.ingest();
     assert_eq!((fits(), precise()), ("2 of 3".to_owned(), true));
@@ -240,7 +240,7 @@ fn an_index_holds_while_its_files_are_as_they_were() {
     fixture.write("shop/src/main.ts", MAIN.replace("run(1)", "run(2)"));
     fixture.ingest();
     assert_eq!((fits(), precise()), ("1 of 3".to_owned(), false));
-    // Its text stays in another file: the document is ignored, not lost.
+    // Another file keeps the text: the document is ignored, not lost.
     fixture.write("else/main.ts", MAIN);
     fixture.write("shop/src/main.ts", MAIN);
     fixture.ingest();
@@ -259,7 +259,7 @@ fn an_index_holds_while_its_files_are_as_they_were() {
     fixture.ingest();
     assert_eq!((fits(), precise()), ("3 of 3".to_owned(), true));
     fixture.check_invariants();
-    // What goes takes it along.
+    // Deleting a file deletes its data.
     fs::remove_dir_all(fixture.path().join("shop/src")).unwrap();
     fixture.write("shop/empty.txt", "nothing\n");
     fixture.ingest();
@@ -291,7 +291,7 @@ fn an_index_replaces_that_of_the_same_folder_and_tool() {
     let page = "scip-test npm web 1.0 `a.ts`/page.";
     let told =
         document("a.ts", "export const page = 1;\n", Unit::Utf8, &[("page", 0, page, DEFINES)]);
-    // Of a folder, by what it says of itself, and by what is said of it.
+    // An index of a folder: named by itself, and by the command.
     let root =
         format!("file://{}/web", fixture.path().join("shop").canonicalize().unwrap().display());
     let of_web = [metadata("scip-test", &root), told.clone()].concat();
@@ -331,7 +331,7 @@ fn a_symbol_is_known_in_other_repositories_by_its_package() {
         fixture.run(&["def", "--from", "user/main.rs:1:13"]).code(0).out
     };
     assert!(imported("s cargo library 1.0 sail().").starts_with("library/lib.rs:1:precise, "));
-    // Without a package it may be another one.
+    // Without a package it may be another symbol.
     assert!(imported("s . . . sail().").starts_with("library/lib.rs:1:search, "));
 }
 
@@ -398,7 +398,7 @@ fn damage_is_found_and_repaired() {
     fixture.exec("update scip set occurrences = '\\x0100' where path = 'src/main.ts'");
     let ran = fixture.run(&["check"]).code(1);
     assert!(ran.out.contains("the SCIP data of src/main.ts belong to another text"), "{}", ran.out);
-    // Meanwhile nothing is told of it.
+    // Meanwhile there is no SCIP data on it.
     let printed = fixture.run(&["def", "run", "--from", "shop/src/main.ts:3:1"]).code(0).out;
     assert!(!printed.contains("precise"), "{printed}");
     fixture.run(&["check", "--repair"]).code(0);

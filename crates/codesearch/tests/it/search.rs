@@ -35,7 +35,7 @@ fn several_arguments_are_one_query() {
     assert_eq!(fixture.search(&["-l", "func", "A\\(\\)"]), ["one/a.go"]);
     assert_eq!(fixture.search(&["-l", "lang:python", "func"]), ["one/b.py"]);
     assert_eq!(fixture.search(&["-l", "in a", "comment"]), ["two/c.go"]);
-    // Quotes removed by the shell make no phrase; quotes in the query do.
+    // Quotes removed by the shell do not make a phrase; quotes in the query do.
     assert_eq!(fixture.search(&["-l", "comment in"]), ["two/c.go"]);
     assert!(fixture.search(&["-l", "\"comment in\""]).is_empty());
     assert_eq!(fixture.search(&["-l", "--", "func", "-lang:go"]), ["one/b.py"]);
@@ -139,7 +139,7 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!((ran.status.code(), ran.err.as_str()), (Some(0), ""));
 }
 
-/// Terms with the same letters have the same trigrams but different n-grams.
+/// Checks terms with the same letters, which have the same trigrams but different n-grams.
 #[test]
 fn a_word_in_two_cases() {
     let fixture = Fixture::new();

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use crate::harness::{Fixture, Ran, socket_folder};
 use crate::private_postgres::Home;
 
-/// Unusual texts: various line ends, empty lines, characters that fold to ASCII, long lines, words beside non-ASCII
+/// Unusual texts: various line ends, empty lines, characters that fold to ASCII, long lines, words next to non-ASCII
 /// letters, equal contents, several chunks.
 fn written() -> Fixture {
     let fixture = Fixture::new();
@@ -232,7 +232,7 @@ fn views_show_the_newest_state_and_nothing_else() {
     let repos =
         rows(&fixture, "select repository, files, left_out, commit from repositories order by 1");
     assert_eq!(repos[0], json!({ "repository": "one", "files": 5, "left_out": 1, "commit": null }));
-    // Changed, deleted and removed files are no longer visible, however long their rows are kept.
+    // Changed, deleted and removed files are not visible, however long their rows are kept.
     let held = fixture.serve();
     held.search("word");
     fixture.write("one/a.go", "package b\n");

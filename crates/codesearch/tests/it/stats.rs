@@ -57,7 +57,7 @@ fn they_survive_a_restart_and_servers_add_up() {
         .sum();
     assert_eq!(counted, 10);
     assert!(kept["latency_ms"]["p50"].as_f64() <= kept["latency_ms"]["p99"].as_f64());
-    // The counts of the last moment are included.
+    // The most recent counts are included.
     let again = fixture.serve();
     again.json("/search?q=needle");
     assert_eq!(again.json("/stats?since=1h").1["searches"], 11);
@@ -212,7 +212,7 @@ fn what_postgres_counts_of_statements() {
         assert!(ran.code(2).err.contains("pg_stat_statements is not installed"));
         return;
     }
-    // The statements of all shards are counted as one. What the ingest took would fill the table: it is counted no longer.
+    // The statements of all shards count as one. The ingest's statements would fill the table, so they are reset.
     fixture.exec("select pg_stat_statements_reset()");
     fixture.search(&["needle"]);
     let text = fixture.run(&["stats", "--statements"]).code(0).out;

@@ -1,4 +1,4 @@
-//! Searches for definitions, and navigation: what is found by name, kind and container, and how it is told.
+//! Searches for definitions, and navigation: results by name, kind and container, and their display.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ def Serve():
     pass
 ";
 
-/// The symbols of a text: `kind name line parent end-line`, with names at their `nth` place in the line.
+/// Returns the symbols of a text: `kind name line parent end-line`, with names at their `nth` place in the line.
 fn symbols(text: &str, all: &[(u8, &str, usize, Option<usize>, usize)]) -> Vec<Defined> {
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -63,7 +63,7 @@ fn symbols(text: &str, all: &[(u8, &str, usize, Option<usize>, usize)]) -> Vec<D
         .collect()
 }
 
-/// Three files, of which one is in another language.
+/// Three files, one of them in another language.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("one/harbor/server.go", SERVER);
@@ -87,7 +87,7 @@ fn fixture() -> Fixture {
             )
             .into_iter()
             .map(|mut one| {
-                // The receiver holds the same letters.
+                // The receiver has the same letters.
                 one.name = one.name.trim_end_matches("()").to_owned();
                 one
             })
@@ -158,7 +158,7 @@ fn definitions_are_found_by_name_kind_and_container() {
     assert_eq!(fixture.search(&["sym:Serve", "type:repo"]), ["one", "two"]);
 }
 
-/// The lines of an answer, as the command line prints them.
+/// Returns the lines of an answer, as the command line prints them.
 fn lines(answer: &Value) -> Vec<String> {
     let files = answer["files"].as_array().unwrap().iter();
     let of_file = |file: &Value| {
@@ -187,7 +187,7 @@ fn a_definition_is_told_with_its_kind_and_container() {
     let printed = fixture.run(&["search", "--json", "sym:^Serve$ lang:go"]).code(0).out;
     let line: Value = serde_json::from_str(printed.lines().nth(1).unwrap()).unwrap();
     assert_eq!(line["data"]["symbols"][0]["kind"], "method", "{printed}");
-    // What is around a line that matches.
+    // The symbol around a matching line.
     for sort in ["", "&sort=relevance"] {
         let answer = server.json(&format!("/search?q=content:Println&enclosing=1{sort}")).1;
         let line = &answer["files"][0]["matches"][0];
@@ -217,7 +217,7 @@ fn a_name_leads_to_its_definitions_and_references() {
     let (_, answer) = server.json("/references?name=Serve&from=one/main.go:7");
     let files = answer["files"].as_array().unwrap();
     let paths: Vec<&Value> = files.iter().map(|file| &file["path"]).collect();
-    // Of the second file only a text is left: its definition is none.
+    // In the second file only a string is left: its definition is not a reference.
     assert_eq!(paths, ["main.go", "harbor/server.go"], "{answer}");
     let lines = files[0]["lines"].as_array().unwrap();
     let told: Vec<_> = lines.iter().map(|line| (&line["line"], &line["labels"][0])).collect();
@@ -291,7 +291,7 @@ fn symbols_that_are_not_there_yet_are_told() {
     fixture.exec("update shards set symbols_upto = 0; update state set symbols_languages = '{go}'");
     let server = fixture.serve_with(&["--cache", "64"]);
     server.settle();
-    // What is there already is found.
+    // Existing symbols are found.
     let answer = server.json("/search?q=sym:^Serve$").1;
     assert_eq!(answer["stats"]["files"], 2, "{answer}");
     let left = json!({ "pending": 2, "given_up": {}, "without": [] });
@@ -305,7 +305,7 @@ fn symbols_that_are_not_there_yet_are_told() {
     assert_eq!(server.json("/search?q=content:Serve").1["stats"].get("symbols"), None);
     let (_, answer) = server.json("/outline?repo=two&path=notes.txt");
     assert_eq!(answer["state"], "without");
-    // A server that runs takes them into its memory when they are there.
+    // A running server loads them into memory once they exist.
     fixture.exec("update shards set symbols_upto = chunks");
     eventually("the symbols are in memory", || {
         let answer = server.json("/search?q=sym:^Serve$").1;
@@ -338,7 +338,7 @@ fn a_search_for_definitions_goes_on_at_a_cursor() {
 #[test]
 fn a_large_shard_is_searched_for_definitions_in_ranges() {
     let fixture = Fixture::new();
-    // A chunk each: more than the first range of a shard has (`cost::first_range_of_names`).
+    // One chunk each: more than the first range of a shard has (`cost::first_range_of_names`).
     for n in 0..2000 {
         let padding = format!("// {n} is padded\n").repeat(250);
         fixture.write(&format!("r/{n}.go"), format!("package r\n{padding}func Needle{n}() {{}}\n"));
@@ -349,7 +349,7 @@ fn a_large_shard_is_searched_for_definitions_in_ranges() {
         if is_settled {
             server.settle();
         }
-        // Definitions that are everywhere, and those of five files.
+        // Very common definitions, and those of five files.
         for (query, all) in [("sym:Needle", 2000), ("sym:Needle77[3-7]%24", 5)] {
             for limit in [10, 700] {
                 let (mut found, mut next) = (Vec::new(), String::new());
@@ -397,7 +397,7 @@ fn other_engines_are_told_of_symbols() {
     );
 }
 
-/// The answer of `/mcp` to a request.
+/// Returns the answer of `/mcp` to a request.
 fn agent(server: &Server, method: &str, params: &Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
     let mut answer = ureq::post(format!("http://{}/mcp", server.address))
@@ -412,7 +412,7 @@ fn agent(server: &Server, method: &str, params: &Value) -> Value {
     answer["result"].clone()
 }
 
-/// What a tool says.
+/// Returns the text of a tool's answer.
 pub(crate) fn told(server: &Server, tool: &str, arguments: &Value) -> String {
     let result = agent(server, "tools/call", &json!({ "name": tool, "arguments": arguments }));
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
@@ -450,10 +450,10 @@ fn ordinary_clients_call_tools_over_http() {
         &[json],
         &[("Content-Type", "application/json; charset=utf-8"), ("Accept", "application/*")],
         &[("Accept", "*/*")],
-        // As curl says without being told.
+        // curl's defaults.
         &[("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "*/*")],
     ] {
-        // Twice, and without a session.
+        // Repeated, and without a session.
         for (body, part) in [(&hello, "serverInfo"), (&hello, "serverInfo"), (&call, "That is all")]
         {
             let answer = ask("POST", headers, body);

@@ -1,4 +1,4 @@
-//! Symbols: what indexed texts define, taken in the background after an ingest.
+//! Symbols: definitions in indexed texts, extracted in the background after an ingest.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{Defined, Fixture, Ran, eventually};
 
-/// How many symbols there are, in files that are seen.
+/// The number of symbols in visible files.
 const SYMBOLS: &str = "select count(*) from codesearch_sql.symbols";
 
-/// Of how many texts symbols were taken.
+/// The number of texts whose symbols were extracted.
 const TEXTS: &str = "select count(*) from symbols cross join unnest(blobs)";
 
-/// What a repository defines, a line each.
+/// Returns a repository's definitions, one on each line.
 fn outline(fixture: &Fixture) -> Vec<String> {
     let text: String = fixture.sql(
         "select coalesce(string_agg(format('%s %s %s%s:%s', path, kind, container || '.', symbol, line), E'\\n'
@@ -23,7 +23,7 @@ fn outline(fixture: &Fixture) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The reasons in the ledger, each with its number of texts.
+/// Returns the reasons in the ledger, each with its number of texts.
 fn given_up(fixture: &Fixture) -> String {
     fixture.sql(
         "select coalesce(string_agg(format('%s %s', reason, n), ', ' order by reason), '')
@@ -63,7 +63,7 @@ fn symbols_are_taken_after_an_ingest_once_for_each_text() {
         ]
     );
     fixture.check_invariants();
-    // Nothing is left to do.
+    // Nothing remains to do.
     let out = fixture.run(&["symbols"]).code(0).out;
     assert!(out.contains("are already extracted"), "{out}");
     let ran = fixture.run(&["repos"]).code(0);
@@ -116,10 +116,10 @@ fn a_small_ingest_adds_the_symbols_of_new_texts_only() {
     let out = fixture.ingest().out;
     assert!(out.contains("\nsymbols: 2 in 1 file, "), "{out}");
     assert_eq!(fixture.sql::<i64>(TEXTS), before + 1);
-    // They are few, and share a row.
+    // They are few, so they share a row.
     assert_eq!(fixture.sql::<i64>("select count(*) from symbols"), 1);
     fixture.check_invariants();
-    // A text that is known already gets a file in a language with symbols.
+    // A known text gets a file in a language with symbols.
     fixture.write("two/nothing.rs", fs::read(fixture.path().join("one/notes.txt")).unwrap());
     let out = fixture.ingest().out;
     assert!(out.contains("\nsymbols: 1 in 1 file, "), "{out}");
@@ -131,7 +131,7 @@ fn a_small_ingest_adds_the_symbols_of_new_texts_only() {
 fn what_goes_takes_its_symbols_with_it() {
     let fixture = written();
     fixture.write("one/large.c", "int x;\n".repeat(40_000));
-    // A repository without any file would be taken for one whose disk is missing.
+    // A repository without files would be taken for one whose disk is missing.
     fixture.write("two/binary", b"\0");
     fixture.ingest();
     assert_eq!(given_up(&fixture), "too-many 1");
@@ -146,7 +146,7 @@ fn what_goes_takes_its_symbols_with_it() {
     fixture.check_invariants();
 }
 
-/// Many texts of which each defines 21 symbols.
+/// Returns an index of many texts, each of which defines 21 symbols.
 fn many(files: usize) -> Fixture {
     let fixture = Fixture::new();
     for n in 0..files {
@@ -187,7 +187,7 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // It may be over before.
+        // It may have ended already.
         eventually(moment, || {
             child.try_wait().unwrap().is_some() || fixture.sql::<bool>(&format!("select {moment}"))
         });
@@ -197,7 +197,7 @@ fn killed_in_the_middle_it_goes_on_where_it_was() {
     let before: i64 = fixture.sql(TEXTS);
     let out = fixture.run(&["symbols"]).code(0).out;
     assert_eq!(fixture.sql::<i64>(SYMBOLS), FILES as i64 * 21);
-    // What is told is what this run has taken.
+    // The command reports the symbols that this run extracted.
     let taken = FILES as i64 - before;
     assert!(
         taken == 0 || out.replace(',', "").contains(&format!(" in {taken} file")),
@@ -217,11 +217,11 @@ fn an_ingest_that_waits_has_its_turn() {
     fixture.write("r0/new.go", "package p\nfunc New() {}\n");
     let next = ["ingest", "--depth", "1", "."];
     let next = fixture.command(&next).stdout(Stdio::piped()).spawn().unwrap();
-    // 0x637300000002 is the lock of those who wait.
+    // 0x637300000002 is the lock of waiting processes.
     let waits = "select exists (select from pg_locks where locktype = 'advisory' and classid = 25459 and objid = 2)";
     eventually("the ingest waits", || fixture.sql::<bool>(waits));
     drop(held);
-    // Both end, whoever has taken the rest.
+    // Both end, whichever extracted the rest.
     Ran::of(taking.wait_with_output().unwrap()).code(0);
     Ran::of(next.wait_with_output().unwrap()).code(0);
     assert_eq!(fixture.sql::<i64>(SYMBOLS), 40 * 21 + 2);
@@ -235,7 +235,7 @@ fn hostile_texts_cost_their_symbols_only() {
         let line = format!("{}\n", unit.repeat(80 / unit.len()));
         line.repeat(bytes / line.len())
     };
-    // What lets a parser's memory grow beyond bounds, and one's time.
+    // Texts that make the memory of one parser, and the time of another, grow without limit.
     fixture.write("bad/memory.py", lines("/* ", 250_000));
     fixture.write("bad/slow.lua", lines("} ", 250_000));
     fixture.write("bad/ifs.lua", lines("if x ", 250_000));
@@ -268,7 +268,7 @@ fn hostile_texts_cost_their_symbols_only() {
         32_767
     );
     fixture.check_invariants();
-    // A search for symbols says of how many files it does not know them, whether memory answers or the database.
+    // A search for symbols tells how many files lack them, whether it runs in memory or in the database.
     let server = fixture.serve();
     server.settle();
     let without_memory = fixture.serve_with(&["--cache", "0"]);
@@ -320,7 +320,7 @@ fn a_program_that_takes_more_takes_the_rest() {
     let fixture = written();
     fixture.ingest();
     let before = outline(&fixture);
-    // As if it had been one without Rust.
+    // As left by a version without Rust.
     let heading = |name: &str, start: usize, line: usize, parent: Option<usize>| Defined {
         name: name.to_owned(),
         kind: 18,
@@ -335,7 +335,7 @@ fn a_program_that_takes_more_takes_the_rest() {
     let out = fixture.run(&["symbols"]).code(0).out;
     assert!(out.starts_with("symbols: 4 in 1 file, "), "{out}");
     assert_eq!(outline(&fixture), before);
-    // As if it had taken other symbols.
+    // As left by a version that extracted other symbols.
     fixture.exec("update state set symbols_format = 0; update symbols set names = upper(names)");
     let out = fixture.ingest().out;
     assert!(out.contains("\nsymbols: 6 in 2 files, "), "{out}");

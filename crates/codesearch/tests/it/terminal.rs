@@ -1,13 +1,13 @@
-//! What files, paths and clients say does not control the terminal of who reads it.
+//! Output from files, paths and clients does not control the reader's terminal.
 
 use std::process::Command;
 
 use crate::harness::Fixture;
 
-/// Sets the title of a window, and clears the screen.
+/// Sets the title of a window and clears the screen.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J";
 
-/// Runs the program on a terminal, and returns all that is written to it.
+/// Runs the program on a terminal, and returns everything written to it.
 pub(crate) fn on_a_terminal(fixture: &Fixture, args: &[&str]) -> String {
     let run = fixture.command(args);
     let words = std::iter::once(run.get_program()).chain(run.get_args());
@@ -34,7 +34,7 @@ fn no_command_passes_controls_on() {
     fixture.write(&format!("{repo}/image{HOSTILE}.bin"), b"\x89PNG\0\0".as_slice());
     fixture.ingest();
     fixture.run(&["symbols"]).code(0);
-    // A client's query that takes its time is logged.
+    // A slow query of a client is logged.
     let server = fixture.serve_with(&["--slow", "0.001ms"]);
     let query = "needle%1B%5D0%3Bowned%07";
     assert_eq!(server.json(&format!("/search?q={query}")).0, 200);
@@ -75,7 +75,7 @@ fn a_terminal_shows_the_best_lines_of_a_file_and_counts_the_others() {
         lines[11],
         "codesearch: the best 10 lines of each file; 22 more matching lines not shown (-m 1000 for all)"
     );
-    // Who says how many lines, or in which order, gets all of them; so does a pipe.
+    // An explicit number of lines or order returns all of them; so does a pipe.
     for args in [&["-m", "1000"][..], &["--sort", "relevance"], &["--sort", "path"]] {
         let args = [&["search", "needle"], args].concat();
         assert_eq!(on_a_terminal(&fixture, &args).lines().count(), 33, "{args:?}");

@@ -1,4 +1,4 @@
-//! Our trigrams of a literal equal those of `pg_trgm`.
+//! Trigrams that codesearch computes for a literal equal those of `pg_trgm`.
 
 use std::collections::BTreeSet;
 

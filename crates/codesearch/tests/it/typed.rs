@@ -1,5 +1,5 @@
-//! Queries as people type them in other engines, on the sample. Each finds something, or is refused with a suggestion
-//! that runs.
+//! Queries as people type them in other engines, on the sample. Each has results, or is refused with a suggestion that
+//! runs.
 
 use std::path::Path;
 use std::process::Command;

@@ -11,7 +11,7 @@ use crate::equality::copy;
 use crate::harness::{Fixture, eventually};
 use crate::private_postgres::Home;
 
-/// Processes that go on when dropped.
+/// Stopped processes, which continue when dropped.
 struct Halted(Vec<String>);
 
 impl Halted {
@@ -28,7 +28,7 @@ impl Drop for Halted {
     }
 }
 
-/// A commit that is not flushed is lost in a crash, and the number of its epoch is used again.
+/// Checks the case that a commit is lost in a crash because it was not flushed, and its epoch's number is reused.
 #[test]
 fn an_epoch_is_on_disk_before_anyone_is_told() {
     let home = Home::new();
@@ -44,7 +44,7 @@ fn an_epoch_is_on_disk_before_anyone_is_told() {
     sql("create trigger note after insert on switches for each row execute function note()");
     sql("checkpoint");
     {
-        // Nobody else flushes the log.
+        // No other process flushes the log.
         let _halted = Halted::new(&[text(
             "select pid::text from pg_stat_activity where backend_type = 'walwriter'",
         )]);
@@ -66,7 +66,7 @@ fn changes_are_reflected_and_nothing_else_is_read() {
     }
     fixture.ingest();
     // A file that changed a moment ago could change again without a new modification time, so it is read again until it
-    // is older.
+    // is old enough.
     fixture.ingest_until_known();
     let epoch = |fixture: &Fixture| fixture.sql::<i32>("select epoch from state");
     let before = epoch(&fixture);
@@ -198,7 +198,7 @@ fn an_epoch_that_was_lost_is_not_taken_for_the_next_with_its_number() {
     server.settle();
     eventually("it is found", || server.search("gamma")["stats"]["files"] == 1);
     server.settle();
-    // As after a crash that lost the last commits, or a restore of a backup.
+    // The state after a crash that lost the last commits, or after restoring a backup.
     beside.exec(&format!("drop database {index} with (force)"));
     beside.exec(&format!("alter database {index}_before rename to {index}"));
     fixture.write("r/a.txt", "delta\n");
@@ -249,7 +249,7 @@ fn a_stuck_connection_that_holds_the_epoch_is_given_up() {
          and objsubid = 2 and database = (select oid from pg_database where datname = current_database())";
     let pid = fixture.sql::<i32>(holder);
     let halted = Halted::new(&[pid]);
-    // It looks for a newer epoch every two seconds, over that connection first.
+    // The server looks for a newer epoch every two seconds, over that connection first.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(8) {
         for path in ["/readyz", "/search?q=alpha", "/metrics"] {
@@ -275,7 +275,7 @@ fn a_database_that_falls_silent_holds_no_request() {
     for path in paths {
         assert_eq!(server.json(path).0, 200, "{path}");
     }
-    // All processes of Postgres that answer this server stand still.
+    // All Postgres processes that serve this server are stopped.
     let stopped = fixture.sql::<Vec<i32>>(
         "select array_agg(pid) from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid()",
@@ -308,7 +308,7 @@ fn a_killed_ingest_is_finished_by_the_next() {
             fs::write(folder.join(format!("own{m}.rs")), text).unwrap();
         }
     }
-    // Each ingest is killed a little later than the one before: as soon as this condition holds in the database.
+    // Each ingest is killed a little later than the previous one: as soon as this condition holds in the database.
     fixture.run(&["init", "--shards", "4"]).code(0);
     for moment in [
         "true",
@@ -330,7 +330,7 @@ fn a_killed_ingest_is_finished_by_the_next() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The ingest may have ended before.
+        // The ingest may have ended already.
         eventually(moment, || {
             child.try_wait().unwrap().is_some() || fixture.sql::<bool>(&format!("select {moment}"))
         });
@@ -363,7 +363,7 @@ fn an_ingest_killed_before_it_publishes_shows_and_loses_nothing() {
     fixture.write("a/more.txt", "more text\n");
     fixture.write("a/was.bin", "text now\n");
     fs::remove_file(fixture.path().join("a/gone.txt")).unwrap();
-    // The rows of the next epoch are written; then the ingest waits for this table.
+    // The rows of the next epoch are written; now the ingest waits for this table.
     let held = fixture.hold("lock table repos in share row exclusive mode");
     let mut child = fixture.command(&["ingest", "a"]).stdout(Stdio::null()).spawn().unwrap();
     let written = "select count(*) from files, state where valid_from > epoch";
@@ -375,7 +375,7 @@ fn an_ingest_killed_before_it_publishes_shows_and_loses_nothing() {
     assert_eq!(fixture.search(&["text"]), before);
     assert_eq!(server.json("/search?q=text").1["stats"]["matches"], before.len());
     assert_eq!(fixture.sql::<i64>(written), 3);
-    // The next ingest takes this one back, and publishes the current files.
+    // The next ingest rolls this one back, and publishes the current files.
     fixture.write("a/more.txt", "even more text\n");
     fixture.run(&["ingest", "a"]).code(0);
     fixture.check_invariants();

@@ -96,7 +96,7 @@ pub(crate) fn make_old(fixture: &Fixture, version: i64, role: Option<&str>) {
         migrations.migrations.to_mut().retain(|migration| migration.version <= version);
         migrations.run(&mut conn).await.unwrap();
         if (12..14).contains(&version) {
-            // Symbols in the form of then, of all texts: each defines its first byte.
+            // Symbols in the form of that version, for all texts: each defines its first byte.
             let symbols = r"insert into symbols
                      select shard, id, 'x', '\x08', '{0}', '{1}', '{1}', '{-1}' from blobs;
                  update shards set symbols_upto = chunks;
@@ -140,7 +140,7 @@ async fn summarise(conn: &mut PgConnection, shard: i16) {
     }
 }
 
-/// Turns the filters of an index into those of version 8, which had none of single chunks in this table.
+/// Turns the filters of an index into those of version 8, whose table had no filters of single chunks.
 fn make_filters_old(fixture: &Fixture) {
     fixture.with_connection(async |mut conn| {
         conn.execute(
@@ -153,8 +153,8 @@ fn make_filters_old(fixture: &Fixture) {
     });
 }
 
-/// Puts the filters, and what SCIP indexes tell, where version 15 had them: in a table for each shard, the filters of
-/// chunks with a row for each bit. It knew no encodings.
+/// Moves the filters and SCIP data to where version 15 had them: in a table for each shard, the filters of chunks with
+/// a row for each bit. Version 15 had no encodings.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop view codesearch_sql.files;
@@ -231,17 +231,17 @@ fn check(make_old: impl FnOnce(&Fixture)) {
     assert_eq!(answers(&fixture), before);
     fixture.check_invariants();
     assert_eq!(fixture.sql::<i64>(filters), stored);
-    // SQL finds the same, whichever form the lexemes have.
+    // SQL has the same results with both forms of lexemes.
     for (pattern, found) in [("word7_39", 11), ("long_line", 1), ("dense_chunk", 1), ("nowhere", 0)]
     {
         let sql = format!("select count(*) from codesearch_sql.grep('{pattern}')");
         assert_eq!(fixture.sql::<i64>(&sql), found, "{pattern}");
     }
     assert_eq!(fixture.sql::<i64>("select count(*) from codesearch_sql.files"), 42);
-    // Nothing is read again, and the index can be extended and reduced.
+    // Nothing is read again, and the index can grow and shrink.
     let out = fixture.run(&["ingest", "r"]).code(0).out;
     assert!(out.contains("0 new or changed, 0 gone"), "{out}");
-    // Symbols are taken of the stored texts.
+    // Symbols are extracted from the stored texts.
     let symbols = "select count(*) from codesearch_sql.symbols where kind = 'function'";
     assert_eq!(fixture.sql::<i64>(symbols), 40 * 400);
     fixture.write("r/new.rs", "fn word7_39_new() {}\n");

@@ -1,4 +1,5 @@
-//! Views: whoever sees half of the repositories is told what an index of that half tells, by every endpoint, tool and command.
+//! Views: a user who sees half of the repositories gets the answers of an index with only that half, from every
+//! endpoint, tool and command.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -11,7 +12,7 @@ use crate::agents::Agent;
 use crate::harness::scip::{DEFINES, Unit, document, index};
 use crate::harness::{Fixture, Ran, Server};
 
-/// The repositories that are seen begin so.
+/// The visible repositories begin like this.
 const SEEN: &str = "^seen";
 
 const RUN: &str = "scip-test npm shop 1.0 src/`run.ts`/run().";
@@ -42,7 +43,7 @@ const QUERIES: [&str; 20] = [
     "nothing_at_all",
 ];
 
-/// The index of all repositories, and that of those that are seen.
+/// The index of all repositories, and that of the visible ones.
 struct Both {
     all: Fixture,
     half: Fixture,
@@ -68,7 +69,7 @@ impl Both {
         both
     }
 
-    /// Returns a command on the index of all, which sees half of it.
+    /// Returns a command on the index of all, with a view of half of it.
     fn seeing(&self, args: &[&str]) -> Command {
         let mut command = self.all.command(args);
         command.env("CODESEARCH_REPOS", SEEN);
@@ -81,7 +82,7 @@ impl Both {
         [Ran::of(self.seeing(args).output().unwrap()), self.half.run(args)]
     }
 
-    /// Checks that a command prints the same lines, in any order, and ends alike.
+    /// Checks that a command prints the same lines, in any order, and exits with the same status.
     #[track_caller]
     fn check(&self, args: &[&str]) {
         let [seen, half] = self.run(args);
@@ -117,7 +118,8 @@ fn import(fixture: &Fixture, repo: &str) {
     fixture.run(&["scip", repo, "index.scip"]).code(0);
 }
 
-/// Removes what two indexes of the same repositories do not share: their folders, times, hashes of commits and cursors.
+/// Removes data that differs between two indexes of the same repositories: folders, times, hashes of commits and
+/// cursors.
 fn plain(text: &str, fixture: &Fixture) -> String {
     let folder = fixture.path().canonicalize().unwrap();
     let text = text.replace(&*folder.to_string_lossy(), "FOLDER");
@@ -138,14 +140,14 @@ fn plain(text: &str, fixture: &Fixture) -> String {
     text
 }
 
-/// The lines of a text, sorted, since neither says in which order it finds files.
+/// Returns the lines of a text, sorted, since neither index guarantees the order of files.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     lines
 }
 
-/// Removes what an answer costs and when it was given, and sorts its lists.
+/// Removes the cost and the time of an answer, and sorts its lists.
 fn settled(value: Value) -> Value {
     const VARIES: [&str; 22] = [
         "duration_ms",
@@ -175,7 +177,7 @@ fn settled(value: Value) -> Value {
         Value::Object(object) => {
             let mut kept = serde_json::Map::new();
             for (key, value) in object {
-                // Of a file the bytes are its size, of statistics what was read.
+                // In a file the bytes are its size, in statistics the amount read.
                 let costs = VARIES.contains(&&*key)
                     || key.starts_with("Shard") && key != "ShardFilesConsidered"
                     || key == "stats" && value.is_null();
@@ -220,7 +222,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// The addresses that are compared, of each endpoint in the description of all.
+/// Returns the compared addresses: those of each endpoint in the document.
 fn addresses() -> Vec<String> {
     let mut all = Vec::new();
     for query in QUERIES {
@@ -272,7 +274,7 @@ fn a_view_of_half_is_as_an_index_of_half() {
         (Server::start(both.seeing(&serve)), Server::start(both.half.command(&serve)));
     let addresses = addresses();
     let (_, openapi) = half.json("/openapi.json");
-    // What operators see is of the whole index; agents are asked below.
+    // Operators' pages are about the whole index; agents are tested below.
     let apart = ["/stats", "/metrics", "/healthz", "/readyz", "/mcp"];
     for path in
         openapi["paths"].as_object().unwrap().keys().filter(|path| !apart.contains(&&***path))
@@ -291,7 +293,7 @@ fn a_view_of_half_is_as_an_index_of_half() {
                 let read = |text: &str| settled(serde_json::from_str(text).unwrap());
                 let body = match &*kind {
                     "application/json" => read(&body).to_string(),
-                    // Each event has what was found since the one before.
+                    // Each event has the results since the previous one.
                     "text/event-stream" => {
                         let told = body.lines().filter_map(|line| line.strip_prefix("data: "));
                         let (files, rest): (Vec<Value>, Vec<Value>) =
@@ -327,7 +329,7 @@ fn a_view_of_half_is_as_an_index_of_half() {
         assert_eq!(some.len(), limit, "{some:?}");
         assert!(some.iter().all(|file| all.contains(file)), "{some:?}");
     }
-    // A text of a repository that is not seen has no address, also if a seen one has it.
+    // A text of an invisible repository has no address, even if a visible one has the same text.
     let hash =
         half.json("/file?repo=seen-one&path=json/b.rs").1["hash"].as_str().unwrap().to_owned();
     let at =

@@ -1,5 +1,5 @@
-//! The words of documents, pages, messages and doc comments: those in the last column of the table "Words" in
-//! `CONTRIBUTING.md` stand nowhere.
+//! The words of documents, pages, messages and doc comments: none is in the last column of the table "Words" in
+//! `CONTRIBUTING.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use regex::Regex;
 /// The root of the checkout.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Words and phrases that have a better one, as regular expressions for whole words in any case.
+/// Words and phrases that have a better alternative, as regular expressions for whole words in any case.
 const BANNED: &[&str] = &[
     "anew",
     "mend(s|ed|ing)?",
@@ -25,7 +25,7 @@ const BANNED: &[&str] = &[
     "the nearest is",
 ];
 
-/// Banned, too, but in `crates/symbols`: there, "to blank" is to overwrite with spaces.
+/// Also banned, except in `crates/symbols`: there, "to blank" is to overwrite with spaces.
 const BLANK: &str = "blanks?";
 
 /// Returns the files below a folder whose names have one of the extensions, sorted.
@@ -43,7 +43,7 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Returns Rust code in which all but string literals and doc comments is spaces. Line feeds stay.
+/// Returns Rust code with everything but string literals and doc comments replaced by spaces. Line feeds stay.
 fn prose_of(code: &str) -> String {
     let parts = Regex::new(concat!(
         r"(?s)(?<doc>//[/!][^\n]*)|//[^\n]*|/\*.*?\*/",
@@ -63,7 +63,7 @@ fn prose_of(code: &str) -> String {
     String::from_utf8(prose).unwrap()
 }
 
-/// Returns a text in which code is spaces: what stands between backticks, and the names of values in messages.
+/// Returns a text with code replaced by spaces: text in backticks, and the names of values in messages.
 fn without_code(text: &str) -> String {
     let code = Regex::new(r"`[^`\n]*`|\{[a-z_.]*\}").unwrap();
     code.replace_all(text, |found: &regex::Captures<'_>| " ".repeat(found[0].len())).into_owned()

@@ -1,4 +1,4 @@
-//! Zoekt's JSON, as its clients request it, and compared with a real Zoekt if one is installed.
+//! Zoekt's JSON API, as its clients use it, also compared with a real Zoekt if one is installed.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn an_answer_that_would_be_huge_is_cut_and_says_so() {
         let body = json!({ "Q": query, "Opts": options }).to_string();
         let (status, _, text) = post(&format!("http://{}", server.address), "/api/search", &body);
         assert_eq!(status, 200, "{options}");
-        // The bound is on 32 MiB, about.
+        // The limit is about 32 MiB.
         assert!(text.len() < 48 << 20, "{options}: {} bytes", text.len());
         let answer: Value = serde_json::from_str(&text).unwrap();
         let file = &answer["Result"]["Files"][0];
@@ -358,7 +358,7 @@ const APART: [&str; 27] = [
     "IndexOptions",
     "IndexMetadata",
     "IndexBytes",
-    // In paths, too.
+    // Also in paths.
     "ContentBytes",
     "Size",
     "MemorySize",
@@ -386,7 +386,7 @@ fn comparable(value: Value) -> Value {
             items.sort_by_key(Value::to_string);
             Value::Array(items)
         }
-        // Some languages have other names here.
+        // Some languages have different names here.
         Value::String(text) if text == "Plain Text" => json!("Text"),
         Value::String(text) if text == "go.mod" => json!("Go Module"),
         Value::String(text) if text == "PLpgSQL" => json!("SQL"),
@@ -412,7 +412,7 @@ fn answers_are_those_of_a_real_zoekt() {
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
     let copied = Command::new("cp").arg("-r").args([&original, &sample]).status().unwrap();
     assert!(copied.success());
-    // Zoekt finds a binary file by its name; here it is left out.
+    // Zoekt finds a binary file by its name; codesearch leaves it out.
     std::fs::remove_file(sample.join("driftwood/testdata/tiny.bin")).unwrap();
     let Some(zoekt) = Zoekt::start(&sample, &fixture.path().join("zoekt")) else {
         println!("not compared with a real Zoekt: zoekt-index and zoekt-webserver are not in PATH");

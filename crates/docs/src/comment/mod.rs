@@ -10,10 +10,10 @@ use phrases::{DIRECTIVES, GENERATED, LICENCE, PREAMBLE};
 /// Lines that count as the head of a file.
 const MAX_LINES: usize = 400;
 
-/// Least words of a comment that is a doc.
+/// Minimum number of words in a comment that is a doc.
 const MIN_WORDS: usize = 3;
 
-/// Returns the comment at the head of a source file; `None` if there is none, or none with enough words.
+/// Returns the comment at the head of a source file; `None` if it is missing or has too few words.
 pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
     let language = language.to_lowercase();
     let marks = FAMILIES.iter().find(|marks| marks.languages.contains(&&*language))?;
@@ -33,7 +33,7 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
         let opened = opened.max_by_key(|(_, close)| close.len());
         match (opened, commented) {
             (Some((mut rest, close)), _) if until.is_none() => {
-                // The line comments above a block are a comment of their own.
+                // Line comments above a block comment are a separate comment.
                 if let Some(doc) = doc_of(&std::mem::take(&mut block)) {
                     return Some(doc);
                 }
@@ -70,8 +70,8 @@ pub(crate) fn read(language: &str, text: &str) -> Option<DocText> {
     }
 }
 
-/// Returns the doc in a comment: its paragraphs, without those about rights. `None` if a program wrote the
-/// comment, or if it has too few words.
+/// Returns the doc in a comment: its paragraphs, except those about rights. `None` if a program wrote the comment, or
+/// if it has too few words.
 fn doc_of(lines: &[&str]) -> Option<DocText> {
     let mut paragraphs: Vec<String> = vec![String::new()];
     for line in lines {
@@ -111,7 +111,7 @@ fn bare(line: &str) -> &str {
     let marks =
         |c: char| matches!(c, '/' | '*' | '!' | '#' | ';' | '%' | '-' | '|' | '=' | '"' | '\'');
     let inside = line.trim().trim_start_matches(marks);
-    // One blank belongs to the marks; more are indentation.
+    // One space belongs to the marks; more are indentation.
     let inside = inside.strip_prefix(' ').unwrap_or(inside);
     inside.trim_end().trim_end_matches(['*', '#', '|', '=']).trim_end()
 }

@@ -5,7 +5,7 @@ use crate::doc_text::DocText;
 /// Reads a manual page: `.SH` and `.TH` of man(7), `.Sh` and `.Nd` of mdoc(7).
 pub(super) fn read(text: &str) -> DocText {
     let mut doc = DocText::default();
-    // Whether the current section is NAME, whose text says what the page is about.
+    // Whether the current section is NAME, whose text describes the subject of the page.
     let mut name = false;
     let (mut title, mut about) = (String::new(), String::new());
     for line in text.lines() {
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> DocText {
                 title = format!("{title} - {}", arguments.trim());
                 doc.line(&arguments);
             }
-            // Comments, settings and requests without words.
+            // Comments, settings and requests without text.
             "\\\"" | "Dd" | "Os" | "de" | "ds" | "nr" | "if" | "ie" | "el" | "so" | "sp" | "in"
             | "ta" => {}
             _ if word.starts_with('\\') => {}
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> DocText {
             _ => doc.line(&arguments),
         }
     }
-    // The first heading is NAME on all pages, so it is no title.
+    // The first heading is NAME on all pages, so it is not a title.
     if let Some(title) = [about, title].into_iter().find(|title| !title.trim().is_empty()) {
         doc.title = title;
     }

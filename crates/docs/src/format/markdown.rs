@@ -1,4 +1,4 @@
-//! Markdown as its readers see it: without markup, addresses and pictures.
+//! Markdown as its readers see it: without markup, addresses and images.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 

@@ -17,8 +17,8 @@ pub(crate) enum Format {
     PlainText,
 }
 
-/// Returns the format of a file that is a doc as a whole; `None` for other files. Licences are no docs: there
-/// are very many of them, with the same words.
+/// Returns the format of a file that is a doc as a whole; `None` for other files. Licences are not docs: they are very
+/// many, with the same words.
 pub(crate) fn format(path: &str, language: Option<&str>, text: &str) -> Option<Format> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));

@@ -1,4 +1,4 @@
-//! reStructuredText, plain text in its manner, and `AsciiDoc`.
+//! reStructuredText, plain text in its style, and `AsciiDoc`.
 
 use crate::doc_text::{DocText, MAX_TITLE};
 
@@ -9,11 +9,11 @@ fn is_rule(line: &str) -> bool {
     line.len() >= 3 && first.is_ascii_punctuation() && marks.all(|c| c == first)
 }
 
-/// Reads reStructuredText, or plain text in its manner: a heading is a line with a rule below.
+/// Reads reStructuredText, or plain text in its style: a heading is a line with a rule below.
 pub(super) fn read(text: &str, restructured: bool) -> DocText {
     let mut doc = DocText::default();
     let mut lines = text.lines().map(str::trim_end).peekable();
-    // Whether this is inside a comment of reStructuredText, which lasts as long as lines are indented.
+    // Whether this line is inside a comment of reStructuredText, which continues as long as lines are indented.
     let mut hidden = false;
     while let Some(line) = lines.next() {
         let trimmed = line.trim_start();
@@ -34,8 +34,7 @@ pub(super) fn read(text: &str, restructured: bool) -> DocText {
         }
         let length = trimmed.chars().count();
         let below = lines.peek().map_or("", |below| below.trim_start());
-        // One or two marks are no rule for a reader, and a rule that is much shorter than the line is not its
-        // underline.
+        // One or two marks do not look like a rule, and a rule much shorter than the line is not its underline.
         let ruled = is_rule(below) && below.len() + 3 >= length && length <= MAX_TITLE;
         if ruled && trimmed.contains(char::is_alphabetic) {
             doc.head(trimmed);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Checks the text and the name of the encoding of some bytes, and that the text gives them again unless the name says
+/// Checks the text and the name of the encoding of some bytes, and that the text restores them unless the name says
 /// otherwise.
 #[track_caller]
 fn check(bytes: &[u8], expected: Option<(&str, &str)>) {
@@ -23,7 +23,7 @@ fn utf8_and_utf16() {
     check(b"\xff\xfeh\0i\0", Some(("hi", "UTF-16LE")));
     check(b"\xfe\xff\0h\0i", Some(("hi", "UTF-16BE")));
     check(b"\xff\xfe\x3d\xd8\0\xde", Some(("\u{1F600}", "UTF-16LE")));
-    // Half of a pair, and half of a unit.
+    // Half of a surrogate pair, and half of a unit.
     check(b"\xff\xfe\0\xd8x\0", Some(("\u{FFFD}x", "UTF-16LE (inexact)")));
     check(b"\xff\xfeh\0i", Some(("h\u{FFFD}", "UTF-16LE (inexact)")));
 }
@@ -38,7 +38,7 @@ fn a_nul_is_not_text() {
     check(b"\0\0\xfe\xff\0\0\0h", None);
 }
 
-/// Texts as they stand in source code: comments between lines of ASCII.
+/// Texts as they occur in source code: comments between lines of ASCII.
 const TEXTS: [(&str, &[&str]); 10] = [
     ("// Größe der Straße, für später\nint size;\n", &["windows-1252"]),
     ("# déjà vu: où est le fichier créé à l'été ?\n", &["windows-1252"]),
@@ -64,7 +64,7 @@ fn other_encodings_are_found() {
             check(&bytes, Some((text, name)));
         }
     }
-    // The two differ in letters that Russian does not have.
+    // The two differ in letters that are not Russian.
     let (bytes, ..) = encoding_rs::KOI8_R.encode(TEXTS[3].0);
     check(&bytes, Some((TEXTS[3].0, "KOI8-U")));
 }
@@ -83,7 +83,7 @@ fn what_gb18030_has_and_gbk_has_not() {
 
 #[test]
 fn two_ways_to_write_a_character_are_inexact() {
-    // 纊 as NEC selected it; IBM's place of it is the one that is written.
+    // 纊 in NEC's selection; the encoder writes IBM's code for it.
     let text = "// ファイルの大きさを調べてから書き込みます 纊\n";
     let (bytes, ..) = encoding_rs::SHIFT_JIS.encode(text);
     check(&bytes, Some((text, "Shift_JIS")));
@@ -94,7 +94,7 @@ fn two_ways_to_write_a_character_are_inexact() {
 
 #[test]
 fn mostly_utf8_stays_utf8() {
-    // A list of changes with one line of before.
+    // A change log with one line in an older encoding.
     check(
         "Größe\nStra\u{DF}e — “x”\ncaf".bytes().chain(*b"\xe9\n").collect::<Vec<_>>().as_slice(),
         Some(("Größe\nStraße — “x”\ncaf\u{FFFD}\n", "UTF-8 (inexact)")),

@@ -19,7 +19,7 @@ pub(super) const GAP_INSIDE: i16 = 5;
 pub(super) const LEFT_OUT: i16 = 3;
 /// A gap up to the extension. Users who type the extension have mostly typed the whole name.
 pub(super) const GAP_TO_EXTENSION: i16 = 4;
-/// Most words that add to the cost of a gap: one each, for words that begin in it.
+/// Maximum number of words that add to the cost of a gap: one each, for words that begin in it.
 pub(super) const MAX_GAP_WORDS: i16 = 3;
 
 /// An alignment that begins at a folder, not at the file's name.
@@ -32,17 +32,17 @@ pub(super) const START_INSIDE: i16 = 6;
 pub(super) const INITIALS: i16 = 1;
 /// An alignment that lies entirely in folders.
 pub(super) const IN_FOLDERS: i16 = 8;
-/// Most that a near path may cost besides its errors.
+/// Maximum cost of a near path besides its errors.
 const AROUND: i16 = 8;
 
-/// The cost of no alignment. A real cost is far below this: at most eight for each of 256 letters, and little
+/// The cost without an alignment. A real cost is far below this: at most eight for each of 256 letters, and little
 /// more. Twice this and all words of the longest path fit into an `i16`, so that nothing overflows.
 pub(super) const NEVER: i16 = i16::MAX / 4;
 /// A bound below any cost.
 pub(super) const NOTHING: i16 = -1;
 
 impl QueryPart {
-    /// Returns the greatest cost of a near path that does not hold all letters in order.
+    /// Returns the greatest cost of a near path that does not contain all letters in order.
     pub(crate) fn near(&self) -> u16 {
         self.errors() as u16 * ERROR.unsigned_abs() + AROUND.unsigned_abs()
     }

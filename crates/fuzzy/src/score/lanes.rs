@@ -14,7 +14,7 @@ impl<const LANES: usize> Lanes<LANES> {
 
     #[inline]
     fn with(mut self, other: Self, both: impl Fn(i16, i16) -> i16) -> Self {
-        // Not a loop over a range: in tests, which are not optimised, it would take most of the time.
+        // Not a loop over a range, which would take most of the time in unoptimised tests.
         let mut lane = 0;
         while lane < LANES {
             self.0[lane] = both(self.0[lane], other.0[lane]);

@@ -1,4 +1,4 @@
-//! Finds the bytes of a path that the query matches, by following the alignment back from its end.
+//! Finds the bytes of a path that the query matches, by tracing the alignment back from its end.
 
 use super::costs::{LEFT_OUT, MAX_GAP_WORDS, NEVER, SWAPPED};
 use super::lanes::Lanes;

@@ -10,7 +10,7 @@ use super::costs::{
 use super::lanes::Lanes;
 use crate::letters::{LetterRole, MIN_INITIALS, fold, role};
 
-/// Most bytes of a path that are compared: the last ones.
+/// Maximum number of bytes of a path that are compared: the last ones.
 const MAX_PATH: usize = 1024;
 
 /// The code of a letter that is not in the query, and of no letter.
@@ -40,7 +40,7 @@ pub(super) struct PathLetter<const LANES: usize> {
     pub(super) code: Lanes<LANES>,
     /// Its [`LetterRole`], as a number.
     role: Lanes<LANES>,
-    /// Cost to go on here after a gap.
+    /// Cost to continue here after a gap.
     pub(super) resume: Lanes<LANES>,
     /// Cost to begin here.
     pub(super) start: Lanes<LANES>,
@@ -48,7 +48,7 @@ pub(super) struct PathLetter<const LANES: usize> {
     pub(super) word: Lanes<LANES>,
     /// Cost if the query has another separator here.
     pub(super) other: Lanes<LANES>,
-    /// Cost to end here, for everything behind it.
+    /// Cost to end here, for everything after it.
     pub(super) after: Lanes<LANES>,
 }
 
@@ -111,7 +111,7 @@ impl<const LANES: usize> PathBatch<LANES> {
         self.initials[0].iter().flat_map(|at| self.starts[*at]..self.starts[at + 1])
     }
 
-    /// Reads a batch of paths, in place of the batch before.
+    /// Reads a batch of paths, replacing the previous batch.
     pub(super) fn read(&mut self, paths: [Option<&str>; LANES]) {
         let paths = paths.map(Option::unwrap_or_default);
         let longest = paths.iter().map(|path| path.len().min(MAX_PATH)).max().unwrap_or(0);
@@ -185,7 +185,7 @@ impl<const LANES: usize> PathBatch<LANES> {
         let name = Lanes(self.ends.map(|ends| ends.name as i16));
         let stem = Lanes(self.ends.map(|ends| ends.stem as i16));
         let len = Lanes(self.ends.map(|ends| ends.len as i16));
-        // Behind the current letter: the number of words, and whether the path goes on inside a word.
+        // After the current letter: the number of words, and whether the path continues inside a word.
         let (mut words, mut goes_on) = (all(0), all(0));
         for (at, here) in self.letters.iter_mut().enumerate().rev() {
             let (at, behind) = (all(at as i16), all(at as i16 + 1));
@@ -228,7 +228,7 @@ pub(super) fn of_ascii(
     name: usize,
 ) -> impl Iterator<Item = (usize, char, LetterRole)> {
     let roles: &[LetterRole; 512] = &ROLES;
-    // Before and after the text there is a slash, which is kind 0.
+    // A slash, which is kind 0, precedes and follows the text.
     let mut kinds = text.first().map_or(0, |first| kind(*first));
     let after = text.iter().skip(1).chain(std::iter::once(&b'/'));
     text.iter().zip(after).enumerate().map(move |(at, (letter, after))| {

@@ -10,8 +10,8 @@ use crate::query::QueryPart;
 /// A code that no letter has.
 const NO_SWAP: i16 = -2;
 
-/// Compares a query with batches of paths, each path in its lane: a step for all lanes takes no longer than
-/// for one. Used for one batch after another.
+/// Compares a query with batches of paths, each path in its lane: a step for all lanes takes no longer than for one. It
+/// is reused for further batches.
 #[derive(Debug)]
 pub struct Scorer<const LANES: usize = 1> {
     /// Letters of each part.
@@ -44,7 +44,7 @@ pub(super) struct Cell<const LANES: usize> {
 }
 
 impl<const LANES: usize> Scorer<LANES> {
-    /// Prepares to score paths for the parts of a query, `LANES` paths at a time.
+    /// Prepares to score paths for the parts of a query, `LANES` at a time.
     pub fn new(parts: &[QueryPart]) -> Self {
         let letters = parts.iter().flat_map(|part| &part.letters);
         let paths = PathBatch::new(letters.copied());

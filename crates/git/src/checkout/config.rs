@@ -10,7 +10,7 @@ use gix_config::file::init::Options;
 use super::origin::{self, Origin};
 use super::{GitData, Trust, Unread};
 
-/// A configuration, without what it includes.
+/// A configuration, without included files.
 pub struct Config(File);
 
 impl fmt::Debug for Config {
@@ -20,7 +20,8 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
-    /// Most bytes of a configuration. Parsed, it takes 64 times as much memory. A clone with 10,000 branches has 1 MB.
+    /// Maximum size of a configuration in bytes. Parsed, it takes 64 times as much memory. A clone with 10,000 branches
+    /// has 1 MB.
     pub const MAX_BYTES: u64 = 1 << 20;
 
     pub(super) fn parse(mut text: Vec<u8>) -> Option<Self> {
@@ -28,10 +29,10 @@ impl Config {
         File::from_bytes_owned(&mut text, Metadata::from(Source::Local), options).ok().map(Self)
     }
 
-    /// Returns where the clone comes from.
+    /// Returns the origin of the clone.
     pub fn origin(&self) -> Origin {
         let Some(urls) = self.0.strings("remote.origin.url") else { return Origin::None };
-        // Git fetches from the first; an empty one takes back those before.
+        // Git fetches from the first URL; an empty one cancels those before.
         let after = urls.iter().rposition(|url| url.is_empty()).map_or(0, |empty| empty + 1);
         let Some(url) = urls.get(after) else { return Origin::None };
         match std::str::from_utf8(url) {
@@ -40,7 +41,7 @@ impl Config {
         }
     }
 
-    /// Replaces the beginning of a URL as `url.NEW.insteadOf` says: the longest that fits.
+    /// Replaces the beginning of a URL by the rule `url.NEW.insteadOf` with the longest match.
     fn instead(&self, url: &str) -> String {
         let sections = self.0.sections_by_name("url").into_iter().flatten();
         let rules = sections.flat_map(|section| {
@@ -70,7 +71,7 @@ impl Config {
         (!priority.is_nan()).then_some(priority as u16)
     }
 
-    /// Returns the folder that a submodule's data are of.
+    /// Returns the work tree that a submodule's data belong to.
     pub(super) fn work_tree(&self) -> Option<Vec<u8>> {
         self.0.string("core.worktree").map(|path| path.to_vec())
     }
@@ -80,7 +81,7 @@ impl GitData {
     /// Reads the configuration; `None` if there is none.
     ///
     /// # Errors
-    /// It may not be read, or cannot be.
+    /// Reading it is not allowed, or fails.
     pub fn config(&self, trust: &mut Trust) -> Result<Option<Config>, Unread> {
         let text = self.read(&self.common, "config", Config::MAX_BYTES, trust)?;
         Ok(text.and_then(Config::parse))

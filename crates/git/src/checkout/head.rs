@@ -1,4 +1,4 @@
-//! Which commit is checked out.
+//! Finds the checked-out commit.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -7,17 +7,17 @@ use super::{GitData, MAX_SMALL, Trust, Unread};
 use files::SkipReason;
 use files::beneath;
 
-/// Most bytes of `packed-refs`, which is read line by line: a line of about 70 bytes for each branch and tag.
+/// Maximum size of `packed-refs`, which is read line by line: a line of about 70 bytes for each branch and tag.
 const MAX_PACKED: u64 = 1 << 30;
 
-/// Most bytes of the name of a branch.
+/// Maximum number of bytes of the name of a branch.
 const MAX_NAME: usize = 1000;
 
 impl GitData {
-    /// Returns the commit that is checked out; `None` if there is none, or no name of one.
+    /// Returns the checked-out commit; `None` if there is none, or `HEAD` does not name one.
     ///
     /// # Errors
-    /// Which file may not be read, or cannot be.
+    /// The file whose reading is not allowed, or fails.
     pub fn commit(&self, trust: &mut Trust) -> Result<Option<String>, Unread> {
         let Some(head) = self.read(&self.own, "HEAD", MAX_SMALL, trust)? else { return Ok(None) };
         let Some(name) = head.trim_ascii().strip_prefix(b"ref: ") else { return Ok(hash(&head)) };
@@ -33,7 +33,7 @@ impl GitData {
     }
 }
 
-/// Returns the name of a branch, if it is one that git allows.
+/// Returns the name of a branch, if git allows it.
 fn branch(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name.trim_ascii()).ok().filter(|name| name.len() <= MAX_NAME)?;
     let is_plain =
@@ -41,7 +41,7 @@ fn branch(name: &[u8]) -> Option<&str> {
     (name.starts_with("refs/") && name.split('/').all(is_plain)).then_some(name)
 }
 
-/// Returns a hash in hexadecimal, if that is all there is.
+/// Returns a hash in hexadecimal, if the text is just that.
 fn hash(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text.trim_ascii()).ok()?;
     let is_hash =
@@ -55,7 +55,7 @@ fn packed(path: &Path, name: &str) -> Result<Option<String>, SkipReason> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        // Of a longer line, the rest is no line of git's either.
+        // If the line is longer, the rest is not one of git's lines either.
         let read = (&mut file).take(MAX_SMALL).read_until(b'\n', &mut line);
         if read.map_err(|error| beneath::reason(&error))? == 0 {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! What git keeps of a checkout: where it lies, whether it may be read, and what it says.
+//! The git data of a checkout: where they lie, whether they may be read, and their contents.
 //!
-//! Anybody may have made the checkout, and its `.git` may name any folder of the machine, directly or by links, worktrees
-//! and alternates. So git's data are read only where somebody vouches for them ([`Trust`]), from ordinary files of bounded
-//! size, and by paths without links.
+//! Anybody may have made the checkout, and its `.git` may name any folder of the machine, directly or by links,
+//! worktrees and alternates. So git data are read only where they are trusted ([`Trust`]), from ordinary files of
+//! limited size, and by paths without links.
 
 mod config;
 mod head;
@@ -22,35 +22,35 @@ pub use origin::Origin;
 pub use origin::web;
 pub use trust::Trust;
 
-/// Most bytes of a small file of git's: `HEAD`, a branch, a `.git` that is a file.
+/// Maximum size of a small git file in bytes: `HEAD`, a branch, a `.git` that is a file.
 const MAX_SMALL: u64 = 4 << 10;
 
-/// A part of a checkout's git data that is not read: its path in the checkout, or in the folder of git's data, and why.
+/// A part of a checkout's git data that is not read: its path, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Its path in the checkout, or in the folder of git's data.
+    /// Its path in the checkout, or in the folder of the git data.
     pub path: String,
     /// Why it is not read.
     pub reason: SkipReason,
 }
 
-/// Where the git data of a checkout lie. Absolute paths without links.
+/// Locations of the git data of a checkout: absolute paths without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitData {
     /// The folder of the checkout's own data, such as `HEAD`.
     own: PathBuf,
-    /// The folder of what all checkouts of a clone share, such as its configuration and objects.
+    /// The folder that all checkouts of a clone share, such as its configuration and objects.
     common: PathBuf,
     /// The checkout.
     checkout: PathBuf,
 }
 
 impl GitData {
-    /// Finds the git data of a checkout; `None` if there are none. Those outside of the checkout that `trust` allows
-    /// are added to it.
+    /// Finds the git data of a checkout; `None` if there are none. Adds those outside the checkout that `trust` allows
+    /// to it.
     ///
     /// # Errors
-    /// Which part may not be read, or cannot be.
+    /// The part whose reading is not allowed, or fails.
     pub fn of(checkout: &Path, trust: &mut Trust) -> Result<Option<Self>, Unread> {
         let unread = |reason| Unread { path: ".git".to_owned(), reason };
         let Some(place) = place::of(checkout).map_err(unread)? else { return Ok(None) };
@@ -65,7 +65,7 @@ impl GitData {
         Err(unread(SkipReason::Outside))
     }
 
-    /// Returns the git data of a folder if that is a bare clone.
+    /// Returns the git data of a folder if it is a bare clone.
     pub fn bare(folder: &Path) -> Option<Self> {
         let is_bare = ["objects", "refs"].iter().all(|part| folder.join(part).is_dir());
         let data =
@@ -73,12 +73,12 @@ impl GitData {
         (is_bare && folder.join("HEAD").is_file()).then_some(data)
     }
 
-    /// Whether the clone has a `HEAD`: without one it is none for git.
+    /// Returns whether the clone has a `HEAD`: without one, it is not a clone for git.
     pub fn has_head(&self) -> bool {
         self.own.join("HEAD").is_file()
     }
 
-    /// Returns the path at which a file of git's lies, with links resolved; `None` if there is none.
+    /// Returns the path of a git file, with links resolved; `None` if there is none.
     fn resolve(
         &self,
         folder: &Path,
@@ -102,7 +102,7 @@ impl GitData {
         }
     }
 
-    /// Reads a file of git's; `None` if there is none.
+    /// Reads a git file; `None` if there is none.
     fn read(
         &self,
         folder: &Path,
@@ -118,7 +118,7 @@ impl GitData {
         }
     }
 
-    /// Names a file of git's for people, by its path in the checkout if it lies there.
+    /// Returns the name of a git file for display: its path in the checkout if it lies there.
     fn shown(&self, folder: &Path, name: &str) -> String {
         let path = folder.join(name);
         let below = path.strip_prefix(&self.checkout);

@@ -1,4 +1,4 @@
-//! The objects of a clone: what git reads when it is asked for history.
+//! The objects of a clone, which git reads for history.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -8,35 +8,36 @@ use super::{GitData, MAX_SMALL, Trust, Unread, place};
 use files::SkipReason;
 use files::beneath;
 
-/// Most folders of objects that a clone borrows from.
+/// Maximum number of object folders that a clone borrows from.
 const MAX_FOLDERS: usize = 32;
 
-/// Most files and folders among the objects of a clone. One that is packed now and then has some thousands.
+/// Maximum number of files and folders among the objects of a clone. A clone that is repacked regularly has some
+/// thousands.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// Most levels of folders among objects.
+/// Maximum depth of folders among objects.
 const MAX_DEPTH: usize = 4;
 
-/// Most bytes of the list of the commits at which a shallow clone ends.
+/// Maximum size in bytes of the list of commits at which a shallow clone ends.
 const MAX_SHALLOW: u64 = 1 << 20;
 
-/// The objects of a clone, from which git cannot leave: there are no links among them, and what they borrow from is
+/// The objects of a clone, from which git cannot escape: they contain no links, and the objects that they borrow are
 /// trusted.
 #[derive(Debug)]
 pub struct Objects {
-    /// The folder of the clone's own.
+    /// The folder of the clone's own objects.
     pub folder: PathBuf,
     /// The commits at which a shallow clone ends, as git lists them.
     pub shallow: Vec<u8>,
-    /// What was looked at, as it was.
+    /// The files and folders seen, with their state.
     seen: Vec<(PathBuf, Option<Stamp>)>,
 }
 
-/// What tells a file or folder from another in its place, and from itself after a change.
+/// Distinguishes a file or folder from another at its path, and from itself before a change.
 type Stamp = (u64, u64, i64, i64);
 
 impl Objects {
-    /// Whether nothing was changed since it was looked at. Then what git has read meanwhile was what it should read.
+    /// Returns whether nothing changed since the objects were checked. Then git has read only what it should.
     pub fn are_unchanged(&self) -> bool {
         self.seen.iter().all(|(path, before)| stamp(path) == *before)
     }
@@ -46,15 +47,15 @@ impl GitData {
     /// Checks that the objects may be read, and notes in `trust` where they lie.
     ///
     /// # Errors
-    /// Which part may not be read, or cannot be.
+    /// The part whose reading is not allowed, or fails.
     pub fn check_objects(&self, trust: &mut Trust) -> Result<(), Unread> {
         self.folders(trust).map(drop)
     }
 
-    /// Looks at all objects; `None` if the clone has none.
+    /// Checks all objects; `None` if the clone has none.
     ///
     /// # Errors
-    /// Which part may not be read, or cannot be.
+    /// The part whose reading is not allowed, or fails.
     pub fn objects(&self, trust: &mut Trust) -> Result<Option<Objects>, Unread> {
         let folders = self.folders(trust)?;
         let Some(folder) = folders.first().cloned() else { return Ok(None) };
@@ -67,7 +68,7 @@ impl GitData {
             look(folder, 0, &mut entries, &mut objects.seen)
                 .map_err(|reason| Unread { path: self.shown(folder, ""), reason })?;
         }
-        // Between the list of the folders and the look at them, the list may have changed.
+        // The list of the folders may have changed before they were checked.
         let again = self.folders(trust)?;
         if again != folders {
             let path = self.shown(&self.common, "objects/info/alternates");
@@ -76,7 +77,7 @@ impl GitData {
         Ok(Some(objects))
     }
 
-    /// Returns the folder of the objects, if there is one, and those that it borrows from, directly or not.
+    /// Returns the folder of the objects, if there is one, and those that it borrows from, directly or indirectly.
     fn folders(&self, trust: &mut Trust) -> Result<Vec<PathBuf>, Unread> {
         let Some(own) = self.resolve(&self.common, "objects", trust)? else {
             return Ok(Vec::new());
@@ -92,7 +93,7 @@ impl GitData {
                 }
                 let unread =
                     |reason| Unread { path: self.shown(&folder, "info/alternates"), reason };
-                // Git does without those that are not there. It unquotes what begins with a quote, and we do not.
+                // Git ignores missing folders. It unquotes a line that begins with a quote; this code does not.
                 let path = folder.join(place::path(line));
                 let path = match path.canonicalize() {
                     Ok(path) => path,
@@ -114,14 +115,14 @@ impl GitData {
     }
 }
 
-/// Looks at a folder of objects, and notes all folders.
+/// Checks a folder of objects, and notes all folders.
 fn look(
     folder: &Path,
     depth: usize,
     entries: &mut usize,
     seen: &mut Vec<(PathBuf, Option<Stamp>)>,
 ) -> Result<(), SkipReason> {
-    // Before its entries are read, so that no change is missed.
+    // Before reading its entries, so that no change is missed.
     seen.push((folder.to_owned(), stamp(folder)));
     for entry in folder.read_dir().map_err(|error| beneath::reason(&error))? {
         let kind = entry.and_then(|entry| Ok((entry.file_type()?, entry.path())));

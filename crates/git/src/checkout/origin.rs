@@ -2,13 +2,13 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Most bytes of a name.
+/// Maximum number of bytes of a name.
 const MAX_NAME: usize = 500;
 
 /// Kinds of URLs that have a host.
 const SCHEMES: [&str; 8] = ["https", "http", "ssh", "git", "git+ssh", "ssh+git", "ftp", "ftps"];
 
-/// Characters of a path that stand for themselves in a URL.
+/// Characters of a path that are not escaped in a URL.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -18,18 +18,18 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'+')
     .remove(b'@');
 
-/// What a configuration says of the origin.
+/// The origin in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// There is none, or a path of this machine.
+    /// None, or a path on this machine.
     None,
     /// Its host and path.
     At(String),
-    /// Its URL does not make a name.
+    /// A URL that cannot be turned into a name.
     Odd,
 }
 
-/// Returns host and path of a URL as git understands it, such as `github.com/golang/go`: without user, password and port.
+/// Returns host and path of a URL as git parses it, such as `github.com/golang/go`: without user, password and port.
 pub(super) fn of_url(url: &str) -> Origin {
     let url = url.trim();
     match parts(url) {
@@ -38,8 +38,8 @@ pub(super) fn of_url(url: &str) -> Origin {
     }
 }
 
-/// Returns the host, perhaps with user and port, and the path of a URL; `None` for a path of this machine, and for an
-/// address that only a helper of git's understands.
+/// Returns the host, perhaps with user and port, and the path of a URL; `None` for a path on this machine, and for the
+/// address of a git remote helper.
 fn parts(url: &str) -> Option<(&str, String)> {
     if let Some((scheme, rest)) = url.split_once("://") {
         let scheme = scheme.to_ascii_lowercase();
@@ -47,14 +47,14 @@ fn parts(url: &str) -> Option<(&str, String)> {
             return None;
         }
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // What follows these may be a token.
+        // The text after these may contain a token.
         let path = if scheme.starts_with("http") { path.split(['?', '#']).next()? } else { path };
-        // A host or path that is no text has no place in a name.
+        // A name cannot have a host or path that is not text.
         let path =
             percent_decode_str(path).decode_utf8().map_or_else(|_| "\0".to_owned(), Into::into);
         return Some((host, path));
     }
-    // As scp writes it: USER@HOST:PATH, with no slash before the colon.
+    // The form of scp: USER@HOST:PATH, with no slash before the colon.
     let end = url.find('/').unwrap_or(url.len());
     let user = url[..end].rfind('@').map_or(0, |at| at + 1);
     let (from, is_drive) = match url[user..].strip_prefix('[') {
@@ -69,7 +69,7 @@ fn parts(url: &str) -> Option<(&str, String)> {
     Some((&url[..colon], url[colon + 1..].to_owned()))
 }
 
-/// Makes a name of host and path; `None` if they make none.
+/// Makes a name of host and path, if possible.
 fn name(host: &str, path: &str) -> Option<String> {
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     let (host, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -100,7 +100,7 @@ fn name(host: &str, path: &str) -> Option<String> {
     (!is_odd && name.len() <= MAX_NAME).then_some(name)
 }
 
-/// Returns the URL before the paths of files at a commit, if the origin lies at a known kind of forge.
+/// Returns the URL before the paths of files at a commit, if the origin is a known kind of forge.
 pub fn web(origin: &str, commit: &str) -> Option<String> {
     let (host, path) = origin.split_once('/')?;
     let is = |kinds: &[&str]| kinds.iter().any(|kind| host.contains(kind));
@@ -138,7 +138,7 @@ mod tests {
             ("https://straße.example/x", "straße.example/x"),
             ("https://dev.azure.com/o/My%20Project/_git/r", "dev.azure.com/o/My Project/_git/r"),
             ("https://example.org/@ann/x", "example.org/@ann/x"),
-            // Users, passwords and tokens are nobody's business.
+            // Names must not reveal users, passwords and tokens.
             ("https://ann:secret@example.org/x/y", "example.org/x/y"),
             ("https://ann:sec@ret@example.org/x/y", "example.org/x/y"),
             ("https://token@example.org/x/y?token=secret#secret", "example.org/x/y"),

@@ -1,4 +1,4 @@
-//! Where the git data of a checkout lie (<https://git-scm.com/docs/gitrepository-layout>).
+//! Locates the git data of a checkout (<https://git-scm.com/docs/gitrepository-layout>).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ pub(super) struct Place {
 /// Follows the `.git` of a checkout; `None` if it has none.
 ///
 /// # Errors
-/// Why it leads nowhere.
+/// The reason why it leads nowhere.
 pub(super) fn of(checkout: &Path) -> Result<Option<Place>, SkipReason> {
     let git = checkout.join(".git");
     match git.symlink_metadata() {
@@ -43,8 +43,8 @@ pub(super) fn of(checkout: &Path) -> Result<Option<Place>, SkipReason> {
     Ok(Some(Place { own, common }))
 }
 
-/// Whether the git data say themselves that they are of this checkout: whoever may write there has made it a worktree
-/// (`worktrees/NAME/gitdir`) or a submodule (`core.worktree`).
+/// Returns whether the git data themselves name this checkout. Then someone with the right to write there made it a
+/// worktree (`worktrees/NAME/gitdir`) or a submodule (`core.worktree`).
 pub(super) fn points_back(data: &GitData, checkout: &Path) -> bool {
     let GitData { own, common, .. } = data;
     if own == common {

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// A folder that is ingested, beside one of somebody else's.
+/// An ingested folder next to another user's folder.
 struct Disk {
     _folder: tempfile::TempDir,
     root: PathBuf,
@@ -38,7 +38,7 @@ impl Disk {
         symlink(to, self.at(from)).unwrap();
     }
 
-    /// Makes git's data of a clone.
+    /// Makes the git data of a clone.
     fn clone_at(&self, path: &str, config: &str) {
         self.write(&format!("{path}/HEAD"), format!("{HASH}\n"));
         self.write(&format!("{path}/config"), format!("[core]\n\tbare = false\n{config}"));
@@ -50,7 +50,7 @@ impl Disk {
         Trust::of_ingest(&self.at("repos"), follows)
     }
 
-    /// Reads all of the git data of a checkout; the first part that is not read, if any.
+    /// Reads all git data of a checkout. An error is the first part that is not read.
     fn read(&self, checkout: &str, trust: &mut Trust) -> Result<Option<String>, Unread> {
         let Some(data) = GitData::of(&self.at(checkout), trust)? else { return Ok(None) };
         data.config(trust)?;
@@ -58,7 +58,7 @@ impl Disk {
         data.commit(trust)
     }
 
-    /// Checks that something is not read, nor later, unless the option is given and it is ours.
+    /// Checks that a part is not read, during ingest or later, unless the option is given and this user owns it.
     fn is_outside(&self, part: &str) {
         let unread = self.read("repos/r", &mut self.ingest(false)).unwrap_err();
         assert_eq!((&*unread.path, unread.reason), (part, SkipReason::Outside));
@@ -70,7 +70,7 @@ impl Disk {
         assert_eq!(self.read("repos/r", &mut known).unwrap().as_deref(), Some(HASH), "{part}");
     }
 
-    /// Checks that the git data are read, now and later, but not later if nothing was allowed.
+    /// Checks that the git data are read, during ingest and later, but not later if nothing was allowed.
     fn is_inside(&self, checkout: &str) {
         let mut trust = self.ingest(false);
         assert_eq!(self.read(checkout, &mut trust).unwrap().as_deref(), Some(HASH));
@@ -119,13 +119,13 @@ fn nothing_of_somebody_else_is_read() {
         disk.write("repos/r/.git/objects/info/alternates", line);
         disk.is_outside(".git/objects/info/alternates");
     }
-    // A quoted one is not unquoted.
+    // A quoted path is not unquoted.
     let disk = Disk::new();
     disk.clone_at("repos/r/.git", "");
     disk.write("repos/r/.git/objects/info/alternates", "\"\\057etc\"\n");
     let unread = disk.read("repos/r", &mut disk.ingest(true)).unwrap_err();
     assert_eq!(unread.reason, SkipReason::Outside);
-    // One that is allowed borrows from another that is not.
+    // An allowed clone borrows from another that is not allowed.
     let disk = Disk::new();
     disk.clone_at("repos/r/.git", "");
     disk.clone_at("repos/s/.git", "");
@@ -135,7 +135,7 @@ fn nothing_of_somebody_else_is_read() {
     disk.is_outside(".git/info/alternates");
 }
 
-/// The path of the private clone's folder, relative to the objects of a checkout.
+/// Returns the path of the private clone's folder, relative to the objects of a checkout.
 fn disk_path(folder: &str) -> String {
     format!("../../../../private/.git/{folder}")
 }
@@ -184,7 +184,7 @@ fn what_changes_meanwhile_is_noticed() {
 
 #[test]
 fn worktrees_and_submodules_are_known_by_what_points_back() {
-    // A worktree of a clone that is not ingested.
+    // A worktree of a clone outside the ingest.
     let disk = Disk::new();
     disk.write("private/.git/worktrees/w/HEAD", HASH);
     disk.write("private/.git/worktrees/w/commondir", "../..\n");
@@ -202,14 +202,14 @@ fn worktrees_and_submodules_are_known_by_what_points_back() {
     fs::copy(disk.at("repos/r/.git"), disk.at("repos/evil/.git")).unwrap();
     let unread = disk.read("repos/evil", &mut disk.ingest(false)).unwrap_err();
     assert_eq!(unread.reason, SkipReason::Outside);
-    // A folder that claims to be a worktree of a clone that does not know of it.
+    // A folder that claims to be a worktree of a clone that does not list it.
     let disk = Disk::new();
     disk.write("fake/worktrees/w/HEAD", HASH);
     disk.write("fake/worktrees/w/commondir", disk.at("private/.git").to_str().unwrap());
     disk.write("fake/worktrees/w/gitdir", disk.at("repos/r/.git").to_str().unwrap());
     disk.write("repos/r/.git", format!("gitdir: {}\n", disk.at("fake/worktrees/w").display()));
     disk.is_outside(".git");
-    // Submodules of clones that are ingested, and of others.
+    // Submodules of ingested clones, and of others.
     let disk = Disk::new();
     disk.clone_at("repos/outer/.git/modules/r", "\tworktree = ../../../../r\n");
     disk.write("repos/r/.git", "gitdir: ../outer/.git/modules/r\n");

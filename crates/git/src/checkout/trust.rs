@@ -1,32 +1,32 @@
-//! Whose git data are read.
+//! Decides which git data are read.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Which folders of git's data may be read, besides what lies in the checkout itself. Each is an absolute path without
-/// links.
+/// The folders of git data that may be read, besides the checkout itself. Each is an absolute path without links.
 #[derive(Clone, Debug)]
 pub struct Trust {
     rule: Rule,
-    /// Folders outside of the checkout that were read, or that git may read for it.
+    /// Folders outside the checkout that were read, or that git may read for it.
     folders: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// During an ingest: what lies below the ingested folder and, if `follows`, what its user owns.
+    /// During an ingest: paths below the ingested folder and, if `follows`, paths that its user owns.
     Ingest { below: PathBuf, follows: bool },
-    /// Later: what was allowed then.
+    /// Later: the folders allowed then.
     Known,
 }
 
 impl Trust {
-    /// Makes the rule for an ingest of the folder `below`. If `follows`, it also allows what the user owns elsewhere.
+    /// Makes the rule for an ingest of the folder `below`. If `follows`, it also allows paths that the user owns
+    /// elsewhere.
     pub fn of_ingest(below: &Path, follows: bool) -> Self {
         Self { rule: Rule::Ingest { below: below.to_owned(), follows }, folders: Vec::new() }
     }
 
-    /// Allows what an ingest has allowed.
+    /// Allows the folders that an ingest allowed.
     pub fn known(folders: Vec<PathBuf>) -> Self {
         Self { rule: Rule::Known, folders }
     }
@@ -36,7 +36,7 @@ impl Trust {
         matches!(self.rule, Rule::Known)
     }
 
-    /// Whether a file or folder may be read for a checkout. Notes it if it lies outside of the checkout.
+    /// Returns whether a file or folder may be read for a checkout. Notes it if it lies outside the checkout.
     pub fn allows(&mut self, checkout: &Path, path: &Path) -> bool {
         if path.starts_with(checkout) || self.folders.iter().any(|folder| path.starts_with(folder))
         {
@@ -52,12 +52,12 @@ impl Trust {
         false
     }
 
-    /// Allows a folder and all below it.
+    /// Allows a folder and everything below it.
     pub(super) fn vouch(&mut self, folder: &Path) {
         self.folders.push(folder.to_owned());
     }
 
-    /// Returns the folders and files outside of the checkout that were allowed.
+    /// Returns the allowed folders and files outside the checkout.
     pub fn into_folders(self) -> Vec<PathBuf> {
         self.folders
     }

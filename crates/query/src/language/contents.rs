@@ -1,40 +1,40 @@
-//! Languages whose files share an extension, and what in a file tells them apart.
+//! Languages that share an extension, and the signs in files that tell them apart.
 //!
-//! `gengo-language` knows few of these extensions and looks at the contents for some only; of the files of
-//! `tests/recognised.txt` it is right about 104 of the 277. What is here is a table: signs, each with a weight.
+//! `gengo-language` knows few of these extensions and looks at the contents only for some; it recognises 104 of the 277
+//! files of `tests/recognised.txt`. This module has a table of signs, each with a weight.
 
-/// Lines of a file that are looked at.
+/// Number of lines of a file that are examined.
 const LINES: usize = 300;
 
-/// What a line must be like.
+/// A property of a line.
 #[derive(Clone, Copy)]
 enum Sign {
-    /// It begins so, after spaces.
+    /// It begins with this, after spaces.
     Begins(&'static str),
-    /// It has this in it.
+    /// It contains this.
     Has(&'static str),
-    /// It ends so, before spaces.
+    /// It ends with this, before spaces.
     Ends(&'static str),
-    /// It begins so and ends so.
+    /// It begins with the first and ends with the second.
     Both(&'static str, &'static str),
 }
 
 use Sign::{Begins as B, Both, Ends as E, Has as H};
 
-/// A language, and the signs of it with their weights.
+/// A language, and its signs with their weights.
 type Signs = (&'static str, &'static [(u8, Sign)]);
 
 /// An extension that languages share.
 struct Shared {
     extensions: &'static [&'static str],
-    /// The language of a file without a sign; none if anything may be in it.
+    /// The language of a file without a sign; `None` if it may be any.
     default: Option<&'static str>,
-    /// Whether lines that begin with `//`, `/*` or `*` are comments, and say nothing.
+    /// Whether lines that begin with `//`, `/*` or `*` are comments, which are not examined.
     slashes: bool,
     languages: &'static [Signs],
 }
 
-/// The signs of C++ and of Objective-C in a header. What is likely to be in headers of C weighs little.
+/// The signs of C++ and of Objective-C in a header. Signs that are likely in headers of C have low weights.
 const OF_CPP: Signs = (
     "C++",
     &[
@@ -876,11 +876,11 @@ const SHARED: &[Shared] = &[
     },
 ];
 
-/// What the contents of a file tell of its language.
+/// What the contents of a file tell about its language.
 pub(super) enum Told {
-    /// It is this one.
+    /// It is in this language.
     Language(&'static str),
-    /// It may be any of those that share its extension, or another one.
+    /// It may be in any of the languages that share its extension, or in another one.
     Nothing,
     /// Its extension is not shared.
     NotShared,
@@ -893,7 +893,7 @@ pub(super) fn sharing(extension: &str) -> Option<impl Iterator<Item = &'static s
     Some(signed.chain(shared.default))
 }
 
-/// Returns the language of a file by its extension, if languages share that: the one of most of the signs in its text.
+/// Returns the language of a file by its extension, if languages share that: the one with most signs in the text.
 pub(super) fn language(extension: &str, text: &str) -> Told {
     let found = SHARED.iter().find(|shared| shared.extensions.contains(&extension));
     let Some(shared) = found else { return Told::NotShared };
@@ -923,7 +923,7 @@ pub(super) fn language(extension: &str, text: &str) -> Told {
         }
     }
     let mut scores: Vec<(&str, u32)> = Vec::new();
-    // Without a sign it is the default, and one that is weak does not change that.
+    // Without a sign it is the default; a weak sign does not change that.
     scores.extend(shared.default.map(|name| (name, 1)));
     for ((name, signs), seen) in shared.languages.iter().zip(seen) {
         let weights = signs.iter().enumerate().filter(|(n, _)| seen & 1 << n != 0);
@@ -953,8 +953,8 @@ impl Sign {
     }
 }
 
-/// Returns the language that a line for an editor names, in the first or last lines of a text: `-*- C++ -*-`,
-/// `vim: ft=perl`.
+/// Returns the language in a modeline for an editor, in the first or last lines of a text: `-*- C++ -*-`, `vim:
+/// ft=perl`.
 pub(super) fn modeline(text: &str) -> Option<&'static str> {
     let named = text.lines().take(2).find_map(|line| {
         let (_, rest) = line.split_once("-*-")?;

@@ -1,4 +1,4 @@
-//! Files whose language `gengo-language` does not know by their names, or takes for another.
+//! Files whose language `gengo-language` does not know by their names, or gets wrong.
 
 /// Extensions, in lowercase.
 pub(super) const EXTENSIONS: &[(&str, &str)] = &[
@@ -102,7 +102,7 @@ pub(super) const EXTENSIONS: &[(&str, &str)] = &[
     ("zsh-theme", "Shell"),
 ];
 
-/// Extensions with capitals that mean something else than without them.
+/// Extensions that mean another language in capitals.
 pub(super) const CAPITALS: &[(&str, &str)] = &[("C", "C++"), ("H", "C++"), ("S", "Assembly")];
 
 /// Names of files.

@@ -33,7 +33,8 @@ const SHORT: &[(&str, &str)] = &[
     ("bazel", "starlark"),
 ];
 
-/// The lower-case names of all languages that can be recognized: those of `gengo-language`, which exports no list, and ours.
+/// The names, in lowercase, of all languages that can be recognized: those of `gengo-language`, which exports no list,
+/// and ours.
 const NAMES: &[&str] = &[
     ".env",
     "abap",
@@ -220,12 +221,12 @@ fn of_extension(extension: &str) -> Vec<&'static str> {
         return vec![known];
     }
     let found = Language::from_extension(extension);
-    // That of R is a capital to the library.
+    // The library has R's extension as a capital.
     found.iter().map(Language::name).collect()
 }
 
-/// Returns the name of the language of a file, by its path and its beginning. The first line of a script decides before
-/// its name, and what is in a file where languages share its extension.
+/// Returns the language of a file, by its path and its beginning. The first line of a script overrides the path. The
+/// contents decide where languages share an extension.
 pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
     let text = match str::from_utf8(beginning) {
         Ok(text) => text,
@@ -238,7 +239,7 @@ pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
     let exact = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let extension = exact.to_lowercase();
     if let Some(language) = shebang::language(text) {
-        // node runs TypeScript, too.
+        // Node runs TypeScript, too.
         let is_typed = matches!(extension.as_str(), "ts" | "tsx" | "mts" | "cts");
         return Some(if is_typed && language == "JavaScript" { "TypeScript" } else { language });
     }
@@ -268,7 +269,7 @@ pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
 /// Checks that a language is known, under any of its names.
 ///
 /// # Errors
-/// A sentence without a full stop, which names a similar language if there is one.
+/// A sentence without a full stop. It names a similar language if there is one.
 pub fn check_language(asked: &str) -> Result<(), String> {
     let lower = asked.trim().to_lowercase();
     let known = NAMES.contains(&lower.as_str())
@@ -319,7 +320,7 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
     names
 }
 
-/// Returns the lower-case names of the languages whose files have the extensions that a path pattern asks for: `go` for
+/// Returns the lower-case names of the languages whose files have the extensions that a path pattern requires: `go` for
 /// `\.go$`. `None` if the pattern does not fix the extension. Files of other languages may have the same extension.
 pub(crate) fn of_paths(pattern: &Pattern) -> Option<Vec<String>> {
     let hir = pattern.hir();
@@ -355,7 +356,7 @@ mod tests {
         assert!(!check_language("klingon").unwrap_err().contains("did you mean"));
         assert!(check_language("").is_err() && languages("pyhton").is_err());
         assert!(languages("py").unwrap().contains(&"python".to_owned()));
-        // The list has every language that common files are in.
+        // The list has every language of common files.
         for extension in [
             "c", "h", "cpp", "cs", "css", "go", "html", "java", "js", "json", "kt", "lua", "m",
             "md", "php", "pl", "py", "rb", "rs", "scala", "sh", "sql", "swift", "toml", "ts",

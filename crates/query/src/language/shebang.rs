@@ -1,6 +1,6 @@
 //! The language that the first line of a script names: `#!/usr/bin/env -S python3.11 -u`.
 
-/// Interpreters without their versions, and the languages of what they run.
+/// Interpreters without their versions, and the languages that they run.
 const INTERPRETERS: &[(&str, &str)] = &[
     ("ash", "Shell"),
     ("awk", "Awk"),
@@ -102,16 +102,16 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("zsh", "Shell"),
 ];
 
-/// Programs that run what comes after them.
+/// Programs that run the program after them.
 const RUNNERS: &[&str] = &[
     "bundle", "busybox", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "npx",
     "pipenv", "pipx", "poetry", "run", "sudo", "time", "toybox", "xargs",
 ];
 
-/// Most lines in which a shell may hand over to another interpreter.
+/// Maximum number of lines in which a shell may hand over to another interpreter.
 const LINES: usize = 12;
 
-/// Returns the language that the first line of a text names; `None` if it names none that is known.
+/// Returns the language that the first line of a text names; `None` if it names no known one.
 pub(super) fn language(text: &str) -> Option<&'static str> {
     let first = text.strip_prefix("#!")?.lines().next()?;
     let words = || first.split_whitespace();
@@ -134,7 +134,7 @@ pub(super) fn language(text: &str) -> Option<&'static str> {
     Some(language)
 }
 
-/// Returns the program that some words run, past `env` and the like with their options.
+/// Returns the program that a command line runs, past `env` and the like with their options.
 fn interpreter<'t>(words: impl Iterator<Item = &'t str>) -> Option<&'t str> {
     let mut is_runner = false;
     let mut value_follows = false;
@@ -170,13 +170,13 @@ fn interpreter<'t>(words: impl Iterator<Item = &'t str>) -> Option<&'t str> {
     None
 }
 
-/// The name of a program without its folder.
+/// Returns the name of a program without its folder.
 fn base(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-/// Returns the language that a program runs, whatever its version is: `python3.11`, `lua5.4`, `ruby-2.7`.
+/// Returns the language that a program runs, in any version: `python3.11`, `lua5.4`, `ruby-2.7`.
 fn known(program: &str) -> Option<&'static str> {
     let lower = program.to_ascii_lowercase();
     let find = |name: &str| {
@@ -194,7 +194,7 @@ fn known(program: &str) -> Option<&'static str> {
     find(&lower).or_else(|| find(plain)).or_else(|| find(free()?))
 }
 
-/// Returns the language of the interpreter to which a line of a shell script hands it over: `exec tclsh "$0" "$@"`,
+/// Returns the language of the interpreter to which a line of a shell script hands over: `exec tclsh "$0" "$@"`,
 /// `''''exec python`, `":" //; exec node`, `exec scala "$0" "$@"`.
 fn handed_over(line: &str) -> Option<&'static str> {
     let at = line.find("exec ")?;

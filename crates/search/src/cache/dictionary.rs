@@ -1,5 +1,4 @@
-//! LZ4 dictionaries: strings that neighbouring texts have in common. LZ4 compresses a small text better with
-//! one.
+//! LZ4 dictionaries: strings that neighbouring texts share. LZ4 compresses a small text better with one.
 
 /// Bytes in a dictionary. 512 texts of 4 KB compress to 0.353 of their size with one of 16 KB, to 0.443 with
 /// none, and to 0.346 with one of 24 KB; but the dictionary must be copied before the first text of a segment
@@ -12,20 +11,19 @@ const PIECE: usize = 64;
 /// Bytes in the runs that are counted.
 const RUN: usize = 8;
 
-/// Step between the texts that are sampled. With all texts the result is 1% smaller and takes four times as
-/// long.
+/// Step between sampled texts. With all texts the result is 1% smaller but takes four times as long.
 const EVERY: usize = 4;
 
-/// Most bytes sampled of one text, so that a large text does not outweigh the others.
+/// Maximum number of bytes sampled of one text, so that a large text does not outweigh the others.
 const MOST_OF_ONE: usize = 8192;
 
 /// Bits in the hash by which runs are counted.
 const HASH_BITS: u32 = 16;
 
-/// Builds a dictionary from the pieces whose runs occur in the most texts. Cuts the sampled text into as many
-/// stretches as the dictionary has pieces, takes the best piece of each, and counts no run twice. See Liao,
-/// Petri, Moffat and Wirth, *Effective Construction of Relative Lempel-Ziv Dictionaries* (2016). Empty if
-/// there is little text.
+/// Builds a dictionary from the pieces whose runs occur in the most texts. Splits the sampled text into as many
+/// stretches as the dictionary has pieces, takes the best piece of each, and counts no run twice. See Liao, Petri,
+/// Moffat and Wirth, *Effective Construction of Relative Lempel-Ziv Dictionaries* (2016). Empty if there is little
+/// text.
 pub(crate) fn dictionary(texts: &[&[u8]]) -> Vec<u8> {
     let looked_at = || texts.iter().step_by(EVERY).map(|text| &text[..text.len().min(MOST_OF_ONE)]);
     let all: Vec<u8> = looked_at().flatten().copied().collect();
@@ -33,7 +31,7 @@ pub(crate) fn dictionary(texts: &[&[u8]]) -> Vec<u8> {
     if stretch < 4 * PIECE {
         return Vec::new();
     }
-    // For each run, the number of texts that have it, and the last of them.
+    // For each run, the number of texts with it, and the last of them.
     let mut texts_with = vec![(0_u32, usize::MAX); 1 << HASH_BITS];
     for (number, text) in looked_at().enumerate() {
         for run in text.windows(RUN) {
@@ -46,7 +44,7 @@ pub(crate) fn dictionary(texts: &[&[u8]]) -> Vec<u8> {
     let mut worth = Vec::with_capacity(stretch);
     for stretch in all.chunks_exact(stretch) {
         worth.clear();
-        // A run that only one text has is of no use to others.
+        // A run in only one text does not help others.
         worth.extend(stretch.windows(RUN).map(|run| match texts_with[hash(run)].0 {
             1 => 0,
             count => count,

@@ -1,4 +1,4 @@
-//! The files of a shard in memory: everything but their texts.
+//! The files of a shard in memory: everything except their texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(crate) struct ShardFiles {
     blocks: Vec<FileBlock>,
 }
 
-/// What is known of a block of [`BLOCK_FILES`] files beside its filter.
+/// Data on a block of [`BLOCK_FILES`] files, besides its filter.
 #[derive(Clone, Copy, Debug)]
 struct FileBlock {
     /// The blob of its first file.
@@ -37,8 +37,8 @@ struct FileBlock {
     languages: LanguageSet,
 }
 
-/// A set of languages of a shard: bit n % 64 for the language whose [`Row::language`] is n. May hold others, too, where
-/// a shard has 64 languages or more.
+/// A set of languages of a shard: bit n % 64 is set for the language whose [`Row::language`] is n. If a shard has 64
+/// languages or more, the set may include others, too.
 #[derive(Clone, Copy, Debug, Default)]
 struct LanguageSet(u64);
 
@@ -55,7 +55,7 @@ impl LanguageSet {
 /// Files in a block of the path filters.
 const BLOCK_FILES: usize = 64;
 
-/// Blocks whose paths are matched between two looks at the clock.
+/// Number of blocks whose paths are matched between two checks of the clock.
 const BLOCKS_AT_ONCE: usize = 64;
 
 /// A language that some files have.
@@ -131,7 +131,7 @@ impl ShardFiles {
         files
     }
 
-    /// Returns about how many files may have a path with some n-grams.
+    /// Returns approximately how many files have a path that may contain some n-grams.
     pub(crate) fn candidates(&self, ngrams: &NgramQuery) -> usize {
         self.filters.columns(ngrams).count() * BLOCK_FILES
     }
@@ -152,7 +152,7 @@ impl ShardFiles {
         if rows.is_empty() {
             return matching;
         }
-        // For a light matcher, a look at the clock takes as long as matching a path.
+        // For a light matcher, checking the clock takes as long as matching a path.
         let heavy = terms.iter().any(|term| term.matcher.is_slow());
         for (nth, block) in self.filters.columns(&any).iter().enumerate() {
             if (heavy || nth % BLOCKS_AT_ONCE == 0) && !go_on() {
@@ -201,8 +201,8 @@ impl ShardFiles {
         start + rows.partition_point(|row| row.blob.0 < blob)
     }
 
-    /// Returns the indexes of the files whose blobs have a range of chunks. Chunks that belong to no visible file are counted
-    /// to the blob before them.
+    /// Returns the indexes of the files whose blobs have a range of chunks. Chunks of no visible file count as part of
+    /// the blob before them.
     fn rows_of(&self, chunks: &Range<i32>) -> Range<usize> {
         // The first chunk may belong to a blob that begins before.
         let first = self.rows[..self.from(chunks.start.saturating_add(1))].last();

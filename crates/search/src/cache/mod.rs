@@ -1,8 +1,7 @@
-//! The cache of a server: copies of each shard's filters, files, symbols and texts in memory, so that searches ask
+//! The cache of a server: copies of each shard's filters, files, symbols and texts in memory, so that searches query
 //! Postgres as little as possible.
 //!
-//! The cache never holds the truth. Searches read from Postgres whatever it lacks, or holds for another epoch
-//! than theirs.
+//! The cache is never authoritative. Searches read from Postgres whatever it lacks, or has only for another epoch.
 
 pub(crate) mod dictionary;
 pub(crate) mod files;
@@ -25,7 +24,7 @@ use texts::{SEGMENT_CHUNKS, Segment, SegmentKey, Texts};
 /// Chunks of a segment that one search must have read from Postgres before the segment is loaded into memory.
 const MISSES: usize = 16;
 
-/// Most of the memory that symbols may take, as one part of so many.
+/// Symbols may take one part in this many of the memory.
 const SYMBOLS_PART: u64 = 8;
 
 /// The cache of all shards.
@@ -42,10 +41,9 @@ pub(crate) struct ShardCache {
 #[derive(Clone, Copy, Debug, Default)]
 struct CachedIndex {
     identity: i64,
-    /// Switch of its newest epoch that was seen.
+    /// Switch of its newest epoch seen.
     switch: Switch,
-    /// Number of times that the cache was cleared. Data whose reading began before the last time must not be
-    /// added.
+    /// Number of times that the cache was cleared. Data whose reading began before the last clearing must not be added.
     generation: u64,
 }
 
@@ -61,7 +59,7 @@ struct Entry {
     /// Chunks with smaller numbers are in `filters`.
     filtered: i32,
     filters: Option<Arc<ShardFilter>>,
-    /// Symbols, once they were taken of some blobs.
+    /// Symbols, once some were taken.
     symbols: Option<Arc<ShardSymbols>>,
     /// Chunks with smaller numbers were read into `texts`.
     read: i32,
@@ -72,7 +70,7 @@ struct Entry {
 pub(crate) struct CachedShard {
     pub(crate) files: Option<Arc<ShardFiles>>,
     pub(crate) filters: Option<Arc<ShardFilter>>,
-    /// Symbols of all its blobs, if they were taken of all.
+    /// Symbols of all its blobs, once all were taken.
     pub(crate) symbols: Option<Arc<ShardSymbols>>,
     /// Whether all of its texts were read into memory, most of which are still there.
     pub(crate) texts: bool,
@@ -102,8 +100,8 @@ impl ShardCache {
         Self { shards: RwLock::default(), texts, loading, index: Mutex::default() }
     }
 
-    /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the
-    /// database was created again, or lost its last commits. The same numbers may then name other data.
+    /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the database was
+    /// recreated, or lost its last commits. Then the same numbers may stand for other data.
     pub(crate) fn clear_if_stale(&self, catalog: &Catalog) {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if !catalog.follows(index.identity, index.switch) {
@@ -149,7 +147,7 @@ impl ShardCache {
                 catalog.shards.iter().any(|shard| (shard.id, shard.since) == (*id, entry.since))
             });
         });
-        // A shard that cannot be read is left to the searches, which report the error.
+        // Searches report the error of a shard that cannot be read.
         let pass = |done: Result<(), store::Error>| match done {
             Err(error @ store::Error::Unreachable(_)) => Err(error),
             Err(error) => {
@@ -178,8 +176,8 @@ impl ShardCache {
         Ok(())
     }
 
-    /// Combines the filters of shards into shared signature files: those in a file of their own, in a file
-    /// that other shards have left, or in one that has room for many more.
+    /// Combines filters of shards into shared signature files: those in a separate file, in a file that other shards
+    /// have left, or in one with room for many more.
     fn combine_filters(&self) {
         let shards = self.view().0.clone();
         let mut some: Vec<(ShardId, Arc<ShardFilter>)> = Vec::new();
@@ -241,7 +239,7 @@ impl ShardCache {
             None => {
                 let mut lease = store.lease().await?;
                 let filters = lease.filters(shard).await?.map(Arc::new);
-                // Given back before the next lease is taken, since there may be only one connection.
+                // Return it before taking the next lease, since there may be only one connection.
                 lease.done();
                 filters
             }
@@ -265,7 +263,7 @@ impl ShardCache {
         Ok(())
     }
 
-    /// Reads the symbols of the shards of which more were taken since they were read, as long as there is room.
+    /// Reads the symbols of shards for which more were taken since the last read, while there is room.
     async fn read_symbols(&self, store: &Store, catalog: &Catalog) -> Result<(), store::Error> {
         let mut lease = store.lease().await?;
         let taken = lease.symbols_upto().await?;
@@ -274,7 +272,7 @@ impl ShardCache {
             let (generation, entry) = (self.generation(), self.entry(shard));
             let taken = taken.get(&shard.id).copied().unwrap_or(0);
             let known = entry.as_ref().and_then(|entry| entry.symbols.as_ref());
-            // What is not complete is of no use to a search.
+            // Incomplete symbols are useless to a search.
             let wanted = taken >= shard.chunks;
             if entry.is_none() || known.map(|known| known.upto()) == Some(taken).filter(|_| wanted)
             {
@@ -305,7 +303,7 @@ impl ShardCache {
         Ok(())
     }
 
-    /// Returns the bytes that all symbols in memory take.
+    /// Returns the size of all symbols in memory, in bytes.
     fn symbols_memory(&self) -> u64 {
         self.view().0.values().filter_map(|entry| Some(entry.symbols.as_ref()?.memory())).sum()
     }
@@ -321,7 +319,7 @@ impl ShardCache {
         if from >= shard.chunks {
             return Ok(());
         }
-        // Begins with the last segment that was read, which may have been incomplete.
+        // Start with the last segment read, which may have been incomplete.
         let numbers = from / SEGMENT_CHUNKS..(shard.chunks + SEGMENT_CHUNKS - 1) / SEGMENT_CHUNKS;
         let is_full = || {
             let (used, room) = self.texts.usage();
@@ -332,7 +330,7 @@ impl ShardCache {
             self.read_segment(store, shard, number).await?;
             Ok::<_, store::Error>(number)
         });
-        // Leaves half of the processors to searches.
+        // Leave half of the processors to searches.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut read = std::pin::pin!(reading.buffered(processors.div_ceil(2)));
         while let Some(number) = read.try_next().await? {

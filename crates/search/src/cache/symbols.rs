@@ -1,7 +1,7 @@
-//! The symbols of a shard in a server's memory: the groups that Postgres stores, compressed.
+//! The symbols of a shard in a server's memory: the groups stored in Postgres, compressed.
 //!
-//! The names of a group are compressed on their own, since a search decides on them, and have a Bloom filter of their
-//! n-grams and one of whole names, so that most groups need not be decompressed.
+//! The names of a group are compressed separately, since searches match them. They have a Bloom filter of n-grams and
+//! one of whole names, so that most groups need not be decompressed.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ use ngram::{BitSlices, BloomFilter, Columns, FilterKind, NgramQuery};
 use query::{CompiledTerm, Scratch, fold};
 use store::{BlobId, GivenUp, SymbolGroup, SymbolRow};
 
-/// Compression level of LZ4 HC. Higher levels gain a hundredth.
+/// Compression level of LZ4 HC. Higher levels save only a hundredth.
 const LEVEL: i32 = 6;
 
-/// Panic message in case something cannot be compressed.
+/// Panic message if compression fails.
 const ROOM: &str = "there is memory";
 
-/// Panic message in case what was compressed here cannot be read.
+/// Panic message if decompression fails.
 const PACKED: &str = "it was compressed here";
 
 /// The symbols of a shard, in the order of its blobs.
 #[derive(Debug)]
 pub(crate) struct ShardSymbols {
-    /// Symbols were taken of blobs whose chunks have smaller numbers.
+    /// Symbols were taken for blobs whose chunks have smaller numbers.
     upto: i32,
-    /// Blobs of which symbols were taken.
+    /// Blobs whose symbols were taken.
     blobs: Vec<BlobId>,
     /// Number of the first symbol of each blob, and after the last one, the number of symbols.
     first: Vec<u32>,
     groups: Vec<Group>,
-    /// Blobs whose symbols, or some of them, were given up, ascending.
+    /// Blobs some or all of whose symbols were given up, ascending.
     given_up: Box<[GivenUp]>,
     /// The compressed names and numbers of each group.
     data: Box<[u8]>,
@@ -43,16 +43,16 @@ pub(crate) struct ShardSymbols {
 struct Group {
     /// Index of the first blob.
     first: u32,
-    /// Where its compressed names begin in the data, and its compressed numbers.
+    /// Where its compressed names and numbers begin in the data.
     names: u32,
     numbers: u32,
-    /// Bytes of both when decompressed.
+    /// Decompressed sizes of both, in bytes.
     names_bytes: u32,
     numbers_bytes: u32,
 }
 
 impl ShardSymbols {
-    /// Compresses the groups of a shard, which are in the order of blobs, as are those whose symbols were given up.
+    /// Compresses the groups of a shard. Groups and blobs with given up symbols are in the order of blobs.
     pub(crate) fn new(groups: Vec<SymbolGroup>, given_up: Vec<GivenUp>, upto: i32) -> Self {
         let mut all = Self {
             upto,
@@ -67,7 +67,7 @@ impl ShardSymbols {
         let (mut data, mut filters) = (Vec::new(), Vec::with_capacity(groups.len()));
         let mut words = Vec::with_capacity(groups.len());
         for group in groups {
-            // Of a damaged group nothing is known.
+            // A damaged group tells nothing.
             let sizes: Vec<u32> =
                 group.rows(None).iter().map(|row| row.starts.len() as u32).collect();
             if sizes.is_empty() {
@@ -98,17 +98,17 @@ impl ShardSymbols {
         all
     }
 
-    /// Returns the number under which all chunks are of blobs whose symbols were taken.
+    /// Returns the number below which all chunks belong to blobs whose symbols were taken.
     pub(crate) fn upto(&self) -> i32 {
         self.upto
     }
 
-    /// Returns the blobs whose symbols, or some of them, were given up, ascending.
+    /// Returns the blobs some or all of whose symbols were given up, ascending.
     pub(crate) fn given_up(&self) -> &[GivenUp] {
         &self.given_up
     }
 
-    /// Returns about how many bytes it takes.
+    /// Returns the approximate size in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let lists = self.blobs.len() * size_of::<BlobId>()
             + self.first.len() * size_of::<u32>()
@@ -122,7 +122,7 @@ impl ShardSymbols {
             as u64
     }
 
-    /// Returns the groups that may have a name which one of the terms matches.
+    /// Returns the groups that may have a name matching one of the terms.
     fn groups_of(&self, terms: &[&CompiledTerm]) -> Columns {
         let words = |term: &&CompiledTerm| term.symbol.as_ref()?.words.clone();
         let words: Option<Vec<NgramQuery>> = terms.iter().map(words).collect();
@@ -135,7 +135,7 @@ impl ShardSymbols {
         }
     }
 
-    /// Returns about how many blobs [`ShardSymbols::matching`] looks at.
+    /// Returns approximately how many blobs [`ShardSymbols::matching`] examines.
     pub(crate) fn candidates(&self, terms: &[&CompiledTerm]) -> usize {
         self.groups_of(terms).count() * self.blobs.len() / self.groups.len().max(1)
     }
@@ -190,7 +190,7 @@ impl ShardSymbols {
         matching
     }
 
-    /// Returns the rows of some blobs, which are ascending. Blobs of which no symbols were taken have none.
+    /// Returns the rows of some blobs, which are ascending. Blobs whose symbols were not taken have none.
     pub(crate) fn rows(&self, blobs: &[BlobId]) -> Vec<SymbolRow> {
         let mut rows = Vec::new();
         let mut rest = blobs;
@@ -220,7 +220,7 @@ impl ShardSymbols {
         self.groups[group].first as usize..end
     }
 
-    /// Decompresses the names of a group, one to a line.
+    /// Decompresses the names of a group, one on each line.
     fn names(&self, group: usize, names: &mut Vec<u8>) {
         let of = &self.groups[group];
         names.clear();
@@ -245,7 +245,7 @@ impl ShardSymbols {
     }
 }
 
-/// Decompresses into a buffer of the exact size. It is empty if nothing is defined; LZ4 refuses empty input.
+/// Decompresses into a buffer of the exact size. Skips an empty buffer, since LZ4 refuses empty input.
 fn decompress(data: &[u8], buffer: &mut [u8]) {
     if !buffer.is_empty() {
         lz4::decompress(data, buffer).expect(PACKED);
@@ -293,7 +293,7 @@ mod tests {
         let some = [0, 4, 5, 13, 1000, 1900].map(BlobId);
         assert_eq!(symbols.rows(&some), [&rows[1], &rows[3], &rows[332]].map(Clone::clone));
         assert!(ShardSymbols::new(Vec::new(), Vec::new(), 0).rows(&all).is_empty());
-        // A group in which nothing is defined.
+        // A group without definitions.
         let nothing = [row(3, &[])];
         let symbols = ShardSymbols::new(SymbolGroup::all(&nothing), Vec::new(), 9);
         assert_eq!(symbols.rows(&all), nothing);

@@ -1,8 +1,8 @@
-//! The texts in a server's memory. They are copies; a text that is not here is read from Postgres.
+//! The texts in a server's memory. They are copies; a missing text is read from Postgres.
 //!
-//! Texts are kept in segments of neighbouring chunks. Each chunk is compressed on its own (LZ4), with a
-//! dictionary of what the chunks of the segment have in common. Each chunk has a Bloom filter of its n-grams,
-//! so that most chunks that do not match need not be decompressed.
+//! Texts are kept in segments of neighbouring chunks. Each chunk is compressed separately (LZ4), with a dictionary of
+//! strings that the chunks of the segment share. Each chunk has a Bloom filter of its n-grams, so that most
+//! non-matching chunks need not be decompressed.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ pub(crate) const SEGMENT_CHUNKS: i32 = BLOCK_CHUNKS;
 /// gain nothing.
 const LEVEL: i32 = 3;
 
-/// Panic message in case a text is not UTF-8.
+/// Panic message if a text is not UTF-8.
 pub(crate) const TEXT: &str = "it was a text";
 
 /// Segments by key, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Texts {
     cache: Cache<SegmentKey, Arc<Segment>, Weight>,
-    /// Most bytes, including those reserved.
+    /// Maximum number of bytes, including those reserved.
     bytes: u64,
-    /// Bytes that other data of the same budget takes.
+    /// Bytes of other data in the same budget.
     reserved: AtomicU64,
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct SegmentKey {
 pub(crate) struct Segment {
     /// Chunks in the order of their numbers.
     chunks: Vec<ChunkEntry>,
-    /// Blob of each chunk. In a vector of their own, so that many share a cache line of the processor.
+    /// Blob of each chunk. In a separate vector, so that many share a cache line of the processor.
     blobs: Vec<BlobId>,
-    /// The dictionary, then the compressed texts. In pages of its own: an allocator would round this size up
-    /// by up to a quarter.
+    /// The dictionary, then the compressed texts. In separate pages: an allocator could round this size up by a
+    /// quarter.
     data: Mmap,
     /// Bytes of the dictionary.
     dictionary: usize,
@@ -96,7 +96,7 @@ impl Weighter<SegmentKey, Arc<Segment>> for Weight {
 }
 
 impl SegmentKey {
-    /// Returns the key of the segment that holds a chunk.
+    /// Returns the key of the segment that contains a chunk.
     pub(crate) fn of(shard: &Shard, n: i32) -> Self {
         Self { shard: shard.id, since: shard.since, number: n / SEGMENT_CHUNKS }
     }
@@ -105,7 +105,7 @@ impl SegmentKey {
 impl Texts {
     /// Creates a cache of up to `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
-        // About the number of segments: each takes about 1 MiB.
+        // Approximate number of segments: each takes about 1 MiB.
         let items = (bytes >> 20).clamp(64, 1 << 20) as usize;
         let cache = Cache::with_weighter(items, bytes, Weight);
         Self { cache, bytes, reserved: AtomicU64::new(0) }
@@ -116,7 +116,7 @@ impl Texts {
         self.cache.insert(key, Arc::new(segment));
     }
 
-    /// Returns up to which chunk a segment was read, if it is in memory.
+    /// Returns the chunk number up to which a segment was read, if it is in memory.
     pub(crate) fn upto(&self, key: SegmentKey) -> Option<i32> {
         self.cache.peek(&key).map(|segment| segment.upto)
     }
@@ -131,14 +131,14 @@ impl Texts {
         Reader { texts: self, shard, last: None }
     }
 
-    /// Leaves room for other data of this many bytes in the same budget.
+    /// Reserves this many bytes of the budget for other data.
     pub(crate) fn reserve(&self, reserved: u64) {
         if self.reserved.swap(reserved, Ordering::Relaxed) != reserved {
             self.cache.set_capacity(self.bytes.saturating_sub(reserved));
         }
     }
 
-    /// Returns the bytes in use and the most that are allowed, both including those reserved.
+    /// Returns the bytes in use and the limit, both including the reserved bytes.
     pub(crate) fn usage(&self) -> (u64, u64) {
         let reserved = self.reserved.load(Ordering::Relaxed);
         (self.cache.weight() + reserved, self.cache.capacity() + reserved)
@@ -154,7 +154,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the segment that holds a chunk, if it is in memory.
+    /// Returns the segment that contains a chunk, if it is in memory.
     pub(crate) fn segment(&mut self, n: i32) -> Option<&Arc<Segment>> {
         let number = n / SEGMENT_CHUNKS;
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
@@ -170,7 +170,7 @@ impl Reader<'_> {
         Some(CompressedChunk { segment: Arc::clone(segment), at })
     }
 
-    /// Returns the chunk that holds a byte of a blob, if it and all before it are in memory.
+    /// Returns the chunk that contains a byte of a blob, if it and all before it are in memory.
     pub(crate) fn chunk_at(&mut self, blob: BlobId, at: i32) -> Option<CompressedChunk> {
         let holds = |chunk: &CompressedChunk| at < chunk.start() + chunk.bytes() as i32;
         let mut n = blob.0;
@@ -202,10 +202,10 @@ impl Reader<'_> {
 }
 
 impl Segment {
-    /// Compresses chunks, which are in order and are all chunks of the segment with numbers under `upto`.
+    /// Compresses chunks: all chunks of the segment with numbers below `upto`, in order.
     ///
     /// # Errors
-    /// The system has no memory for them.
+    /// The system is out of memory.
     pub(crate) fn new(chunks: &[Chunk], upto: i32) -> std::io::Result<Self> {
         let mut entries = Vec::with_capacity(chunks.len());
         let blobs = chunks.iter().map(|chunk| chunk.blob).collect();
@@ -262,7 +262,7 @@ impl Segment {
 
     /// Returns the place of a chunk, if the segment has it.
     pub(crate) fn find(&self, n: i32) -> Option<usize> {
-        // Nearly always no number is missing.
+        // There is hardly ever a gap.
         if self.gapless {
             let place = usize::try_from(n - self.first).ok()?;
             return Some(place).filter(|place| *place < self.chunks.len());
@@ -301,8 +301,7 @@ impl CompressedChunk {
         self.entry().bytes as usize
     }
 
-    /// Decompresses its text into `buffer`, over the text that was there. The bytes are UTF-8 and not checked
-    /// again.
+    /// Decompresses its text into `buffer`, over the previous text. The bytes are UTF-8 and not checked again.
     pub(crate) fn unpack<'s>(&self, buffer: &'s mut DecompressBuffer) -> &'s [u8] {
         let (dictionary, text) = buffer.after_dictionary(&self.segment, self.bytes());
         let begin = match self.at {
@@ -322,9 +321,9 @@ thread_local! {
     static BUFFER: RefCell<DecompressBuffer> = RefCell::default();
 }
 
-/// A buffer for decompressing one chunk after another: the dictionary of their segment, and the text right
-/// behind it. LZ4 is twice as fast with this layout (`LZ4_decompress_safe_usingDict` in `lz4.h`). Each thread
-/// keeps one, so that a search need not allocate and clear its pages.
+/// A buffer for decompressing one chunk after another: the dictionary of their segment, directly followed by the text.
+/// LZ4 is twice as fast with this layout (`LZ4_decompress_safe_usingDict` in `lz4.h`). Each thread keeps one, so that a
+/// search need not allocate and clear its pages.
 #[derive(Debug, Default)]
 pub(crate) struct DecompressBuffer {
     bytes: Vec<u8>,
@@ -357,7 +356,7 @@ impl DecompressBuffer {
     }
 }
 
-/// Copies parts, which have `bytes` bytes in total, one after another into pages of their own.
+/// Copies parts, `bytes` bytes in total, one after another into separate pages.
 fn in_pages<'b>(parts: impl Iterator<Item = &'b Vec<u8>>, bytes: usize) -> std::io::Result<Mmap> {
     let mut pages = MmapMut::map_anon(bytes.max(1))?;
     let mut rest = &mut pages[..];
@@ -422,7 +421,7 @@ mod tests {
         assert_eq!(reader.chunk(11).unwrap().unpack(&mut buffer), text.as_bytes());
         assert_eq!(reader.chunk(10).unwrap().bytes(), 800);
         assert!(reader.chunk(12).is_none() && reader.chunk(600).is_none());
-        // A blob is in memory as a whole or not at all.
+        // A blob is either completely in memory or not at all.
         assert_eq!(reader.blob(BlobId(10), 1600).unwrap().len(), 2);
         assert!(reader.blob(BlobId(10), 1700).is_none());
         assert_eq!(reader.blob(BlobId(14), 0).unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! Finds docs by their words, best first. Several shards at a time rank their docs, each by itself.
+//! Finds docs by their words, best first. Several shards at a time rank their own docs.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QU
 use crate::view::View;
 use ::docs::words;
 
-/// Least time to read the titles and snippets of what was found.
+/// Minimum time to read the titles and snippets of the results.
 const SHOWING: Duration = Duration::from_secs(2);
 
 /// Returns the docs that match, best first.
 ///
 /// # Errors
-/// The query has no word to look for or is too long, or the database cannot be reached. A single shard
-/// that fails makes the answer incomplete.
+/// The query has no word to search for or is too long, or the database cannot be reached. A single shard that fails
+/// makes the answer incomplete.
 pub async fn find(view: &View, request: &DocsRequest) -> Result<Docs, DocsError> {
     let begun = Instant::now();
     let timeout = view.time_for(request.timeout);
@@ -38,7 +38,7 @@ pub async fn find(view: &View, request: &DocsRequest) -> Result<Docs, DocsError>
     };
     let query = query?;
     let repos = (!request.repos.is_empty()).then(|| {
-        // If this stops at the deadline, so does the search, which reports it.
+        // If the deadline stops this, it also stops the search, which reports it.
         chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
     });
     let holds = |shard: &Shard| match &repos {
@@ -64,7 +64,7 @@ pub async fn find(view: &View, request: &DocsRequest) -> Result<Docs, DocsError>
     let hits = best_docs(view, &catalog, shards, &search, bounds, &mut docs).await?;
     docs.ranking = begun.elapsed();
     let showing = show_docs(view, &catalog, &search.files, request, hits);
-    // Ranking may have taken all of the time. What it found is shown yet, which takes milliseconds.
+    // Ranking may have used all the time. Showing the results still happens, since it takes milliseconds.
     match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
         Some(shown) => docs.docs = shown?,
         None => docs.stopped = timeout.map(DocsStopped::Timeout),
@@ -80,7 +80,7 @@ pub async fn find(view: &View, request: &DocsRequest) -> Result<Docs, DocsError>
     Ok(docs)
 }
 
-/// Parses a query into `tsquery` form, one for each kind of text that is searched.
+/// Parses a query into `tsquery` form, once for each kind of text that is searched.
 async fn docs_query(
     view: &View,
     words: &str,
@@ -144,7 +144,7 @@ async fn best_docs(
             }
         }
     }
-    // The order must not depend on which shard was faster.
+    // The order must not depend on the speed of shards.
     let key = |(at, hit): &ShardHit| (hit.comment, *at, hit.blob);
     hits.sort_by(|a, b| b.1.rank.total_cmp(&a.1.rank).then_with(|| key(a).cmp(&key(b))));
     hits.truncate(limit);

@@ -1,7 +1,7 @@
 //! Shows docs: loads their files, titles and best parts, and marks the words of the query.
 //!
-//! Loads in a few batches: files and texts of each shard, and one statement that marks all texts. Of a large
-//! text, only the part with the most words of the query is marked.
+//! Loads in a few batches: the files and texts of each shard, and one statement that marks all texts. In a large text,
+//! only the part with the most words of the query is marked.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ pub(super) async fn show_docs(
                 let text = texts.remove(&hit.blob).unwrap_or_default();
                 let of_blob: Vec<&File> =
                     files.iter().filter(|file| file.blob == hit.blob).collect();
-                // The same contents may be a doc in one file and none in another.
+                // The same contents may be a doc in one file but not in another.
                 let shown = of_blob.iter().find_map(|file| {
                     let doc = DocText::of(&file.path, file.language.as_deref(), &text)?;
                     (doc.comment == hit.comment).then_some((*file, doc))

@@ -1,4 +1,4 @@
-//! Snippets: the part of a doc that is shown, in which Postgres marks the words of the query.
+//! Snippets: the displayed part of a doc, in which Postgres marks the words of the query.
 
 use super::types::TextRun;
 use ::docs::words::{ENGLISH, MAX_WORD, parts, runs};
@@ -12,12 +12,12 @@ pub(super) const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 /// Text that Postgres puts between fragments.
 pub(super) const BETWEEN: &str = " … ";
 
-/// Returns the part of a large text with the most words of a query, by their first letters. Marking all of a
-/// large text would take longer than finding it.
+/// Returns the part of a large text with the most words of a query, by their first letters. Marking a whole large text
+/// would take longer than finding it.
 pub(super) fn best_part<'t>(text: &'t str, query: &str) -> &'t str {
     /// Bytes of a block. The part is two blocks.
     const BLOCK: usize = 8 << 10;
-    /// Letters that the forms of a word share.
+    /// Number of letters shared by the forms of a word.
     const STEM: usize = 4;
     if text.len() <= 2 * BLOCK {
         return text;
@@ -34,7 +34,7 @@ pub(super) fn best_part<'t>(text: &'t str, query: &str) -> &'t str {
         while !text.is_char_boundary(*cut) {
             *cut -= 1;
         }
-        // A block begins at the start of a line, if there is one near.
+        // Start a block at the start of a line, if one is near.
         let line = text[..*cut].rfind('\n').map_or(0, |at| at + 1);
         if *cut - line < BLOCK / 4 {
             *cut = line;
@@ -62,7 +62,7 @@ pub(super) fn best_part<'t>(text: &'t str, query: &str) -> &'t str {
     &text[cuts[best]..cuts[best + 2]]
 }
 
-/// Returns a text in which Postgres finds the words of [`words`](super::words): puts a [`SEPARATOR`] where it
+/// Returns a text in which Postgres finds the words of [`words`](super::words): puts a [`SEPARATOR`] where Postgres
 /// would not see two words. [`split_marked`] removes the separators.
 pub(super) fn separate_words(text: &str) -> String {
     let mut all = String::with_capacity(text.len() + text.len() / 4);
@@ -75,7 +75,7 @@ pub(super) fn separate_words(text: &str) -> String {
         let word = &text[run.clone()];
         let mut upto = 0;
         for part in parts(word) {
-            // No separator beside white space.
+            // No separator next to white space.
             let before = text[..run.start + part.start].chars().next_back();
             clean(&mut all, &word[upto..part.start]);
             if before.is_some_and(|c| !c.is_whitespace()) {
@@ -205,7 +205,7 @@ mod tests {
             ("two, and".to_owned(), "two, and"),
             (format!("{a}one{b} pg"), "one pg_try_lock(x)"),
             (format!("{a}User{b}{BETWEEN}three pg"), "getUserName() … three pg_try_lock"),
-            // The second fragment is found behind the first.
+            // The second fragment is found after the first.
             (format!("two,{BETWEEN}{a}lock{b} end"), "two, … pg_try_lock end"),
             ("not from there".to_owned(), "not from there"),
             (String::new(), ""),

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use query::Matcher;
 
-/// Most matching contents that are ranked by all their words, unless a request says otherwise.
+/// Maximum number of matching contents ranked by all their words, unless a request overrides it.
 pub const MAX_RANKED: usize = 5_000;
 
-/// Most bytes of a query.
+/// Maximum number of bytes of a query.
 pub const MAX_QUERY: usize = 2000;
 
-/// Which texts are searched, and whether by stems or by words as they are.
+/// The texts to search, and whether to search by stems or by exact words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dictionary {
-    /// All texts: those in English by the stems of their words, others by their words as they are.
+    /// All texts: those in English by the stems of their words, others by their exact words.
     #[default]
     Both,
     /// Only texts in English.
@@ -25,19 +25,18 @@ pub enum Dictionary {
 /// A docs search.
 #[derive(Clone, Debug)]
 pub struct DocsRequest {
-    /// Query words. Quotes hold a phrase, `or` between two words means either, and a minus excludes the word
-    /// after it.
+    /// Query words. Quotes enclose a phrase, `or` between two words means either, and a minus excludes the word after
+    /// it.
     pub query: String,
-    /// Most results.
+    /// Maximum number of results.
     pub limit: usize,
     /// Only repositories whose names match one of these; all if empty.
     pub repos: Vec<Matcher>,
     /// Only files in one of these languages, in lower case; all if empty.
     pub languages: Vec<String>,
-    /// Which texts are searched.
+    /// The texts to search.
     pub dictionary: Dictionary,
-    /// Most texts that are ranked by all their words. If more match, those whose titles and headings fit
-    /// best.
+    /// Maximum number of texts ranked by all their words. If more match, those with the best titles and headings.
     pub ranked: usize,
     /// Timeout, if there is one.
     pub timeout: Option<Duration>,
@@ -55,7 +54,7 @@ pub enum DocsError {
     /// All its words are stop words.
     #[error("all these words are in nearly every text (the, of, how); add a more specific word")]
     Common,
-    /// It only excludes words.
+    /// The query only excludes words.
     #[error("only exclusions; add a word to find")]
     Excludes,
     /// A statement failed, or the database could not be reached.
@@ -78,7 +77,7 @@ pub struct Docs {
     pub stopped: Option<DocsStopped>,
     /// Duration of the search.
     pub duration: Duration,
-    /// The part of `duration` until the best docs were known.
+    /// The part of `duration` until the best docs are known.
     pub ranking: Duration,
 }
 
@@ -87,7 +86,7 @@ pub struct Docs {
 pub enum DocsStopped {
     /// More docs match than the limit.
     Limit,
-    /// So many docs match that only those were ranked whose titles and headings fit best.
+    /// So many docs match that only those with the best titles and headings were ranked.
     Common,
     /// The timeout passed before all shards had answered.
     Timeout(Duration),
@@ -104,7 +103,7 @@ pub enum DocKind {
     Comment,
 }
 
-/// A run of text that matches the query throughout, or not at all.
+/// A run of text that matches the query either completely or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRun {
     /// Whether it matches.

@@ -22,7 +22,7 @@ pub(crate) static BASH: Grammar = Grammar {
     reserved: &reserved::SHELL,
 };
 
-/// The first value of a variable outside functions; `a+=b` adds to one that is there.
+/// The first value of a variable outside functions; `a+=b` extends an existing one.
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if let Some(name) = field(node, "name").filter(|name| name.kind() == "variable_name")
         && !walk.is_in_function()
@@ -49,7 +49,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::Past
 }
 
-/// `alias name=...`; assignments before a command hold for it alone.
+/// `alias name=...`; assignments before a command apply only to it.
 fn command(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if field(node, "name").is_some_and(|name| walk.text(name) == "alias") {
         let mut cursor = node.walk();

@@ -40,7 +40,7 @@ fn type_name(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::Past
 }
 
-/// The first of the clauses of a function.
+/// Defines a function at the first of its clauses.
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let name = |clause: Node<'_>| {
         field(clause, "clause").and_then(|clause| field(clause, "name")).map(|name| walk.text(name))

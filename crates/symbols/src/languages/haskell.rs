@@ -45,7 +45,7 @@ fn constructor(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     }
 }
 
-/// The first of the equations of a function, unless a signature stands before it.
+/// Defines a function at the first of its equations, unless a signature precedes it.
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(name) = field(node, "name") else { return Descent::Past };
     let is_known = node

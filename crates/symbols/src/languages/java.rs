@@ -41,7 +41,7 @@ fn package(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::Past
 }
 
-/// What is `static final`, or stands in an interface, is a constant.
+/// Fields that are `static final`, or in an interface, are constants.
 fn fields(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let has =
         |word| child(node, "modifiers").is_some_and(|modifiers| child(modifiers, word).is_some());

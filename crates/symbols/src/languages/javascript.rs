@@ -92,7 +92,7 @@ pub(crate) static TSX: Grammar = Grammar {
     reserved: &reserved::JAVASCRIPT,
 };
 
-/// Adds a symbol named by a node, within its quotes if it has some.
+/// Adds a symbol named by a node, without the quotes if there are any.
 fn named(walk: &mut Walk<'_>, kind: SymbolKind, name: Option<Node<'_>>, node: Node<'_>) -> Descent {
     let name = name.and_then(|name| {
         if name.kind() == "string" { child(name, "string_fragment") } else { Some(name) }
@@ -105,7 +105,7 @@ fn named(walk: &mut Walk<'_>, kind: SymbolKind, name: Option<Node<'_>>, node: No
     }
 }
 
-/// What a value is that has a name by what it is assigned to.
+/// Returns the kind of a value that gets its name from an assignment.
 fn kind_of(value: Option<Node<'_>>) -> Option<SymbolKind> {
     match value?.kind() {
         "arrow_function" | "function_expression" | "generator_function" => Some(Function),
@@ -114,7 +114,7 @@ fn kind_of(value: Option<Node<'_>>) -> Option<SymbolKind> {
     }
 }
 
-/// `const a = class A {}` is found by the name that it is assigned to, others by their own.
+/// Names `const a = class A {}` after the variable, other values after themselves.
 fn value(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
     let is_assigned = node.parent().is_some_and(|parent| {
         let parent = parent.kind();
@@ -140,14 +140,14 @@ fn member(walk: &mut Walk<'_>, node: Node<'_>, name: &str) -> Descent {
     named(walk, kind, field(node, name), node)
 }
 
-/// Returns whether a variable is not one of a function or a block.
+/// Returns whether a variable is outside functions and blocks.
 fn is_outside_functions(declarator: Node<'_>) -> bool {
     let mut above = declarator.parent().and_then(|declaration| declaration.parent());
     while let Some(node) = above {
         match node.kind() {
             "program" | "internal_module" | "module" => return true,
             "export_statement" | "ambient_declaration" => above = node.parent(),
-            // The body of a namespace, but of nothing else.
+            // The body of a namespace, but not of anything else.
             "statement_block" => {
                 above =
                     node.parent().filter(|of| matches!(of.kind(), "internal_module" | "module"));
@@ -158,7 +158,7 @@ fn is_outside_functions(declarator: Node<'_>) -> bool {
     false
 }
 
-/// Functions and classes wherever they are; other variables outside functions.
+/// Defines functions and classes anywhere; other variables only outside functions.
 fn declarator(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(name) = field(node, "name") else { return Descent::In };
     if name.kind() != "identifier" {
@@ -204,7 +204,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
                 object = field(object, "object").unwrap_or(object);
             }
             match walk.text(object) {
-                // The module is no type.
+                // The module is not a type.
                 "module" => {
                     return match value.and_then(|value| field(value, "name")) {
                         Some(name) => Descent::Within(walk.add(kind, name, node)),
@@ -226,7 +226,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     }
 }
 
-/// Whether an object is named: `a.b.c`.
+/// Returns whether an object is a path of names: `a.b.c`.
 fn is_path(mut object: Node<'_>) -> bool {
     while let ("member_expression", Some(inner)) = (object.kind(), field(object, "object")) {
         object = inner;
@@ -234,7 +234,7 @@ fn is_path(mut object: Node<'_>) -> bool {
     object.kind().ends_with("identifier") || object.kind() == "this"
 }
 
-/// The members of an enumeration that have no value.
+/// Defines the members of an enumeration without values.
 fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut cursor = node.walk();
     for name in node.children_by_field_name("name", &mut cursor) {

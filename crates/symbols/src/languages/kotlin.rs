@@ -87,14 +87,14 @@ fn what_does_not_parse(text: &mut Blanks) {
     separators(text);
 }
 
-/// Words that begin the member of a class.
+/// Words that begin a member of a class.
 const MEMBERS: [&str; 7] = ["class", "constructor", "fun", "interface", "object", "val", "var"];
 
-/// Most bytes of a line in which they are looked for.
+/// Maximum number of bytes of a line that are searched for them.
 const LOOK_BACK: usize = 400;
 
-/// What is between members in one line. The grammar wants a line feed or a semicolon after a member, also where a
-/// brace ends its class, and no semicolon before an accessor or after another one.
+/// Adapts separators between members in one line. The grammar requires a line feed or a semicolon after a member, even
+/// before the closing brace of its class. It allows no semicolon before an accessor or after another one.
 fn separators(text: &mut Blanks) {
     let all = text.text();
     for at in text.find("}") {
@@ -123,7 +123,7 @@ fn separators(text: &mut Blanks) {
     }
 }
 
-/// Annotations on lines of their own: the grammar takes `@A(b)` before a class at the top for an expression.
+/// Blanks annotations on lines of their own: the grammar takes `@A(b)` before a top-level class for an expression.
 fn annotations(text: &mut Blanks) {
     for at in text.find("@") {
         let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
@@ -137,7 +137,7 @@ fn annotations(text: &mut Blanks) {
     }
 }
 
-/// Words that are modifiers before a declaration, and names elsewhere. The grammar takes them for modifiers everywhere.
+/// Words that are modifiers before a declaration, and names elsewhere. The grammar always takes them for modifiers.
 const SOFT_KEYWORDS: [&str; 15] = [
     "annotation",
     "by",
@@ -156,8 +156,8 @@ const SOFT_KEYWORDS: [&str; 15] = [
     "value",
 ];
 
-/// `data = 5`, `value[0]`, `open()`: what follows tells that the word is a name. So is what begins like an operator: the
-/// scanner of the grammar takes `in_` for `in`.
+/// Replaces soft keywords that are names by what follows: `data = 5`, `value[0]`, `open()`; and names that begin like
+/// operators: the scanner of the grammar takes `in_` for `in`.
 fn soft_keywords(text: &mut Blanks) {
     for operator in ["in_", "is_", "as_"] {
         for at in text.find(operator) {

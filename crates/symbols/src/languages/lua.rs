@@ -36,7 +36,7 @@ fn function(walk: &mut Walk<'_>, name: Node<'_>, node: Node<'_>) -> usize {
     function
 }
 
-/// `a, b = function() end, 1`. Other variables count outside functions, where they get their first value.
+/// `a, b = function() end, 1`. Other variables are defined outside functions, at their first value.
 fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let (Some(names), Some(values)) =
         (child(node, "variable_list"), child(node, "expression_list"))

@@ -32,7 +32,7 @@ pub(crate) static OCAML: Grammar = Grammar {
     reserved: &reserved::OCAML,
 };
 
-/// What `.mli` files are in.
+/// The grammar of `.mli` files.
 pub(crate) static INTERFACE: Grammar = Grammar {
     names: &[],
     language: tree_sitter_ocaml::LANGUAGE_OCAML_INTERFACE,

@@ -44,7 +44,7 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let method = walk.add(kind, name, node);
     // def A.name
     if let Some(of) = field(node, "object").filter(|of| of.kind() == "constant") {
-        // Where the class itself names itself, it is around.
+        // If the class names itself, it is already the container.
         if walk.around_name() != Some(walk.text(of)) {
             walk.member_of(method, walk.path(of));
         }
@@ -52,7 +52,7 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::Within(method)
 }
 
-/// Whether a class or a module is around: modules are mixed into classes.
+/// Returns whether the node is in a class or a module: modules are mixed into classes.
 fn is_member(walk: &Walk<'_>) -> bool {
     walk.is_in_type() || walk.is_in_module()
 }

@@ -46,7 +46,7 @@ pub(crate) static RUST: Grammar = Grammar {
     reserved: &reserved::RUST,
 };
 
-/// `impl<T> Trait for module::Type<T>` is where members of `Type` are.
+/// `impl<T> Trait for module::Type<T>` contains members of `Type`.
 fn implementation(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut of = field(node, "type");
     while let Some(inner) = of {

@@ -27,7 +27,7 @@ pub(crate) static SCALA: Grammar = Grammar {
         define("given_definition", Variable).member(Field),
         look("val_definition", value),
         look("var_definition", value),
-        // What stands in braces is no part of a class.
+        // Definitions in a block are not members of a class.
         look("block", |_, _| Descent::Local),
         look("case_block", |_, _| Descent::Local),
         look("indented_block", |_, _| Descent::Local),

@@ -40,7 +40,7 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
         "extension" => Implementation,
         _ => Class,
     };
-    // extension A.B is one of B in A.
+    // `extension A.B` extends B in A.
     match field(node, "name") {
         Some(name) => Descent::Within(walk.add_qualified(kind, name, node)),
         None => Descent::In,
@@ -49,7 +49,7 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
 
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let kind = if walk.is_in_type() { Method } else { Function };
-    // The type that it returns has the same field.
+    // The return type has the same field.
     match field(node, "name") {
         Some(name) => Descent::Within(walk.add(kind, name, node)),
         None => Descent::In,

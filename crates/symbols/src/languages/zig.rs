@@ -21,7 +21,7 @@ pub(crate) static ZIG: Grammar = Grammar {
     reserved: &reserved::ZIG,
 };
 
-/// `const Name = struct {}`: what it holds says what it is.
+/// `const Name = struct {}`: the value determines the kind.
 fn variable(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(name) = child(node, "identifier") else { return Descent::In };
     let holds = |kind: &str| child(node, kind).is_some();

@@ -40,7 +40,7 @@ const CPP_WORDS: &str = "alignas alignof and bitand bitor catch class co_await c
      typeid typename using virtual wchar_t char8_t char16_t char32_t module import";
 const NOTHING: &str = "true false null";
 
-/// What most tables begin with.
+/// The base of most tables.
 const CODE: Syntax = Syntax {
     names: &[],
     form: Form::Code,
@@ -54,7 +54,7 @@ const CODE: Syntax = Syntax {
     traits: 0,
 };
 
-/// What tables of languages whose comments begin with `#` begin with.
+/// The base of tables of languages whose comments begin with `#`.
 const SCRIPT: Syntax = Syntax { lines: HASH, blocks: &[], traits: SPACED, ..CODE };
 
 const XML: Syntax = Syntax {
@@ -67,13 +67,13 @@ const XML: Syntax = Syntax {
     ..CODE
 };
 
-/// Returns all languages; those that look alike share one entry.
+/// Returns all languages; similar ones share an entry.
 pub(crate) fn all() -> impl Iterator<Item = &'static Syntax> {
     [braces::BRACED, scripts::SCRIPTS, others::OTHERS].into_iter().flatten()
 }
 
 impl Syntax {
-    /// Returns what is known of a language; `None` if it is not in the table.
+    /// Returns the table of a language; `None` if there is none.
     pub fn of(language: &str) -> Option<&'static Self> {
         let lower = language.to_lowercase();
         all().find(|syntax| syntax.names.contains(&lower.as_str()))

@@ -1,4 +1,4 @@
-//! All other languages, and texts that are no programs.
+//! All other languages, and texts that are not programs.
 
 use super::{
     CODE, DOUBLE, DOUBLE_LINES, SCRIPT, SINGLE, SLASHES, SQL_STRING, STARS, THREE, THREE_SINGLE,

@@ -1,4 +1,4 @@
-//! A client of the Model Context Protocol that talks to the program over its standard input and output.
+//! A client of the Model Context Protocol on the program's standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -16,17 +16,17 @@ pub(crate) struct Agent {
     pub(crate) input: Option<ChildStdin>,
     pub(crate) output: BufReader<ChildStdout>,
     calls: u64,
-    /// The tools, with what they say of their answers.
+    /// The tools, with the schemas of their answers.
     tools: Value,
 }
 
 impl Agent {
-    /// Starts the program and shakes hands with it.
+    /// Starts the program and initialises the session.
     pub(crate) fn of(fixture: &Fixture) -> Self {
         Self::start(fixture.command(&["mcp"]))
     }
 
-    /// The same with a command.
+    /// Does the same with a command.
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -84,8 +84,8 @@ impl Agent {
         (failed, text)
     }
 
-    /// Checks what a tool answers as JSON: it is in the form that the tool says, as small as was asked for, and begins as
-    /// the text does.
+    /// Checks a tool's answer as JSON: it follows the tool's schema, is no larger than requested, and begins like the
+    /// text.
     #[track_caller]
     fn check(&self, tool: &str, arguments: &Value, text: &str, structured: &Value) {
         let tools = self.tools.as_array().unwrap();
@@ -106,7 +106,7 @@ impl Agent {
         let bytes = structured.to_string().len();
         assert!(bytes <= most, "{tool} {arguments}: {bytes} bytes of JSON");
         let summary = structured["summary"].as_str().unwrap();
-        // What was not searched stands below the list.
+        // The summary of files that were not searched follows the list.
         let (head, left_out) = match summary.find(" Not in the index") {
             Some(at) => summary.split_at(at),
             None => (summary, ""),

@@ -1,4 +1,4 @@
-//! The journeys of somebody who searches code all day: narrows, excludes, goes back, copies, and mistypes.
+//! The journeys of a user who searches code all day: narrows, excludes, goes back, copies, and mistypes.
 
 use fantoccini::Locator;
 use fantoccini::key::Key;
@@ -19,7 +19,7 @@ async fn searched(tab: &Tab<'_>, query: &str) {
     tab.ready().await;
 }
 
-/// Waits until the page reports this about the results: a search may take longer than the page waits for it.
+/// Waits until the page reports this about the results; a search may take longer than the page waits for it.
 async fn told(tab: &Tab<'_>, said: &str) {
     tab.until(&format!("document.querySelector('.truth')?.textContent.includes('{said}')")).await;
 }
@@ -36,7 +36,7 @@ fn a_text_is_quoted_whole_and_searched_again() {
         // Switch back.
         tab.click("[data-switch=regex]").await;
         searched(tab, "func needle repo:one").await;
-        // A query that is no valid expression is searched for as text.
+        // A query that is not a valid expression is searched for as text.
         tab.open("/search?q=TestServe()+{+needle(").await;
         assert!(!tab.text("[role=alert]").await.is_empty());
         tab.click("[data-switch=regex]").await;
@@ -48,7 +48,7 @@ fn a_text_is_quoted_whole_and_searched_again() {
         tab.click("[data-switch=regex]").await;
         tab.until("document.querySelector('#q').value === 'lit:\"a \\\\\"b\\\\\\\\\"'").await;
         tab.until("location.pathname === '/'").await;
-        // Switched before anything is typed, it counts for what is sent.
+        // A switch set before typing applies to the query that is sent.
         tab.open("/").await;
         tab.click("[data-switch=regex]").await;
         assert_eq!(tab.run(pressed).await, "false");
@@ -191,7 +191,7 @@ fn narrowing_leaving_out_and_taking_back() {
         told(tab, "in 2 files").await;
         let last = tab.text(".chosen li:last-child").await.replace('\n', " ");
         assert!(last.ends_with("path a/ ×"), "{last}");
-        // A filter may be all that is left of a query.
+        // A query may consist of filters only.
         tab.open("/search?q=lang:go&wait=1").await;
         tab.click(".chosen a").await;
         tab.until("location.pathname === '/'").await;

@@ -1,4 +1,4 @@
-//! Reading code on the page of a file: its outline, names, what is around a line, and lines that are chosen.
+//! Reading code on the page of a file: its outline, names, the context of a line, and selected lines.
 
 use fantoccini::Locator;
 use fantoccini::key::Key;
@@ -28,7 +28,7 @@ const DOCK: u64 = 129;
 
 const FILE: &str = "/file?repo=one&path=src/harbor.py";
 
-/// A clone, and a folder that is none.
+/// A clone, and a folder that is not one.
 pub(super) fn code() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("one/src/harbor.py", "class Harbor:\n    pass\n");
@@ -49,7 +49,7 @@ pub(super) fn code() -> Fixture {
     fixture
 }
 
-/// The pages on which code is read.
+/// The pages for reading code.
 pub(super) const READING: [&str; 10] = [
     FILE,
     "/file?repo=two&path=notes.txt",
@@ -60,11 +60,11 @@ pub(super) const READING: [&str; 10] = [
     "/blame?repo=one&path=src/harbor.py",
     "/history?repo=one&path=src/harbor.py",
     "/history?repo=two&path=notes.txt",
-    // The first commit's.
+    // The text of the first commit.
     "/file?repo=one&path=src/harbor.py&hash=ec099378e0e326886febe534a249ebe6072b5d50",
 ];
 
-/// The texts of what a selector names and is shown.
+/// Returns the texts of the visible elements that a selector matches.
 async fn shown(tab: &Tab<'_>, selector: &str) -> serde_json::Value {
     tab.run(&format!(
         "return [...document.querySelectorAll('{selector}')].filter((e) => e.offsetParent).map((e) => e.textContent.trim())"
@@ -72,7 +72,7 @@ async fn shown(tab: &Tab<'_>, selector: &str) -> serde_json::Value {
     .await
 }
 
-/// Clicks in the middle of a name in a line, with these keys of the mouse event, as if by a hand.
+/// Clicks in the middle of a name in a line, with these keys of the mouse event, as by hand.
 async fn click_name(tab: &Tab<'_>, line: u64, name: &str, keys: &str) {
     tab.ready().await;
     let script = format!(
@@ -107,7 +107,7 @@ fn an_outline_is_filtered_as_one_types() {
             shown(tab, ".outline li small").await,
             json!(["class", "method", "method", "function"])
         );
-        // With keys alone: what is around a hit stays, and the first hit is opened.
+        // With keys alone: the context of a hit stays, and the first hit is opened.
         tab.keys("body", "s").await;
         tab.until("document.activeElement.id === 'narrow'").await;
         tab.keys("#narrow", "AIL").await;
@@ -129,7 +129,7 @@ fn an_outline_is_filtered_as_one_types() {
         tab.until("document.activeElement.hash === '#L1'").await;
         tab.keys(":focus", &Key::Down.to_string()).await;
         tab.until(&format!("document.activeElement.hash === '#L{BERTH}'")).await;
-        // What is beside the text is hidden, also on the next page, until it is asked for.
+        // The panels next to the text are hidden, also on the next page, until requested.
         tab.keys("body", "b").await;
         tab.open(FILE).await;
         assert_eq!(shown(tab, ".side").await, json!([]));
@@ -159,7 +159,7 @@ fn what_is_around_the_first_line_stays_in_sight() {
         tab.until(&format!("{current} === '#L{BERTH}'")).await;
         around(118, &format!("1class Harbor:|{SAIL}    def sail(self):")).await;
         tab.until(&format!("{current} === '#L{SAIL}'")).await;
-        // It stands at the top of what is seen, and its rows lead where they say.
+        // It is at the top of the view, and its rows lead to their places.
         let top = "return document.querySelector('#around ol').getBoundingClientRect().top";
         assert!(tab.run(top).await.as_f64().unwrap() >= 0.0);
         tab.run("document.querySelector('#around li:last-child code').click()").await;
@@ -184,9 +184,9 @@ fn a_name_leads_to_its_definitions_and_references() {
             true
         );
         assert_eq!(tab.run(AUDIT).await, json!([]));
-        // The same name is marked in all of the file, and no longer one: berth_1 is another.
+        // The same name is marked in the whole file, but not longer names: berth_1 is another.
         assert_eq!(tab.run("return CSS.highlights.get('same').size").await, 3);
-        // Esc closes it; keywords, and words of comments, open none; a selection stays one.
+        // Esc closes the card; keywords, and words in comments, open none; a selection stays a selection.
         tab.keys("body", &Key::Escape.to_string()).await;
         tab.until("document.querySelector('#card').hidden").await;
         click_name(tab, DOCK - 2, "return", "").await;
@@ -195,14 +195,14 @@ fn a_name_leads_to_its_definitions_and_references() {
         click_name(tab, 1, "Harbor", "").await;
         assert_eq!(tab.run("return document.querySelector('#card').hidden").await, true);
         tab.run("getSelection().removeAllRanges()").await;
-        // Titles lead to the pages with all of them.
+        // Titles lead to the pages with all results.
         click_name(tab, DOCK - 2, "berth", "").await;
-        // When references come, titles move.
+        // Titles move when references arrive.
         tab.until("document.querySelector('#card ul:last-of-type li')").await;
         tab.click("#card h3:last-of-type a").await;
         tab.until("location.pathname === '/references'").await;
         assert_eq!(tab.text("h1").await, "References of berth");
-        // With Ctrl to the only definition, or to the page of several.
+        // Ctrl leads to the only definition, or to the page of several.
         tab.open(FILE).await;
         click_name(tab, DOCK - 2, "berth", "ctrlKey: true").await;
         tab.until(&format!("location.pathname === '/file' && location.hash === '#L{BERTH}'")).await;
@@ -229,7 +229,7 @@ fn without_scripts_a_form_looks_names_up() {
             }
             tab.keys(".look-up [name=name]", "berth").await;
             tab.click(".look-up button:first-of-type").await;
-            // The page that comes has been read when this is on it.
+            // This element shows that the new page has been read.
             assert_eq!(tab.text("h1 > code").await, "berth");
             let address = tab.address().await;
             assert!(
@@ -268,12 +268,12 @@ fn lines_are_chosen_copied_and_kept_in_the_address() {
             "location.hash === '#L3-L5' && document.querySelectorAll('#text .on').length === 3",
         )
         .await;
-        // The other way, from where it began.
+        // In the other direction, from its start.
         tab.run(&shift(BERTH)).await;
         tab.until("location.hash === '#L2-L3'").await;
         tab.keys("body", "C").await;
         tab.until("window.copied === '    def berth(self):\\n        berth_0 = dock(0)\\n'").await;
-        // They are there again on a page that is opened with them, or by their numbers.
+        // They are restored on a page that is opened with them or with their numbers.
         tab.client.refresh().await.unwrap();
         tab.until("document.querySelectorAll('#text .on').length === 2").await;
         tab.run("window.prompt = () => '10-12'").await;
@@ -292,7 +292,7 @@ fn results_say_in_what_a_line_stands() {
         let around =
             "return [...document.querySelectorAll('.lines .in')].map((e) => e.textContent)";
         let told: Vec<String> = serde_json::from_value(tab.run(around).await).unwrap();
-        // Neighbours in the same say it once.
+        // Neighbours in the same symbol name it once.
         assert!(told.contains(&"in Harbor.berth".to_owned()), "{told:?}");
         assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "{told:?}");
         assert_eq!(
@@ -300,7 +300,7 @@ fn results_say_in_what_a_line_stands() {
             true
         );
         assert_eq!(tab.run(AUDIT).await, json!([]));
-        // Also of lines that are shown when somebody asks for them.
+        // The same applies to lines shown on demand.
         tab.click(".file [data-more]").await;
         tab.until("[...document.querySelectorAll('.lines .in')].some((e) => e.textContent === 'in Harbor.sail')").await;
         tab.run("[...document.querySelectorAll('.lines .in')].find((e) => e.textContent === 'in Harbor.sail').click()").await;
@@ -328,7 +328,7 @@ fn everyone_can_read_code() {
     }
 }
 
-/// The same files, with an index that says which `dock` each file means.
+/// The same files, with a SCIP index that tells which `dock` each file means.
 fn indexed() -> Fixture {
     let fixture = code();
     let (here, there) = (harbor(), "def dock():\n    pass\n");
@@ -358,7 +358,7 @@ fn what_an_index_tells_of_a_name_is_shown_first() {
                 && told.contains("search function · other.py"),
             "{told}"
         );
-        // With Ctrl to what is meant, though another function has that name.
+        // Ctrl leads to the right function, though another one has the same name.
         tab.keys("body", &Key::Escape.to_string()).await;
         click_name(tab, BERTH + 1, "dock", "ctrlKey: true").await;
         tab.until(&format!("location.pathname === '/file' && location.hash === '#L{DOCK}'")).await;
@@ -378,7 +378,7 @@ fn what_a_file_was_and_where_its_lines_come_from() {
         tab.until(&format!("new URLSearchParams(location.search).get('hash') === {hash}")).await;
         tab.client.refresh().await.unwrap();
         tab.until("document.querySelector('#L2.on') && !document.querySelector('.notice')").await;
-        // Blame: a commit is told once for its lines, and leads to the history.
+        // Blame: a commit is shown once for its lines, and leads to the history.
         tab.click("a[href^='/blame']").await;
         tab.until("location.pathname === '/blame'").await;
         assert_eq!(tab.text("#L2 a.by span").await, "Berths");
@@ -386,7 +386,7 @@ fn what_a_file_was_and_where_its_lines_come_from() {
         tab.click("#L1 a.by").await;
         tab.until("location.pathname === '/history' && document.querySelector('tr:target')").await;
         assert!(tab.text("tr:target").await.contains("<b>everything that ships need</b>"));
-        // What it was then, and what it is now.
+        // The text at that commit, and the current text.
         tab.click("tr:target a[href*='hash=']").await;
         tab.until(
             "location.pathname === '/file' && document.querySelectorAll('#text li').length === 2",
@@ -437,14 +437,14 @@ fn nothing_hides_what_matches() {
         journeys_in(long, &["--window-size=1280,900", colours], &async |tab: &Tab<'_>| {
             tab.open("/search?q=needle&sort=path&wait=1").await;
             assert_eq!(tab.text(".lines .in").await, "in harbor");
-            // Each match that lies in its card can be seen.
+            // Each match within its card is visible.
             let seen = "const card = document.querySelector('.file').getBoundingClientRect();
                  const boxes = [...document.querySelectorAll('.file mark')].map((mark) => [mark, mark.getBoundingClientRect()]);
                  const within = boxes.filter(([, box]) => box.left >= card.left && box.right <= card.right);
                  const top = (box) => document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
                  return [within.length > 5, within.filter(([mark, box]) => !mark.contains(top(box))).length]";
             assert_eq!(tab.run(seen).await, json!([true, 0]));
-            // Code of the card that is selected looks as that of any other.
+            // Code of a selected card looks like that of any other.
             let style = |card: &str| {
                 format!(
                     "const style = getComputedStyle(document.querySelector('{card} code'));

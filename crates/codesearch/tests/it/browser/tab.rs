@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Server, eventually_async};
 
-/// Longest time for something to appear.
+/// Maximum time for an element to appear.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A running driver, which ends with its browser when dropped.
@@ -36,7 +36,7 @@ impl Driver {
             let port = line.split("successfully on port ").nth(1)?;
             Some(port.trim_end_matches('.').to_owned())
         });
-        // Keeps reading its output, so that the pipe does not fill up.
+        // Keep reading its output, so that the pipe does not fill up.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, address: format!("http://127.0.0.1:{}", port.unwrap()) })
     }

@@ -1,4 +1,4 @@
-//! Results while a query is typed.
+//! Results while the user types a query.
 
 use fantoccini::key::Key;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::journeys;
 use super::tab::Tab;
 
-/// Puts a query into the box, as if it was typed at once.
+/// Puts a query into the box, as if typed at once.
 async fn typed(tab: &Tab<'_>, query: &str) {
     let query = serde_json::to_string(query).unwrap();
     tab.run(&format!(
@@ -15,8 +15,8 @@ async fn typed(tab: &Tab<'_>, query: &str) {
     .await;
 }
 
-/// Holds the requests for results until they are let go: `held[0]()`; `queries` are their queries, `signals` theirs, and
-/// `late` is true when what came of the last one that was let go has been shown, or not.
+/// Holds the requests for results until `held[0]()` releases them. `queries` has their queries, `signals` their
+/// signals. `late` becomes true when the result of the last released request was either shown or ignored.
 const HOLD: &str = "
     window.real = window.fetch;
     [window.queries, window.held, window.signals, window.late] = [[], [], [], false];
@@ -44,20 +44,20 @@ fn results_appear_while_a_query_is_typed() {
             tab.run("return [document.activeElement.id, document.title]").await,
             json!(["q", "needle · codesearch"])
         );
-        // Who listens is told when the typing has ended, by one place that stays.
+        // Screen readers are told at the end of typing, by an element that stays.
         tab.until("document.querySelector('#told').textContent.includes('in 74 files')").await;
         assert_eq!(
             tab.run("return document.querySelectorAll('main [role=status]').length").await,
             0
         );
-        // What is typed further takes the place of the address.
+        // Further typing replaces the address.
         tab.keys("#q", " repo:^one$").await;
         tab.until("document.querySelector('.truth').textContent.includes('in 3 files')").await;
         assert_eq!(
             tab.run("return new URLSearchParams(location.search).get('q')").await,
             "needle repo:^one$"
         );
-        // Keys walk through what is shown, and what was opened is remembered.
+        // Keys walk through the shown results, and the opened one is remembered.
         tab.run("document.querySelector('#q').blur()").await;
         tab.keys("body", "j").await;
         tab.until("document.querySelector('.file.here')").await;
@@ -67,7 +67,7 @@ fn results_appear_while_a_query_is_typed() {
         tab.until("document.querySelector('.truth')?.textContent.includes('in 3 files')").await;
         let asked = "return JSON.parse(localStorage.getItem('history'))[0]";
         assert_eq!(tab.run(asked).await, "needle repo:^one$");
-        // The way back leads to the page before the typing, and the way there to what was typed.
+        // Back leads to the page before the typing, forward to the typed query.
         tab.client.back().await.unwrap();
         tab.until("location.pathname === '/' && document.querySelector('.home')").await;
         tab.client.forward().await.unwrap();
@@ -93,7 +93,7 @@ fn a_late_answer_shows_nothing() {
         tab.until("queries.length === 1").await;
         typed(tab, "needle repo:^one$").await;
         tab.until("queries.length === 2").await;
-        // The one before is ended, so that the server ends its search.
+        // The previous request is cancelled, so that the server ends its search.
         assert_eq!(
             tab.run("return signals.map((signal) => signal.aborted)").await,
             json!([true, false])
@@ -108,14 +108,14 @@ fn a_late_answer_shows_nothing() {
             tab.run("return new URLSearchParams(location.search).get('q')").await,
             "needle repo:^one$"
         );
-        // Who has gone on to the results keeps them.
+        // A user who has moved on to the results keeps them.
         typed(tab, "Serve").await;
         tab.until("queries.length === 3").await;
         tab.run("document.querySelector('.file h3 a').focus()").await;
         tab.run("held[2]()").await;
         tab.until("late").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
-        // It is told that these are not the results of what the box has now.
+        // The page marks that these are not the results of the current query.
         tab.until("document.querySelector('main.stale')").await;
     });
 }
@@ -140,7 +140,7 @@ fn a_query_that_is_not_finished_changes_nothing() {
             assert_eq!(tab.run("return queries").await, json!([]), "{query}");
             assert!(tab.text(".truth").await.contains("in 74 files"), "{query}");
         }
-        // The server knows best: no error flashes.
+        // The server decides: no error flashes.
         typed(tab, "needle lang:klingon").await;
         tab.until("queries.length === 1").await;
         tab.run("held[0]()").await;
@@ -148,7 +148,7 @@ fn a_query_that_is_not_finished_changes_nothing() {
         assert_eq!(tab.run("return document.querySelectorAll('[role=alert]').length").await, 0);
         assert!(tab.text(".truth").await.contains("in 74 files"));
         assert_eq!(tab.run("return new URLSearchParams(location.search).get('q')").await, "needle");
-        // What is shown is what was asked for before.
+        // The shown results are those of the previous query.
         typed(tab, "needle").await;
         tab.until("!document.querySelector('main.stale')").await;
         assert_eq!(tab.run("return queries.length").await, 1);
@@ -169,10 +169,10 @@ fn results_while_typing_can_be_switched_off() {
         tab.open("/search?q=Serve&wait=1").await;
         typed(tab, "needle").await;
         assert_eq!(tab.run("return timers.length").await, 0);
-        // On again, it begins with what the box has.
+        // Switched on again, it begins with the query in the box.
         tab.click("#live").await;
         tab.until("document.querySelector('.truth')?.textContent.includes('in 74 files')").await;
-        // Beside a file and on the page of documents, nothing is taken away.
+        // On the page of a file or of documents, nothing is replaced.
         for page in ["/file?repo=one&path=src/server.go", "/docs?q=needle"] {
             tab.open(page).await;
             typed(tab, "Serve").await;

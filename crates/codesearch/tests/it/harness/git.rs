@@ -1,4 +1,4 @@
-//! Clones that a test makes.
+//! Clones made by a test.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ impl Fixture {
         out.unwrap().trim().to_owned()
     }
 
-    /// Commits all that is in a folder, which becomes a clone if it is none. Returns the hash of the commit.
+    /// Commits everything in a folder, which becomes a clone if it is not one. Returns the hash of the commit.
     #[track_caller]
     pub(crate) fn commit(&self, folder: &str, message: &str) -> String {
         if !self.path().join(folder).join(".git").exists() {

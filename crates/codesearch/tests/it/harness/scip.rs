@@ -1,9 +1,9 @@
-//! Writes SCIP indexes, byte by byte, so that broken ones can be written as well.
+//! Writes SCIP indexes byte by byte, so that invalid ones can be written, too.
 
 /// SCIP's role of a definition.
 pub(crate) const DEFINES: u8 = 1;
 
-/// The unit of columns, by its number in SCIP; 0 is not to say it.
+/// The unit of columns, by its number in SCIP; 0 leaves it unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Unsaid,
@@ -12,7 +12,7 @@ pub(crate) enum Unit {
     Utf32,
 }
 
-/// A place: a name, which one of those in the text, the symbol that it means, and the roles.
+/// An occurrence: a name, its index among the places of that name, its symbol, and the roles.
 pub(crate) type Told<'t> = (&'t str, usize, &'t str, u8);
 
 /// Returns the metadata of an index.
@@ -34,7 +34,7 @@ pub(crate) fn document(path: &str, text: &str, unit: Unit, all: &[Told<'_>]) -> 
     field(2, &[field(1, path.as_bytes()), places.concat(), encoding].concat())
 }
 
-/// Returns a document, with its path, of parts that are already written.
+/// Returns a document with its path, made of encoded parts.
 pub(crate) fn document_of(path: &str, parts: &[Vec<u8>]) -> Vec<u8> {
     field(2, &[field(1, path.as_bytes()), parts.concat()].concat())
 }
@@ -62,7 +62,7 @@ pub(crate) fn place(range: &[u64], symbol: &str, roles: u8) -> Vec<u8> {
     [field(1, &range), field(2, symbol.as_bytes()), number(3, u64::from(roles))].concat()
 }
 
-/// Returns what is told of a symbol: that references to it are references to another.
+/// Returns the information on a symbol: that references to it are references to another.
 pub(crate) fn refers(symbol: &str, other: &str) -> Vec<u8> {
     let relation = [field(1, other.as_bytes()), number(2, 1), number(3, 1)].concat();
     field(3, &[field(1, symbol.as_bytes()), field(4, &relation)].concat())

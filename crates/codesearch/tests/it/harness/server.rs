@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::eventually;
 
-/// Timeout of a request. A slower one hangs.
+/// Timeout of a request. A slower one counts as hanging.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running server, which is stopped when dropped.
@@ -29,7 +29,7 @@ impl Server {
     pub(crate) fn try_start(mut command: Command) -> Option<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (mut line, mut out) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
-        // `up` tells what it has ingested first.
+        // `up` first prints what it ingested.
         while out.read_line(&mut line).unwrap() > 0 && !line.starts_with("serving on ") {
             line.clear();
         }
@@ -58,7 +58,7 @@ impl Server {
         (status, headers, String::from_utf8(body).unwrap())
     }
 
-    /// As [`Server::ask`], where the body need not be UTF-8.
+    /// Like [`Server::ask`], but the body need not be UTF-8.
     pub(crate) fn ask_bytes(
         &self,
         path: &str,
@@ -94,14 +94,14 @@ impl Server {
     #[track_caller]
     pub(crate) fn settle(&self) {
         eventually("all texts are in memory", || {
-            // No filter knows this character, so each shard is searched with all of its text.
+            // No filter has this character, so each shard is searched with all of its text.
             let stats = &self.search("\\x01")["stats"];
             assert!(stats["shards_searched"].as_u64() > Some(0), "{stats}");
             stats["shards_from_postgres"] == 0
         });
     }
 
-    /// Returns how many statements the server makes for an answer, apart from periodic ones.
+    /// Returns how many statements the server runs for an answer, apart from periodic ones.
     pub(crate) fn statements(&self, path: &str, accept: &str) -> u64 {
         let made = || {
             let metrics = self.get("/metrics", "*/*").2;

@@ -1,4 +1,4 @@
-//! Symbols that a test makes up, in the place of those that were taken of the texts.
+//! Symbols made up by a test, which replace those extracted from the texts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,13 +16,13 @@ pub(crate) struct Defined {
     /// Where its name begins, and where its definition ends, in bytes.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: usize,
     pub(crate) parent: Option<usize>,
 }
 
 impl Fixture {
-    /// Makes these the symbols of the files, by `repository/path`; of files that are not among them, there are none.
+    /// Makes these the symbols of the files, by `repository/path`; other files have none.
     pub(crate) fn define(&self, files: &HashMap<String, Vec<Defined>>) {
         self.with_connection(async |mut conn| {
             let sql = "select f.shard, f.blob, r.name || '/' || f.path from files f join repos r on r.id = f.repo

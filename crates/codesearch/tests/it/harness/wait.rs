@@ -1,4 +1,4 @@
-//! Waits for conditions: the only place where tests sleep.
+//! Waits for conditions; tests sleep only here.
 
 use std::time::{Duration, Instant};
 

@@ -28,7 +28,7 @@ pub(crate) fn evaluate(query: &Query, files: &[File]) -> Answer {
     answer
 }
 
-/// Whether a condition holds for a file, and the lines that it shows.
+/// Returns whether a condition holds for a file, and the lines that it shows.
 fn holds(node: &Node, file: &File, case: Case, multiline: bool) -> (bool, Lines) {
     match node {
         Node::Group(inner, inner_case, inner_multiline) => {
@@ -89,7 +89,7 @@ fn merge(all: &mut Lines, lines: Lines) {
     }
 }
 
-/// The lines of a file in which the names of symbols stand that a term asks for, which are what matches there.
+/// Returns the lines of a file with the names of symbols that a term asks for; these names are the matches.
 fn symbols(term: &Term, file: &File, case: Case) -> Lines {
     const CONTAINER: u8 = 20;
     let regex = build(term, case, false);
@@ -113,7 +113,7 @@ fn symbols(term: &Term, file: &File, case: Case) -> Lines {
     found
 }
 
-/// The lines of a text in which a term matches.
+/// Returns the lines of a text in which a term matches.
 fn lines(term: &Term, text: &str, case: Case, multiline: bool) -> Lines {
     let mut all: Vec<&str> = text.split('\n').collect();
     if all.last() == Some(&"") {

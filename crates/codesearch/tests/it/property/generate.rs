@@ -61,7 +61,7 @@ const WORDS: &[&str] = &[
     "not",
 ];
 
-/// The last one only contains others, and defines nothing.
+/// The last kind only contains others, and defines nothing.
 const KINDS: &[(u8, &str)] =
     &[(0, "class"), (8, "function"), (9, "method"), (11, "field"), (20, "implementation")];
 
@@ -74,7 +74,7 @@ pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) language: &'static str,
-    /// What it defines.
+    /// The symbols that it defines.
     pub(crate) symbols: Vec<Defined>,
 }
 
@@ -112,9 +112,9 @@ pub(crate) struct Term {
     pub(crate) letters: bool,
     /// Whether one of them is a capital letter.
     pub(crate) capital: bool,
-    /// Whether it asks by itself to match across lines.
+    /// Whether it asks to match across lines by itself.
     pub(crate) spans: bool,
-    /// The kinds of symbols that will do, each with its word; all but containers if there is none.
+    /// The accepted kinds of symbols, each with its word; all but containers if the list is empty.
     pub(crate) kinds: Vec<(u8, &'static str)>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
     files
 }
 
-/// Some words of a text, as if it defined them.
+/// Returns some words of a text as if it defined them.
 fn symbols(rng: &mut Rng, text: &str) -> Vec<Defined> {
     let mut symbols: Vec<Defined> = Vec::new();
     let (mut offset, mut line) = (0, 1);
@@ -263,7 +263,7 @@ fn nodes(rng: &mut Rng, depth: usize) -> Vec<Node> {
     (0..rng.usize(2..4)).map(|_| node(rng, depth + 1)).collect()
 }
 
-/// A word as it is and in lower case: their trigrams are the same.
+/// Returns a word as it is and in lower case: their trigrams are the same.
 fn in_two_cases(rng: &mut Rng) -> [Node; 2] {
     let word = pick(rng, &["Foo", "FOO", "Error", "Kelvin", "TODO"]);
     let mut both = [word.to_owned(), word.to_lowercase()];
@@ -307,14 +307,14 @@ fn term(rng: &mut Rng) -> Term {
         }
     }
     if field == Field::Symbol {
-        // In a group, a dot is no separator of a container.
+        // In a group, a dot is not a separator of a container.
         builder.pattern = format!("(?:{})", builder.pattern);
         let written = format!("\"{}\"", quoted(&builder.pattern));
         let kinds = (0..rng.usize(0..3)).map(|_| pick(rng, KINDS)).collect();
         return Term { kinds, ..builder.term(field, written) };
     }
     if matches!(field, Field::Path | Field::Repo) && builder.pattern.ends_with('*') {
-        // In a group, a name with a star is no glob.
+        // In a group, a name with a star is not a glob.
         builder.pattern = format!("(?:{})", builder.pattern);
     }
     let written = write(rng, &builder.pattern);

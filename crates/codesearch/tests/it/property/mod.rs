@@ -1,6 +1,6 @@
 //! Property test: generated queries on generated files. Answers must equal those of an evaluator that reads every file
-//! and knows nothing of indexes, plans or the parser. Each query goes to a server with all texts in memory, to one with
-//! half of them, to one with none, and now and then to the command line, agents, pages and ranked answers. The index has
+//! and uses no indexes, plans or parser. Each query goes to a server with all texts in memory, to one with half of
+//! them, to one with none, and occasionally to the command line, agents, pages and ranked answers. The index has
 //! several shards.
 //!
 //! By default a few hundred queries run. A long run, with another seed (`just property 20000 7`):
@@ -27,10 +27,10 @@ use generate::{Query, files, query};
 /// Queries for one set of files.
 const QUERIES_PER_CORPUS: usize = 250;
 
-/// One in so many queries also goes to the command line, which starts anew for each.
+/// One in this many queries also goes to the command line, which starts a new process for each.
 const COMMAND_LINE_EVERY: usize = 10;
 
-/// One in so many queries goes to ranked answers, and one in so many to terminals and pipes in each order.
+/// One in this many queries goes to ranked answers, and one in this many to terminals and pipes in each order.
 const RANKED_EVERY: usize = 5;
 const PRINTED_EVERY: usize = 50;
 

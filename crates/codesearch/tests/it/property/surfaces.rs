@@ -1,4 +1,4 @@
-//! Everybody is told the truth: what each kind of client lists or counts matches, and all count the same.
+//! Every kind of client lists or counts the true matches, and all get the same counts.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::harness::{Fixture, Server};
 use crate::terminal::on_a_terminal;
 use crate::zoekt;
 
-/// Words that everybody's language reads as themselves; the last ones have a qualifier, so that near definitions are
-/// looked for.
+/// Words that mean themselves in every client's language; the last ones have a qualifier, so that near definitions are
+/// searched.
 const WORDS: [&str; 8] =
     ["error", "Kernel", "foo", "return", "日本語", "fmt.Println", "bytes.Buffer", "kernel.foo"];
 
@@ -117,7 +117,7 @@ pub(super) fn check_printed(fixture: &Fixture, query: &Query, expected: &Answer,
     }
 }
 
-/// Compares what clients of other engines are told with what matches.
+/// Compares the answers to clients of other engines with the true matches.
 pub(super) fn check_others(server: &Server, files: &[File], place: &str) {
     for word in WORDS {
         let pattern = word.replace('.', "\\.");
@@ -137,7 +137,7 @@ pub(super) fn check_others(server: &Server, files: &[File], place: &str) {
             let query = Query { node: term(field), case, multiline: false, select, limit: None };
             evaluate(&query, files)
         };
-        // Zoekt looks into texts and names of files.
+        // Zoekt searches texts and file names.
         let (expected, place) = (of(Field::Any), format!("{place}: {word}"));
         let found = zoekt::search(server, &pattern, &json!({}));
         let mut paths = Vec::new();
@@ -152,7 +152,7 @@ pub(super) fn check_others(server: &Server, files: &[File], place: &str) {
         }
         assert_eq!(paths.len(), expected.len(), "{place}: {paths:?}");
         assert_eq!(found["FileCount"], json!(expected.len()), "{place}: {found}");
-        // livegrep looks into lines, and lists names of files apart.
+        // livegrep searches lines, and lists file names separately.
         let expected = of(Field::Content);
         let typed = utf8_percent_encode(&pattern, NON_ALPHANUMERIC);
         let (status, found) = server.json(&format!("/api/v1/search/?q={typed}&fold_case=auto"));

@@ -41,7 +41,7 @@ impl fmt::Display for Query {
             Select::Files => f.write_str("type:file ")?,
             Select::Repos => f.write_str("type:repo ")?,
         }
-        // In parentheses, so that its neighbours do not become part of an alternative.
+        // In parentheses, so that neighbours do not become part of an alternative.
         write!(f, "( {} )", self.node)
     }
 }

@@ -1,8 +1,8 @@
-//! Indexes that are broken, cut off, huge, of other files, or none.
+//! Indexes that are invalid, truncated, huge, for other files, or no indexes at all.
 
 use super::*;
 
-/// What is imported, to be compared with later.
+/// Returns the imported data, for comparison.
 fn imported(fixture: &Fixture) -> String {
     fixture.sql("select coalesce(string_agg(i::text, ' ' order by id), '') || (select count(*) from scip) from scip_imports i")
 }
@@ -16,7 +16,7 @@ fn a_bad_index_changes_nothing() {
     let refused = |bytes: &[u8], sentence: &str| {
         let ran = import(&fixture, "shop", bytes).code(2);
         assert!(ran.err.contains(sentence), "{}", ran.err);
-        // Postgres may notice a moment later that the import before has ended, and still hold its lock.
+        // Postgres may notice late that the previous import has ended, and still hold its lock.
         let said = ran.err.lines().filter(|line| !line.ends_with("waiting for it to end"));
         assert_eq!(said.count(), 1, "{}", ran.err);
         assert_eq!(imported(&fixture), before, "{sentence}");
@@ -29,11 +29,11 @@ fn a_bad_index_changes_nothing() {
         &format!("the SCIP index is truncated after {} bytes", good.len() - 3),
     );
     refused(&index("scip-test", &[]), "the SCIP index has no documents");
-    // A document that is no message, after some that are stored already.
+    // A document that is not a message, after some that are stored already.
     let broken = [&good[..], &field(2, &[0xff; 20])].concat();
     refused(&broken, "the SCIP index is corrupt at byte");
     refused(&[&good[..], &[0x0f]].concat(), "the SCIP index is corrupt at byte");
-    // Of another project.
+    // A document of another project.
     let other = document("lib/none.ts", MAIN, Unit::Utf16, &[("run", 0, RUN, 0)]);
     refused(
         &index("scip-test", &[other.clone(), other]),
@@ -72,7 +72,7 @@ fn what_does_not_fit_is_left_out_and_counted() {
     let [cart, _, _] = shop_documents();
     let long = "scip-test npm shop 1.0 src/`long.ts`/long().";
     let outside = field(2, &place(&[7, 0, 4], long, 0));
-    // A column further to the right: the file is another now.
+    // The column is further to the right: the file has changed.
     let before = MAIN.replacen("import", "import ", 1);
     let moved =
         document("src/main.ts", &before, Unit::Utf16, &[("run", 0, RUN, 0), ("run", 1, RUN, 0)]);
@@ -138,7 +138,7 @@ fn a_killed_import_has_changed_nothing() {
     let fixture = shop();
     import_shop(&fixture);
     let before = imported(&fixture);
-    // It has stored some, and waits for more.
+    // The import has stored some documents, and waits for more.
     let documents: Vec<Vec<u8>> = (0..600).map(|_| shop_documents()[0].clone()).collect();
     let mut child = fixture
         .command(&["scip", "shop", "-"])
@@ -155,7 +155,7 @@ fn a_killed_import_has_changed_nothing() {
     child.kill().unwrap();
     child.wait().unwrap();
     drop(into);
-    // The next one waits for the lock that the server takes from the dead.
+    // The next import waits until the server releases the dead one's lock.
     import_shop(&fixture);
     fixture.check_invariants();
 }

@@ -1,7 +1,7 @@
-//! Indexes that scip-typescript and scip-python have made of the sample.
+//! Indexes of the sample made by scip-typescript and scip-python.
 //!
-//! They lie beside this file, so that no test needs npm. `tests/clients/clients.d/scip` makes them anew
-//! (`just clients scip`), with `SCIP_KEPT=FOLDER` to keep them.
+//! They are next to this file, so that no test needs npm. `tests/clients/clients.d/scip` rebuilds them (`just clients
+//! scip`), with `SCIP_KEPT=FOLDER` to keep them.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn imported() -> Fixture {
     fixture
 }
 
-/// The place of the `nth` mention of a name in a file of the sample, from 0, as `repository/path:line:column`.
+/// Returns the place of the `nth` mention of a name in a file of the sample, from 0, as `repository/path:line:column`.
 fn at(file: &str, name: &str, nth: usize) -> String {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
     let text = fs::read_to_string(sample.join(file)).unwrap();
@@ -33,7 +33,7 @@ fn at(file: &str, name: &str, nth: usize) -> String {
     format!("{file}:{}:{column}", before.matches('\n').count() + 1)
 }
 
-/// The line of a place.
+/// Returns the line of a place.
 fn line(file: &str, name: &str) -> String {
     let place = at(file, name, 0);
     place[..place.rfind(':').unwrap()].to_owned()
@@ -91,7 +91,7 @@ fn indexes_of_the_sample_lead_from_definitions_to_uses() {
         found.iter().any(|one| one.starts_with("lighthouse/tests/test_checks.py:")),
         "{found:?}"
     );
-    // What a search finds in comments or strings is not what an index tells.
+    // Names in comments or strings are not in a SCIP index.
     assert!(found.iter().all(|one| !one.ends_with(" comment")), "{found:?}");
 }
 

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use super::Run;
 use crate::harness::{Fixture, Server};
 
-/// Most memory of a server with the clients of the long form, in MiB.
+/// Maximum memory of a server with the clients of the long form, in MiB.
 const MEMORY_MIB: u64 = 2048;
 
-/// Most connections to Postgres: up to 64 for searches, and a few for periodic statements.
+/// Maximum number of connections to Postgres: up to 64 for searches, and a few for periodic statements.
 const BACKENDS: i64 = 64 + 8;
 
-/// Longest time for `/healthz`. Asserted in the long form only, which runs alone.
+/// Maximum time for `/healthz`. Asserted only in the long form, which runs alone.
 const HEALTH: Duration = Duration::from_millis(100);
 
 fn health(server: &Server) -> Duration {

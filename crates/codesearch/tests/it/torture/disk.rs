@@ -9,16 +9,16 @@ use super::world::{World, printed};
 use crate::harness::{Ran, is_root};
 use crate::private_postgres::Home;
 
-/// Room with which the disk is never full, in MB.
+/// Size with which the disk is never full, in MB.
 const PLENTY: u64 = 8000;
 
-/// A file system in memory, of so many MB.
+/// A file system in memory, with this many MB.
 struct Disk<'a> {
     at: &'a Path,
 }
 
 impl<'a> Disk<'a> {
-    /// Mounts it; `None` without the right to.
+    /// Mounts it; `None` without the permission.
     fn mount(at: &'a Path) -> Option<Self> {
         std::fs::create_dir(at).unwrap();
         let options = format!("size={PLENTY}m,mode=0755");
@@ -68,7 +68,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
             let digits = std::iter::repeat_with(|| run.rng.digit(10)).take(900_000);
             std::fs::write(folder.join(format!("{n}.txt")), digits.collect::<String>()).unwrap();
         }
-        // It begins with room, and then has little: else it does not begin.
+        // The ingest starts with plenty of room, and then has little: otherwise it would not start.
         let mut ingest = home.command(&World::ingest_args());
         let ingest = ingest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(run.within(Duration::from_millis(600)));

@@ -1,4 +1,4 @@
-//! Faults between the program and Postgres: connections that are reset, cut within a message, slow, or silent.
+//! Faults between the program and Postgres: connections that are reset, cut within a message, delayed, or silent.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn an_answer_through_a_fault_is_right_or_none() {
                         world.is_of_now(&found, &regex);
                     }
                 }
-                // A single fault is survived.
+                // The program survives a single fault.
                 if fault != Fault::Hold {
                     let (query, regex) = world.query();
                     world.is_of_now(&asked(&server, &query, "").unwrap(), &regex);

@@ -1,4 +1,4 @@
-//! Requests and files that are mangled at random.
+//! Randomly mangled requests and files.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use super::Run;
 use crate::harness::Fixture;
 
-/// Requests from which random ones are made: path, and body for a POST.
+/// Seeds of the random requests: path, and body for a POST.
 const REQUESTS: &[(&str, &str)] = &[
     ("/search?q=alpha&limit=10", ""),
     (

@@ -1,7 +1,7 @@
-//! Repositories with extreme values of everything that git or a file system can hold, beside a good one.
+//! Repositories with extreme values of everything that git or a file system can store, next to a good one.
 //!
-//! Whatever they hold, the good one is indexed, so is every ordinary file of theirs, what is left out is told, nothing of
-//! another user's is read, and memory is bounded.
+//! The good one and every ordinary file of the others are indexed, left out files are reported, nothing of another user
+//! is read, and memory is limited.
 
 mod disk;
 mod git;
@@ -14,13 +14,13 @@ use disk::Disk;
 use super::Run;
 use crate::harness::{Fixture, Ran};
 
-/// Most memory of an ingest, in KiB: what the system gives it at all.
+/// Maximum memory of an ingest, in KiB: the limit set on the process.
 const MEMORY_KB: u64 = 1 << 20;
 
-/// What every ordinary file says, and no other.
+/// A text in every ordinary file, and in no other.
 const NEEDLE: &str = "needle";
 
-/// What no file of theirs says, but one that links lead to.
+/// A text in no file of theirs, but in one that links lead to.
 const SECRET: &str = "somebody_elses";
 
 #[test]
@@ -41,7 +41,7 @@ fn hostile_repositories_stop_nobody() {
         let with = args[run.rng.usize(..args.len())];
         let ran = bounded(&fixture, &[&["ingest", "--shards", "3"], with, &["in"]].concat());
         swaps.end();
-        // What cannot be read at all is told, and is no failure of the others.
+        // Unreadable repositories are reported, and do not make the others fail.
         let told = ran.err.contains("not updated: ");
         let ran = ran.code(if told { 2 } else { 0 });
         assert!(ran.out.contains("left out: "), "{}", ran.out);
@@ -62,13 +62,13 @@ fn hostile_repositories_stop_nobody() {
         }
         assert_eq!(fixture.search(&[SECRET]), [""; 0]);
         fixture.check_invariants();
-        // Once more, with all of it known.
+        // Once more, with everything known.
         bounded(&fixture, &[&["ingest", "--again"], with, &["in"]].concat());
         let still = |rows: BTreeSet<String>| -> BTreeSet<String> {
             rows.into_iter().filter(|row| !row.starts_with("swapped/")).collect()
         };
         assert_eq!(still(listed(&fixture, "files", "''")), still(indexed.clone()));
-        // No password is in the name of a repository, nor an escape.
+        // No repository's name contains a password or an escape.
         let repos =
             fixture.sql::<String>("select string_agg(name || coalesce(web, ''), ' ') from repos");
         assert!(!repos.contains("secret") && !repos.contains(char::is_control), "{repos:?}");
@@ -89,7 +89,7 @@ fn listed(fixture: &Fixture, view: &str, before: &str) -> BTreeSet<String> {
     fixture.sql::<String>(&sql).split('\u{1}').map(str::to_owned).collect()
 }
 
-/// Runs the binary with bounded memory.
+/// Runs the binary with limited memory.
 fn bounded(fixture: &Fixture, args: &[&str]) -> Ran {
     let command = fixture.command(args);
     let mut limited = Command::new("/bin/sh");

@@ -1,5 +1,5 @@
-//! The largest input that is allowed and the smallest that is refused, for each parameter of an address, each argument of a
-//! tool and each body, 20 at once. Health checks are answered meanwhile.
+//! The largest accepted and the smallest refused input for each parameter of an address, each argument of a tool and
+//! each body, 20 at once. Meanwhile health checks are answered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ const AT_ONCE: usize = 20;
 /// Longest body, in bytes.
 const MAX_BODY: usize = 256 << 10;
 
-/// Requests that take longer are slow: a health check is answered before they end.
+/// Requests that take longer are slow: a health check must be answered before they end.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// What hostile texts consist of: what a lexer reads to its end from each place on, and what it does not.
+/// Pieces of hostile texts: some that a lexer reads to their end from each place on, and some that it does not.
 const PIECES: [&str; 16] = [
     "[",
     "(",
@@ -44,19 +44,19 @@ const PIECES: [&str; 16] = [
 struct Case {
     what: String,
     path: String,
-    /// Its type and text; `None` to get the path.
+    /// The content type and body; `None` to get the path.
     body: Option<(&'static str, String)>,
     refused: bool,
 }
 
-/// Returns a text of exactly so many bytes.
+/// Returns a text of exactly this many bytes.
 fn text(piece: &str, bytes: usize) -> String {
     let mut text = piece.repeat(bytes / piece.len());
     text.push_str(&"x".repeat(bytes - text.len()));
     text
 }
 
-/// Returns the cases of the addresses that the server describes: each parameter at its bound and beyond.
+/// Returns the cases of the documented addresses: each parameter at its limit and beyond.
 fn described(document: &Value, piece: &str) -> Vec<Vec<Case>> {
     let usual = |name: &str| match name {
         "repo" => "r",
@@ -96,7 +96,7 @@ fn described(document: &Value, piece: &str) -> Vec<Vec<Case>> {
     all.filter(|cases| !cases.is_empty()).collect()
 }
 
-/// Returns the cases of the tools: each text of an argument at its bound and beyond.
+/// Returns the cases of the tools: each text argument at its limit and beyond.
 fn tools(server: &Server, piece: &str) -> Vec<Vec<Case>> {
     let call = |method: &str, params: &Value| {
         json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
@@ -144,7 +144,7 @@ fn tools(server: &Server, piece: &str) -> Vec<Vec<Case>> {
     all
 }
 
-/// Returns the cases of other engines' addresses and of forms, which the server does not describe.
+/// Returns the cases of other engines' addresses and of forms, which are not documented.
 fn others(piece: &str) -> Vec<Vec<Case>> {
     let case = |path: &str, body: Option<(&'static str, String)>, refused| Case {
         what: path.split('?').next().unwrap().to_owned(),
@@ -216,7 +216,7 @@ fn send(server: &Server, case: &Case) -> (u16, String) {
     (answer.status().as_u16(), body)
 }
 
-/// Checks an answer: what is too large is refused in a sentence, and nothing breaks.
+/// Checks an answer: too large input is refused in a sentence, and nothing fails.
 #[track_caller]
 fn check(case: &Case, (status, body): &(u16, String)) {
     let what = &case.what;
@@ -232,7 +232,7 @@ fn check(case: &Case, (status, body): &(u16, String)) {
             "{what} {status}: {body}"
         );
     }
-    // An error repeats no more than a part of what was asked.
+    // An error repeats only a part of the request.
     assert!(!case.refused || body.len() < 8 << 10, "{what}: {} bytes", body.len());
 }
 
@@ -243,7 +243,7 @@ fn the_largest_inputs_do_not_hold_up_others() {
     fixture.write("r/a.rs", "fn needle() {}\n".repeat(200));
     fixture.write("r/README.md", "# A needle\n\nin a haystack\n");
     fixture.ingest();
-    // Refusals by limits would be none by bounds.
+    // The limit on concurrent requests must not refuse them here.
     let server = fixture.serve_with(&["--server-at-once", "64"]);
     let (mut times, mut sent, mut slowest) = (Vec::new(), 0, Duration::ZERO);
     while let Some(step) = run.step() {
@@ -277,7 +277,7 @@ fn the_largest_inputs_do_not_hold_up_others() {
                 (health.join().unwrap(), took)
             });
             let (health, took) = health;
-            // The last one may have been answered after them.
+            // The last health check may have been answered after them.
             assert!(
                 took < SLOW || health.len() > 1,
                 "{}: no health check in {took:?}",

@@ -61,7 +61,7 @@ impl Layer {
         Some(Self { library, root: root.canonicalize().unwrap(), state: state.to_owned() })
     }
 
-    /// Preloads the library into the program of a command and all that it starts.
+    /// Preloads the library into the program of a command and everything that it starts.
     pub(super) fn below(&self, mut command: Command) -> Command {
         command.env("LD_PRELOAD", &self.library);
         command.env("LAYER_ROOT", &self.root).env("LAYER_STATE", &self.state);
@@ -76,7 +76,7 @@ impl Layer {
         &self.state
     }
 
-    /// Empties the journal, and turns it on or off.
+    /// Empties the journal, and switches it on or off.
     pub(super) fn journal(&self, keeps: bool) {
         self.control(JOURNALS, &i32::from(keeps).to_ne_bytes());
         fs::OpenOptions::new()

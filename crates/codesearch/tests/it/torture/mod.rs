@@ -54,7 +54,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Makes a run with so many steps in the short form and in the long one.
+    /// Makes a run with this many steps in the short form and in the long one.
     pub(crate) fn new(name: &'static str, short: usize, long: usize) -> Self {
         let setting = |name: &str| std::env::var(name).ok();
         let steps = match setting("CODESEARCH_TORTURE").as_deref() {
@@ -67,7 +67,7 @@ impl Run {
         Self { name, seed, steps, done: 0, begun: Instant::now(), is_long: steps > short, rng }
     }
 
-    /// Returns the next step; `None` after the last one. A test that fails prints it.
+    /// Returns the next step; `None` after the last one. A failing test prints it.
     pub(crate) fn step(&mut self) -> Option<usize> {
         if self.done == self.steps {
             return None;

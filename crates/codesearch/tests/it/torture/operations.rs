@@ -9,7 +9,7 @@ use super::Run;
 use super::world::{Line, World, asked, lines, scan};
 use crate::harness::{Fixture, Server, eventually};
 
-/// Follows an answer by its cursors, a few files at a time; `None` if its epoch has gone meanwhile.
+/// Follows an answer by its cursors, a few files at a time; `None` if its epoch is gone meanwhile.
 fn followed(server: &Server, other: &Server, query: &str) -> Option<BTreeSet<Line>> {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
     let (mut found, mut cursor) = (BTreeSet::new(), String::new());
@@ -75,7 +75,7 @@ fn two_servers_answer_as_the_model_does() {
                 changes += 1;
                 let repos = world.now().iter().filter(|(_, files)| !files.is_empty());
                 let repos: Vec<String> = repos.map(|(name, _)| name.clone()).collect();
-                // Without any file, an ingest refuses: a folder may not be mounted.
+                // Without any files, an ingest refuses: a folder may not be mounted.
                 if repos.len() > 1
                     && let Some(repo) = world.rng().choice(&repos).cloned()
                 {

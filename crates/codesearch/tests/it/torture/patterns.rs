@@ -1,4 +1,4 @@
-//! Slow patterns on long lines, and on long paths beside each other.
+//! Slow patterns on long lines, and on many long paths.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::Run;
 use crate::harness::Fixture;
 
-/// Longest time that a search may exceed its timeout by. Asserted in the long form only, which runs alone.
+/// Maximum time that a search may exceed its timeout by. Asserted only in the long form, which runs alone.
 const OVERSHOOT: Duration = Duration::from_millis(100);
 
 const TIMEOUT: Duration = Duration::from_millis(300);

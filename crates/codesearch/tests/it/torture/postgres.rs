@@ -1,4 +1,4 @@
-//! Postgres dies: as a whole, as a whole before its last commits are on disk, or one of its processes.
+//! Postgres dies: completely, completely before its last commits are on disk, or one of its processes.
 
 use std::fs;
 use std::process::{Command, Stdio};

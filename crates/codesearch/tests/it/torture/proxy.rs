@@ -81,7 +81,7 @@ impl Proxy {
         self.shared.passed.load(Ordering::SeqCst) as usize
     }
 
-    /// Whether the fault has been injected.
+    /// Returns whether the fault has been injected.
     pub(super) fn has_struck(&self) -> bool {
         self.shared.passed.load(Ordering::SeqCst) >= self.shared.at
     }

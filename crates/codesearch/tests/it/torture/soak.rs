@@ -5,7 +5,7 @@ use super::clients::memory_mib;
 use super::world::{World, asked, scan};
 use crate::harness::{Fixture, eventually};
 
-/// Most growth of a server's memory after the first quarter of the changes, in MiB.
+/// Maximum growth of a server's memory after the first quarter of the changes, in MiB.
 const GROWTH_MIB: u64 = 48;
 
 #[test]

@@ -19,10 +19,10 @@ const KINDS: [&str; 6] = [
     "codesearch codesearch",
 ];
 
-/// Longest time for an answer with a timeout of 2 s, since connecting may take 10 s. Asserted in the long form only.
+/// Maximum time for an answer with a timeout of 2 s, since connecting may take 10 s. Asserted only in the long form.
 const ANSWER: Duration = Duration::from_secs(14);
 
-/// Longest time for `/healthz`. Asserted in the long form only.
+/// Maximum time for `/healthz`. Asserted only in the long form.
 const HEALTH: Duration = Duration::from_millis(100);
 
 /// A stopped process; continued when dropped.

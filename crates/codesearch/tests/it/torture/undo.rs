@@ -175,7 +175,7 @@ fn forget_name(record: &Record, layer: &Layer) {
     let kept = |file: u64| layer.state().join("kept").join(file.to_string());
     let done = match record.what {
         What::Create => match fs::symlink_metadata(&record.path) {
-            // The name may belong to another file by now, made without the library.
+            // The name may now belong to another file, made without the library.
             Ok(found) if found.ino() == record.file => fs::remove_file(&record.path),
             _ => Ok(()),
         },

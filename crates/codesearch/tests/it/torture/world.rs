@@ -51,7 +51,7 @@ const WORDS: [&str; 24] = [
 const INGEST: [&str; 8] =
     ["ingest", "--shards", "3", "--shard-bytes", "20000", "--depth", "1", "repos"];
 
-/// Files on disk, and every earlier state of them that may still be seen.
+/// Files on disk, and every earlier state of them that may still be visible.
 pub(crate) struct World {
     folder: PathBuf,
     rng: Rng,
@@ -66,7 +66,7 @@ impl World {
         for repo in REPOS {
             let folder = world.folder.join("repos").join(repo);
             fs::create_dir_all(&folder).unwrap();
-            // It is left out. A repository without anything would be taken for one whose disk is missing.
+            // This file is left out. A repository without any file would be taken for one whose disk is missing.
             fs::write(folder.join("kept"), b"\0").unwrap();
         }
         world.change(30);
@@ -86,7 +86,7 @@ impl World {
         self.states.last().unwrap()
     }
 
-    /// Allows only the newest state to be seen from now on.
+    /// Allows only the newest state from now on.
     pub(crate) fn settle(&mut self) {
         self.states.drain(..self.states.len() - 1);
     }
@@ -179,7 +179,7 @@ pub(crate) fn scan(state: &State, regex: &Regex) -> BTreeSet<Line> {
     found
 }
 
-/// Returns a text: mostly short, now and then of several chunks or with a long line.
+/// Returns a text: mostly short, occasionally with several chunks or a long line.
 fn text(rng: &mut Rng) -> String {
     let lines = match rng.u8(..20) {
         0 => 3000,

@@ -1,4 +1,4 @@
-//! Which chunks of a shard belong to files that are wanted whatever their texts.
+//! Finds the chunks of a shard that belong to files which are wanted whatever their texts.
 
 use std::ops::Range;
 
@@ -13,21 +13,20 @@ pub(crate) struct ShardFileFilter<'a> {
     files: &'a ShardFiles,
     condition: &'a Expr,
     repos: Option<&'a [RepoId]>,
-    /// For each predicate on the language, which of the shard's languages are meant.
+    /// For each predicate on the language, whether it holds for each of the shard's languages.
     languages: Vec<(usize, Vec<bool>)>,
     /// For each term on the path, the blocks of files that may match it.
     paths: Vec<(usize, Columns)>,
     repo_holds: Box<dyn Fn(RepoId, Predicate) -> Option<bool> + 'a>,
-    /// The blocks of files that may have a wanted one.
+    /// The blocks of files that may contain a wanted one.
     blocks: Columns,
     /// The blocks of chunks that these files may have.
     chunk_blocks: Columns,
 }
 
 impl ShardFiles {
-    /// Prepares [`ShardFileFilter::chunks`]: the chunks of the blobs that have a wanted file, which is one in one of
-    /// `repos`, if given, and not ruled out by `condition`, as far as language, repository and path filters
-    /// tell.
+    /// Prepares [`ShardFileFilter::chunks`]: the chunks of the blobs that have a wanted file. Such a file is in one of
+    /// `repos`, if given, and `condition` does not rule it out, as far as language, repository and path filters tell.
     pub(crate) fn wanted<'a>(
         &'a self,
         condition: &'a Expr,
@@ -65,19 +64,19 @@ impl ShardFiles {
 impl ShardFileFilter<'_> {
     /// Returns whether the blobs of a block of chunks may have a wanted file, as far as the blocks of files tell.
     pub(crate) fn may_want_block(&self, number: i32) -> bool {
-        // Blocks after that of the last blob have no chunks but its own.
+        // Later blocks than that of the last blob have only its chunks.
         let last = self.files.rows.last().map_or(0, |row| row.blob.0 / BLOCK_CHUNKS);
         self.chunk_blocks.contains(number.min(last) as usize)
     }
 
-    /// Returns, of a range of chunks, those of blobs with a wanted file, in order. Chunks that belong to no visible
-    /// file are counted to the blob before them.
+    /// Returns the chunks in a range that belong to blobs with a wanted file, in order. Chunks of no visible file count
+    /// as part of the blob before them.
     pub(crate) fn chunks(&self, range: &Range<i32>) -> Vec<Range<i32>> {
         let files = self.files;
         let rows = files.rows_of(range);
         let mut chunks: Vec<Range<i32>> = Vec::new();
         let mut at = rows.start;
-        // Files that agree in block, language and repository have the same result.
+        // Files with equal block, language and repository have the same result.
         let mut last: Option<(u16, RepoId, bool)> = None;
         while at < rows.end {
             let block = at / BLOCK_FILES;
@@ -107,7 +106,7 @@ impl ShardFileFilter<'_> {
         chunks
     }
 
-    /// Finds the blocks of files, and of chunks, that may have a wanted file.
+    /// Finds the blocks of files, and of chunks, that may contain a wanted file.
     fn rule_out_blocks(&mut self) {
         let wanted_of = |is_one: &[bool]| {
             let mut set = LanguageSet::default();
@@ -187,7 +186,7 @@ mod tests {
             (0..9).filter(|block| wanted.may_want_block(*block)).collect::<Vec<i32>>()
         };
         assert_eq!(blocks("foo lang:go"), [0, 1, 2]);
-        // All chunks from the last file on are counted to it.
+        // All chunks after the last file count as part of it.
         assert_eq!(blocks("foo lang:rust"), [2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(blocks("foo f:alpha"), [0, 1, 2]);
         assert_eq!(blocks("foo lang:rust or lang:go"), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -207,7 +206,7 @@ mod tests {
             file(6, 2, "d.go", go),
             file(7, 2, "README", None),
         ];
-        // Paths are told apart by block only.
+        // Only blocks distinguish paths.
         all.extend((10..200).map(|n| file(n, 3, &format!("test/t{n}.rs"), rust)));
         let files = ShardFiles::new(all.clone());
         let wanted = |query: &str| {
@@ -220,7 +219,7 @@ mod tests {
             };
             let wanted = files.wanted(&condition, &query, None, holds);
             let all_chunks = wanted.chunks(&(0..i32::MAX));
-            // A part of the chunks is judged as it is among all.
+            // A part of the chunks gives the same result as among all.
             for (start, end) in [(0, 4), (4, 5), (5, 60), (6, 7), (60, 150), (150, 5000)] {
                 let part = |chunk: &i32| all_chunks.iter().any(|some| some.contains(chunk));
                 let of_part: Vec<i32> =
@@ -234,7 +233,7 @@ mod tests {
                 assert!(may || wanted.chunks(&chunks).is_empty(), "{query:?}: {block}");
             }
             let wanted = all_chunks;
-            // No file that matches is left out.
+            // No matching file is left out.
             for file in &all {
                 let known = |atom| match atom {
                     Predicate::Language(at) => Some(
@@ -263,7 +262,7 @@ mod tests {
         assert_eq!(wanted("foo f:README lang:go"), [(4, 5), (6, 7)]);
         assert_eq!(wanted("foo f:t199"), [(196, i32::MAX)]);
         assert_eq!(wanted("foo -f:t199"), [(1, i32::MAX)]);
-        // A predicate on which all chosen repositories agree is not in the condition.
+        // A predicate with the same value in all chosen repositories is not in the condition.
         let (query, condition) = of_files("foo lang:rust");
         let of_repos = |repos| {
             let wanted = files.wanted(&condition, &query, Some(repos), |_, _| None);

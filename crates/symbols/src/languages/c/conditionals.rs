@@ -1,5 +1,5 @@
-//! `#if` and what follows it, where it is no whole statement or definition: one branch is kept, as in one build of the
-//! program. The grammar only knows whole ones, and takes what comes after others for something else.
+//! Conditional groups (`#if` ... `#endif`) that are not whole statements or definitions: one branch is kept, as in one
+//! build of the program. The grammar only knows whole groups, and misreads the text after others.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::blanks::{Blanks, is_word};
 use super::scopes::{Scope, Scopes};
 use super::tokens::{Kind, Token};
 
-/// Most groups within one another.
+/// Maximum nesting of groups.
 const MAX_DEPTH: usize = 200;
 
-/// Most tokens that are passed to find the one before a group.
+/// Maximum number of tokens to pass to find the one before a group.
 const MAX_BEFORE: usize = 1000;
 
-/// A group whose `#endif` was not seen yet.
+/// A group whose `#endif` was not reached yet.
 struct Group {
     before: Scopes,
-    /// The depth of brackets in the branch around it, as far as that went down.
+    /// The lowest depth of brackets so far in the branch around it.
     lowest: usize,
     branches: Vec<Branch>,
 }
@@ -26,22 +26,22 @@ struct Group {
 struct Branch {
     /// The index of its `#if`, `#elif` or `#else`.
     directive: usize,
-    /// What is open at its end.
+    /// The scopes open at its end.
     after: Option<Scopes>,
-    /// The lowest depth of brackets in it.
+    /// The lowest depth of brackets in the branch.
     lowest: usize,
 }
 
-/// The state of going through the tokens.
+/// The state of the pass over the tokens.
 struct Flattening<'a, 't> {
     tokens: &'a [Token],
     text: &'a mut Blanks<'t>,
     dropped: Vec<bool>,
     groups: Vec<Group>,
     scopes: Scopes,
-    /// The lowest depth of brackets in the branch.
+    /// The lowest depth of brackets in the current branch.
     lowest: usize,
-    /// What the branches that were kept say of conditions.
+    /// The values of conditions in the branches that were kept.
     known: HashMap<&'t str, bool>,
 }
 
@@ -85,7 +85,7 @@ impl Branch {
         Self { directive, after: None, lowest: 0 }
     }
 
-    /// Returns whether it closes what it does not open, or the other way round.
+    /// Returns whether the branch closes brackets that it does not open, or leaves some open.
     fn is_torn(&self, depth: usize) -> bool {
         self.lowest < depth || self.after.as_ref().is_none_or(|after| after.depth() != depth)
     }
@@ -115,7 +115,7 @@ impl<'t> Flattening<'_, 't> {
         let Some(group) = self.groups.pop() else { return };
         self.lowest = group.lowest;
         if self.is_whole(&group, before, at) {
-            // All branches end as the first one does.
+            // All branches end in the scopes of the first one.
             self.scopes = group.before;
             return;
         }
@@ -144,7 +144,7 @@ impl<'t> Flattening<'_, 't> {
         self.text.blank(self.tokens[directive].range());
     }
 
-    /// Returns the token before the innermost of some groups, past the directives around it.
+    /// Returns the token before the innermost groups, past the directives around them.
     fn before(&self, groups: usize) -> Option<Token> {
         let mut left = MAX_BEFORE;
         for group in self.groups[..groups].iter().rev() {
@@ -155,7 +155,7 @@ impl<'t> Flattening<'_, 't> {
                 at = before;
                 let token = self.tokens[at];
                 if matches!(token.kind, Kind::If | Kind::Else) && !self.dropped[at] {
-                    // The group around it begins here.
+                    // The surrounding group begins here.
                     break;
                 }
                 if !self.dropped[at] && !token.is_directive() {
@@ -169,14 +169,14 @@ impl<'t> Flattening<'_, 't> {
         None
     }
 
-    /// Returns the tokens of a branch that were not dropped and are no directives.
+    /// Returns the tokens of a branch that are neither dropped nor directives.
     fn of_branch(&self, begin: usize, end: usize) -> impl DoubleEndedIterator<Item = Token> {
         (begin..end)
             .filter(|at| !self.dropped[*at] && !self.tokens[*at].is_directive())
             .map(|at| self.tokens[at])
     }
 
-    /// Returns whether the grammar knows what to do with a group.
+    /// Returns whether the grammar can parse a group.
     fn is_whole(&self, group: &Group, before: Option<Token>, end: usize) -> bool {
         use Kind::Mark;
         let scope = group.before.innermost();
@@ -207,7 +207,7 @@ impl<'t> Flattening<'_, 't> {
             if is_statement {
                 return ends && !self.is_word(first, "else");
             }
-            // Macros before or in a branch may need no semicolon.
+            // Macros before or in a branch may lack a semicolon.
             let ends = ends
                 || group.branches.len() > 1
                     && begins
@@ -224,7 +224,7 @@ impl<'t> Flattening<'_, 't> {
         token.kind == Kind::Word && self.text.text()[token.range()] == *word
     }
 
-    /// Returns the branch to keep: the first one that may be, by what was kept before, and has something in it.
+    /// Returns the branch to keep: the first non-empty one that is possible given the branches kept before.
     fn choose(&mut self, group: &Group, end: usize) -> Option<usize> {
         let mut kept: Option<usize> = None;
         for (n, branch) in group.branches.iter().enumerate() {
@@ -269,7 +269,7 @@ impl<'t> Flattening<'_, 't> {
     }
 }
 
-/// Returns what the condition of a directive is about, and whether it asks for it: `#ifndef A` is `A`, and no.
+/// Returns the subject of a directive's condition, and whether it must hold: for `#ifndef A`, `A` and false.
 fn condition(directive: &str) -> Option<(&str, bool)> {
     let text = directive.trim_start_matches('#').trim_start();
     let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -1,6 +1,6 @@
-//! What stands before names in declarations of C and C++, and is neither a type nor a keyword: macros for the compiler
-//! or for a tool, such as `EXPORT`, `__init` or `Q_OBJECT`. One that the grammar does not know costs the definition, or
-//! all of a class, so it is blanked.
+//! Words before names in declarations of C and C++ that are neither types nor keywords: macros for the compiler or for
+//! a tool, such as `EXPORT`, `__init` or `Q_OBJECT`. A macro that the grammar does not know costs the definition, or a
+//! whole class, so it is blanked.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ const TYPES: &[&str] = &[
     "unsigned", "void", "wchar_t",
 ];
 
-/// Words that the grammar knows, with what stands in parentheses after them.
+/// Words that the grammar knows, with parentheses after them.
 const WITH_PARENTHESES: &[&str] = &[
     "_Alignas",
     "_Static_assert",
@@ -66,7 +66,7 @@ const WITH_PARENTHESES: &[&str] = &[
     "typeof",
 ];
 
-/// Blanks what the grammar does not know in the declarations outside functions.
+/// Blanks the unknown macros in the declarations outside functions.
 pub(super) fn blank_annotations(tokens: &[Token], text: &mut Blanks) {
     let mut scopes = Scopes::new();
     let mut begin = 0;
@@ -88,7 +88,7 @@ pub(super) fn blank_annotations(tokens: &[Token], text: &mut Blanks) {
     }
 }
 
-/// Reads `public:` and what macros make of it: `public slots:`, `signals:`, `Q_SIGNALS:`. The macros are blanked.
+/// Reads `public:` and its variants with macros: `public slots:`, `signals:`, `Q_SIGNALS:`. Blanks the macros.
 fn is_access(head: &[Token], next: Option<&Token>, text: &mut Blanks) -> bool {
     let (colon, words) = head.split_last().expect("it ends with a colon");
     if words.iter().any(|token| token.kind != Kind::Word)
@@ -119,7 +119,7 @@ fn is_access(head: &[Token], next: Option<&Token>, text: &mut Blanks) -> bool {
     true
 }
 
-/// Whether a word looks like a macro: capitals, or two underscores before it.
+/// Returns whether a word looks like a macro: capitals, or two underscores before it.
 fn is_macro(word: &str) -> bool {
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     word.contains('_') && (word.len() > 3 && word.bytes().all(is_capital) || word.starts_with("__"))
@@ -129,14 +129,14 @@ fn is_macro(word: &str) -> bool {
 struct Head<'a, 't> {
     tokens: &'a [Token],
     text: &'a mut Blanks<'t>,
-    /// What ends it.
+    /// The token that ends it.
     end: Kind,
     at: usize,
-    /// Names that may be the type or what is declared: `a`, `a::b`, `a<b>`.
+    /// Names that may be the type or the declared name: `a`, `a::b`, `a<b>`.
     names: Vec<Range<usize>>,
-    /// Those after a star.
+    /// Names after a star.
     after_star: Vec<Range<usize>>,
-    /// Whether a type was seen that is told by its keyword.
+    /// Whether the head has a type with a keyword.
     has_type: bool,
     has_star: bool,
 }
@@ -234,7 +234,7 @@ impl<'a, 't> Head<'a, 't> {
         self.variable();
     }
 
-    /// Looks at a word. Returns whether to go on.
+    /// Reads a word. Returns whether to go on.
     fn at_word(&mut self, token: Token) -> bool {
         let word = self.word(token);
         let opens = self.is(self.at + 1, b'(');
@@ -302,7 +302,7 @@ impl<'a, 't> Head<'a, 't> {
         true
     }
 
-    /// Forgets what qualifies a name before it: `A` of `A::b`. It is no type, and stays.
+    /// Forgets the qualifier of a name: `A` of `A::b`. It is not a type, and stays.
     fn unqualify(&mut self) {
         if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Scope {
             let names = if self.has_star { &mut self.after_star } else { &mut self.names };
@@ -310,7 +310,7 @@ impl<'a, 't> Head<'a, 't> {
         }
     }
 
-    /// Adds a name, or goes on with one: `a::b`.
+    /// Adds a name, or continues one: `a::b`.
     fn add(&mut self, token: Token) {
         let is_scoped = self.at > 0 && self.tokens[self.at - 1].kind == Kind::Scope;
         let names = if self.has_star { &mut self.after_star } else { &mut self.names };
@@ -320,7 +320,8 @@ impl<'a, 't> Head<'a, 't> {
         }
     }
 
-    /// A word with parentheses after it: a macro with arguments, or the name of a function. Returns whether to go on.
+    /// Reads a word with parentheses after it: a macro with arguments, or the name of a function. Returns whether to go
+    /// on.
     fn with_parentheses(&mut self, word: &str) -> bool {
         let after = self.after_brackets(self.at + 1, b'(', b')');
         let next = self.token(after);
@@ -331,7 +332,7 @@ impl<'a, 't> Head<'a, 't> {
         let has_next = goes_on
             || next.is_none() && self.end != Kind::Mark(b'{') && self.end != Kind::Mark(b';');
         let has_name = !self.names.is_empty() || !self.after_star.is_empty() || self.has_type;
-        // Another function follows, before which nothing can stand but types: the arguments of an old one have none.
+        // Another function follows. Only types can precede it: old-style parameters have no parentheses.
         let is_before = || {
             let has_parameters = |at: usize| {
                 let word = self.word(self.tokens[at]);
@@ -387,7 +388,7 @@ impl<'a, 't> Head<'a, 't> {
         }
     }
 
-    /// Blanks names until so many are left: first those that look like macros, then the first ones.
+    /// Blanks names until `most` are left: first those that look like macros, then the first ones.
     fn leave(&mut self, most: usize) {
         let mut names = std::mem::take(&mut self.names);
         while names.len() > most {
@@ -398,7 +399,7 @@ impl<'a, 't> Head<'a, 't> {
         self.names = names;
     }
 
-    /// Blanks what looks like a macro beside the type and the name of a variable.
+    /// Blanks names that look like macros next to the type and the name of a variable.
     fn variable(&mut self) {
         if self.end == Kind::Mark(b'{') && self.at == self.tokens.len() {
             return;
@@ -423,7 +424,7 @@ impl<'a, 't> Head<'a, 't> {
         }
     }
 
-    /// `class EXPORT Name`, or a type that is only named: `struct a *b`. Returns whether to go on.
+    /// Reads `class EXPORT Name`, or a mere reference to a type: `struct a *b`. Returns whether to go on.
     fn type_keyword(&mut self) -> bool {
         let keyword = self.word(self.tokens[self.at]);
         let mut next = self.at + 1;
@@ -445,7 +446,7 @@ impl<'a, 't> Head<'a, 't> {
         true
     }
 
-    /// Returns whether only names stand before a body, and what the type inherits.
+    /// Returns whether only names and base types precede a body.
     fn is_type_body(&self, begin: usize) -> bool {
         let mut at = begin;
         while let Some(token) = self.token(at) {

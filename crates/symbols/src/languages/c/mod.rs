@@ -25,7 +25,7 @@ const UNION: Rule = look("union_specifier", |walk, node| specifier(walk, node, U
 const ENUM: Rule = look("enum_specifier", |walk, node| specifier(walk, node, Enum));
 const TYPEDEF: Rule = look("type_definition", typedef);
 const FUNCTION: Rule = look("function_definition", function);
-// What stands in braces among values is no part of the file.
+// Definitions in a block of statements are local.
 const BLOCK: Rule = look("compound_statement", |_, _| Descent::Local);
 const DECLARATION: Rule = look("declaration", declaration);
 const MEMBERS: Rule = look("field_declaration", members);
@@ -85,15 +85,15 @@ pub(crate) static CPP: Grammar = Grammar {
     reserved: &reserved::CPP,
 };
 
-/// Blanks what the grammar does not know: comments within macros, conditions that are no whole statement, and macros
-/// before a name.
+/// Blanks text that the grammar does not know: comments within macros, conditional groups that are not whole
+/// statements, and macros before a name.
 fn prepare(text: &mut Blanks) {
     let mut tokens = tokens::tokens(text);
     conditionals::flatten(&mut tokens, text);
     heads::blank_annotations(&tokens, text);
 }
 
-/// A type with a body; without one it is only named. One without a name may have that of a `typedef`.
+/// Defines a type with a body; without one it is a reference. A type without a name may have that of a `typedef`.
 fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
     if field(node, "body").is_none() {
         return Descent::Past;
@@ -120,7 +120,7 @@ fn specifier(walk: &mut Walk<'_>, node: Node<'_>, kind: SymbolKind) -> Descent {
 
 /// Each declarator of a `typedef` names a type.
 fn typedef(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
-    // A type that is defined in it comes first: the name is that type's if it has no other.
+    // A type defined in the `typedef` comes first: the name is that type's if it has no other.
     let is_named = field(node, "type")
         .is_none_or(|of| field(of, "body").is_none() || field(of, "name").is_some());
     let mut cursor = node.walk();
@@ -134,8 +134,7 @@ fn typedef(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::In
 }
 
-/// Returns the name that a declarator declares, and whether as something else than itself: a function, a pointer, an
-/// array.
+/// Returns the name that a declarator declares, and whether it is wrapped: a function, a pointer, an array.
 fn declared(mut declarator: Node<'_>) -> Option<(Node<'_>, bool)> {
     let mut through = false;
     loop {
@@ -163,8 +162,8 @@ fn declared(mut declarator: Node<'_>) -> Option<(Node<'_>, bool)> {
     }
 }
 
-/// Returns the declarator of a function if that is what is declared: what stands next to the name decides. So
-/// `int (*pointer)(void)` is none, but `int (name)(void)` is, and so is `int (*name(int))(void)`.
+/// Returns the declarator of a function if a function is declared, which the text next to the name decides. So `int
+/// (*pointer)(void)` is not a function, but `int (name)(void)` and `int (*name(int))(void)` are.
 fn function_declarator(mut declarator: Node<'_>) -> Option<Node<'_>> {
     let mut function = None;
     loop {
@@ -239,15 +238,15 @@ fn add_function(walk: &mut Walk<'_>, declarator: Node<'_>, node: Node<'_>) -> Op
 fn function(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let Some(declarator) = field(node, "declarator") else { return Descent::In };
     let found = function_declarator(declarator);
-    // Without parameters it is something that the parser took for a function, such as a macro before a class.
+    // Without parameters, the parser mistook something for a function, such as a macro before a class.
     match found.and_then(|declarator| add_function(walk, declarator, node)) {
         Some(function) => Descent::Within(function),
         None => Descent::In,
     }
 }
 
-/// Variables, and the constructors and the like that a class declares without a type. Other declarations of functions
-/// define nothing.
+/// Defines variables, and constructors and the like, which a class declares without a type. Other declarations of
+/// functions define nothing.
 fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     if walk.is_in_function() {
         return Descent::In;
@@ -270,7 +269,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     Descent::In
 }
 
-/// Whether a macro for the compiler stands where a variable might: `struct a { ... } __packed;`
+/// Returns whether the name of a variable is really a macro for the compiler: `struct a { ... } __packed;`
 fn is_attribute(walk: &Walk<'_>, node: Node<'_>, name: Node<'_>) -> bool {
     let defines_type = field(node, "type").is_some_and(|of| field(of, "body").is_some());
     defines_type && walk.text(name).starts_with("__") && !walk.text(name).ends_with("_t")
@@ -280,7 +279,7 @@ fn children_text(walk: &Walk<'_>, node: Node<'_>, kind: &str, text: &str) -> boo
     child(node, kind).is_some_and(|child| walk.text(child) == text)
 }
 
-/// The fields and methods that one declaration in a type declares.
+/// Defines the fields and methods of one declaration in a type.
 fn members(walk: &mut Walk<'_>, node: Node<'_>) -> Descent {
     let mut cursor = node.walk();
     for declarator in node.children_by_field_name("declarator", &mut cursor) {

@@ -1,15 +1,15 @@
-//! What is around a token of C or C++: parentheses, the members of a type, the body of a function.
+//! The scopes around a token of C or C++: parentheses, the members of a type, the body of a function.
 
 use crate::blanks::Blanks;
 
 use super::tokens::{Kind, Token};
 
-/// What is between two brackets.
+/// The kind of text between two brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// `(` or `[`.
     Parentheses,
-    /// Of a namespace or a type: what stands in it is defined.
+    /// Members of a namespace or a type, which are definitions.
     Items,
     Enum,
     /// Values.
@@ -18,7 +18,7 @@ pub(super) enum Scope {
     Body,
 }
 
-/// What was seen of a declaration so far.
+/// Features of a declaration seen so far.
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of one another")]
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
@@ -47,12 +47,12 @@ impl Scopes {
         self.open.len()
     }
 
-    /// Returns the innermost one; a file has items.
+    /// Returns the innermost scope; a file has items.
     pub(super) fn innermost(&self) -> Scope {
         self.open.last().map_or(Scope::Items, |(scope, _)| *scope)
     }
 
-    /// Goes past a token.
+    /// Passes a token.
     pub(super) fn step(&mut self, token: Token, text: &Blanks) {
         let inner = self.innermost();
         match token.kind {
@@ -73,7 +73,7 @@ impl Scopes {
                 }
             }
             Kind::Mark(b'}') => {
-                // A parenthesis that was not closed ends here.
+                // An unclosed parenthesis ends here.
                 while self.open.pop_if(|(scope, _)| *scope == Scope::Parentheses).is_some() {}
                 if let Some((scope, head)) = self.open.pop() {
                     let is_value = scope == Scope::Values || self.innermost() == Scope::Parentheses;
@@ -99,7 +99,7 @@ impl Scopes {
         }
     }
 
-    /// Returns what a brace opens.
+    /// Returns the scope that a brace opens.
     fn opened(&self, inner: Scope) -> Scope {
         let Head { is_type, is_enum, is_namespace, is_linkage, has_parentheses } = self.head;
         match self.last {

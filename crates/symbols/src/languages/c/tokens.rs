@@ -1,30 +1,30 @@
-//! The tokens of a text in C or C++, as far as one must know them to tell where definitions begin.
+//! The tokens of a text in C or C++, in as much detail as needed to tell where definitions begin.
 
 use std::ops::Range;
 
 use crate::blanks::{Blanks, is_word};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Word,
     Number,
-    /// A text or a character.
+    /// A string or a character.
     Literal,
     /// `::`
     Scope,
-    /// A byte of its own.
+    /// A single byte.
     Mark(u8),
     /// `#if` and the like, to the end of their lines.
     If,
     /// `#else`, `#elif` and the like.
     Else,
     Endif,
-    /// Another line for the preprocessor.
+    /// Another preprocessor line.
     Directive,
 }
 
-/// A token, and where it is.
+/// A token, and its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -41,14 +41,14 @@ impl Token {
         self.kind == Kind::Mark(mark)
     }
 
-    /// Returns whether it is for the preprocessor.
+    /// Returns whether it is a preprocessor line.
     pub(super) fn is_directive(self) -> bool {
         matches!(self.kind, Kind::If | Kind::Else | Kind::Endif | Kind::Directive)
     }
 }
 
-/// Returns the tokens of a text. Comments that stand within a macro are blanked: the grammar lets them end it, and takes
-/// the rest of it for code.
+/// Returns the tokens of a text. Comments within a macro are blanked: for the grammar they end the macro, and the rest
+/// of it is code.
 pub(super) fn tokens(text: &mut Blanks) -> Vec<Token> {
     let all = text.text().as_bytes();
     let mut tokens = Vec::with_capacity(all.len() / 4);
@@ -124,7 +124,7 @@ fn comment_end(all: &[u8], at: usize) -> usize {
     end
 }
 
-/// Returns the end of the text or character that begins at a place. It ends with its line, too.
+/// Returns the end of the string or character that begins at a place. It ends with its line at the latest.
 fn quote_end(all: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < all.len() {
@@ -138,7 +138,7 @@ fn quote_end(all: &[u8], start: usize) -> usize {
     all.len()
 }
 
-/// Whether a text that does not know escapes follows a word: `R"x(...)x"`.
+/// Returns whether a string after this word has no escapes: `R"x(...)x"`.
 fn is_raw(word: &[u8]) -> bool {
     matches!(word, b"R" | b"LR" | b"uR" | b"UR" | b"u8R")
 }
@@ -202,7 +202,7 @@ fn directive(text: &mut Blanks, start: usize) -> (Kind, usize) {
     if is_macro {
         for comment in comments {
             if all[comment.start + 1] == b'/' {
-                // To the grammar, another comment may begin in it.
+                // For the grammar, another comment may begin in it.
                 for at in comment.start + 2..comment.end - 1 {
                     if all[at..].starts_with(b"/*") {
                         text.put(at + 1, b' ');
@@ -216,7 +216,7 @@ fn directive(text: &mut Blanks, start: usize) -> (Kind, usize) {
     (kind, at.min(all.len()))
 }
 
-/// Blanks a comment. Its lines are joined, as they are for the preprocessor.
+/// Blanks a comment. Its lines are joined, as the preprocessor does.
 fn blank_comment(text: &mut Blanks, comment: Range<usize>) {
     let all = text.text().as_bytes();
     text.blank(comment.clone());
@@ -225,7 +225,7 @@ fn blank_comment(text: &mut Blanks, comment: Range<usize>) {
         if last >= comment.start && all[last] != b'\n' {
             text.put(last, b'\\');
         }
-        // What stands between them would part the two.
+        // A space between the two would separate them.
         if all[feed - 1] == b'\r' {
             text.put(feed - 1, b'\r');
         }

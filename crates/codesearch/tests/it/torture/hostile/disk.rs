@@ -1,4 +1,4 @@
-//! What a file system can hold.
+//! Hostile contents of a file system.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use nix::unistd::mkfifo;
 use super::{NEEDLE, SECRET};
 use crate::harness::is_root;
 
-/// A folder of repositories, and one of somebody else's beside it.
+/// A folder of repositories, and one of another user next to it.
 pub(super) struct Disk {
     root: PathBuf,
     pub(super) rng: Rng,
@@ -48,19 +48,19 @@ impl Disk {
         self.root.join("in").join(path)
     }
 
-    /// Returns a path of somebody else's.
+    /// Returns a path of the other user.
     pub(super) fn private(&self, path: &str) -> PathBuf {
         self.root.join("private").join(path)
     }
 
-    /// Writes a file of which nothing is expected, and makes the folders above it.
+    /// Writes a file about which nothing is expected, and makes the folders above it.
     pub(super) fn put(&self, path: &str, bytes: impl AsRef<[u8]>) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
 
-    /// Writes a file that must be indexed, unless it is git's.
+    /// Writes a file that must be indexed, unless it is a git file.
     pub(super) fn text(&mut self, path: &str, text: &str) {
         self.put(path, text);
         if !path.contains("/.git") {
@@ -68,7 +68,7 @@ impl Disk {
         }
     }
 
-    /// Expects a part of a repository to be told as left out.
+    /// Expects a part of a repository to be reported as left out.
     pub(super) fn expect(&mut self, repo: &str, path: &str, reason: &'static str) {
         self.left_out.push((repo.to_owned(), path.to_owned(), reason));
     }
@@ -93,7 +93,7 @@ impl Disk {
         symlink(to, path).unwrap();
     }
 
-    /// Returns letters that do not compress.
+    /// Returns incompressible letters.
     pub(super) fn letters(&mut self, count: usize) -> String {
         (0..count).map(|_| self.rng.alphanumeric()).collect()
     }
@@ -107,7 +107,7 @@ impl Disk {
         if self.is_long { long } else { short }
     }
 
-    /// Swaps a folder with a link to somebody else's, again and again, until that is ended.
+    /// Replaces a folder by a link to the other user's folder and back, repeatedly, until the guard ends that.
     pub(super) fn swap_a_folder(&mut self) -> Swaps {
         self.put("swapped/.git/config", "");
         self.put("swapped/sub/a.txt", "ours\n");
@@ -126,7 +126,7 @@ impl Disk {
         Swaps { ends, thread }
     }
 
-    /// Lets everything be deleted.
+    /// Makes everything deletable.
     pub(super) fn open_all(&self) {
         let _ = fs::set_permissions(self.at("nodes/closed"), fs::Permissions::from_mode(0o755));
     }
@@ -190,7 +190,7 @@ fn names(disk: &mut Disk) {
     disk.expect("names", "latin", "name");
 }
 
-/// Paths of up to, and over, what an index of Postgres holds and what the system opens.
+/// Adds paths up to, and beyond, the limits of an index of Postgres and of the system.
 fn deep(disk: &mut Disk) {
     for levels in [9, 11, 14, 30] {
         let mut folder = OwnedFd::from(File::open(disk.at("deep")).unwrap());
@@ -234,7 +234,7 @@ fn nodes(disk: &mut Disk) {
         disk.link(&format!("nodes/{name}"), to);
         disk.expect("nodes", name, "symlink");
     }
-    // Not all file systems have room for so much nothing.
+    // Not all file systems support such a large sparse file.
     let sparse = File::create(disk.at("nodes/sparse")).unwrap();
     if sparse.set_len(1 << 40).is_ok() {
         disk.expect("nodes", "sparse", "too-large");
@@ -284,7 +284,7 @@ fn many(disk: &mut Disk) {
         fs::create_dir_all(disk.at(&format!("many/empty/{n}"))).unwrap();
         disk.text(&format!("many/full/{n}.txt"), &format!("{NEEDLE} {n}\n"));
     }
-    // These hold no repository.
+    // These folders contain no repository.
     for n in 0..disk.many(100, 10_000) {
         fs::create_dir_all(disk.at(&format!("loose/{n}/deep"))).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What git can hold: every part of `.git`, broken, endless, or somebody else's.
+//! Hostile contents of `.git`: every part invalid, endless, or of another user.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::disk::Disk;
 
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// Builds the repositories whose `.git` is hostile. Each has a file that must be indexed all the same.
+/// Builds the repositories whose `.git` is hostile. Each has a file that must be indexed anyway.
 pub(super) fn build(disk: &mut Disk) {
     clone_at(disk, "../private/.git");
     disk.put("../private/.git/worktrees/w/gitdir", "/nowhere/.git\n");
@@ -25,7 +25,7 @@ fn repo(disk: &mut Disk, name: &str) {
     disk.text(&format!("{name}/a.txt"), &format!("{NEEDLE} {name}\n"));
 }
 
-/// Makes git's data of a clone.
+/// Makes the git data of a clone.
 fn clone_at(disk: &Disk, path: &str) {
     disk.put(&format!("{path}/HEAD"), "ref: refs/heads/main\n");
     disk.put(&format!("{path}/refs/heads/main"), HASH);
@@ -39,7 +39,7 @@ fn clone(disk: &mut Disk, name: &str) {
     clone_at(disk, &format!("{name}/.git"));
 }
 
-/// What stands in the place of `.git`.
+/// Makes variants of `.git` itself.
 fn entries(disk: &mut Disk) {
     let private = disk.private(".git");
     for (name, to, reason) in [
@@ -83,7 +83,7 @@ fn entries(disk: &mut Disk) {
     }
 }
 
-/// Every file of git's as a pipe, a link to a device, a link to somebody else's, and too large.
+/// Makes every git file a pipe, a link to a device, a link to the other user's file, and too large.
 fn parts(disk: &mut Disk) {
     for part in ["HEAD", "config", "refs/heads/main", "packed-refs", "objects/info/alternates"] {
         for kind in ["pipe", "zero", "private", "large"] {
@@ -192,7 +192,7 @@ fn objects(disk: &mut Disk) {
         disk.put(&format!("{name}/.git/objects/info/alternates"), lines);
         disk.expect(name, ".git/objects/info/alternates", reason);
     }
-    // Circles, and what is not there.
+    // Cycles, and missing folders.
     for (name, lines) in
         [("borrows-itself", "../objects\n"), ("borrows-nothing", "\0\n/nowhere\n#\n\n")]
     {
@@ -212,9 +212,9 @@ fn objects(disk: &mut Disk) {
     }
 }
 
-/// What an ingest with `--gitignore` reads.
+/// Makes files that an ingest with `--gitignore` reads.
 fn ignore_files(disk: &mut Disk) {
-    // Where these rules are asked for and cannot be read, the folder is left out.
+    // If these rules are requested but unreadable, the folder is left out.
     for kind in ["pipe", "zero", "private"] {
         let name = format!("ignore-{kind}");
         disk.put(&format!("{name}/.git/config"), "");
