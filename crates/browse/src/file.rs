@@ -1,5 +1,6 @@
 //! Reads one file with its text.
 
+use futures_util::future::BoxFuture;
 use store::{BlobId, ShardId, StoredBlob};
 
 use files::Encoding;
@@ -36,33 +37,35 @@ pub const MAX_COPIES: usize = 50;
 ///
 /// # Errors
 /// The database cannot be reached or refuses a statement, or a part of the text is missing.
-pub async fn file_text(
-    view: &View,
-    repo: &str,
-    path: &str,
-) -> Result<Option<FileText>, store::Error> {
-    let tree = view.tree().await?;
-    let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
-    let (blob, bytes) = (entry.blob, entry.bytes);
-    let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
-    if text.len() != bytes {
-        let have = text.len();
-        let what = format!("{repo}/{path} has {have} of its {bytes} bytes");
-        return Err(store::Error::Damaged(what));
-    }
-    let (hash, encoding) = view.hash(shard.id, blob).await?;
-    let encoding = encoding_of(encoding.as_deref(), &text, &hash);
-    Ok(Some(FileText {
-        repo: repo.to_owned(),
-        path: path.to_owned(),
-        language: entry.language.map(str::to_owned),
-        text,
-        encoding,
-        copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
-        hash,
-        stored: Some((shard.id, blob)),
-        is_current: true,
-    }))
+pub fn file_text<'a>(
+    view: &'a View,
+    repo: &'a str,
+    path: &'a str,
+) -> BoxFuture<'a, Result<Option<FileText>, store::Error>> {
+    Box::pin(async move {
+        let tree = view.tree().await?;
+        let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
+        let (blob, bytes) = (entry.blob, entry.bytes);
+        let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+        if text.len() != bytes {
+            let have = text.len();
+            let what = format!("{repo}/{path} has {have} of its {bytes} bytes");
+            return Err(store::Error::Damaged(what));
+        }
+        let (hash, encoding) = view.hash(shard.id, blob).await?;
+        let encoding = encoding_of(encoding.as_deref(), &text, &hash);
+        Ok(Some(FileText {
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            language: entry.language.map(str::to_owned),
+            text,
+            encoding,
+            copies: tree.copies(shard.id, blob, (repo, path), MAX_COPIES),
+            hash,
+            stored: Some((shard.id, blob)),
+            is_current: true,
+        }))
+    })
 }
 
 /// Returns a file with the text that has this hash, in lowercase, if a file of the same repository has it: in the
@@ -71,39 +74,41 @@ pub async fn file_text(
 ///
 /// # Errors
 /// The database cannot be reached or refuses a statement, or a part of the text is missing.
-pub async fn file_text_of(
-    view: &View,
-    repo: &str,
-    path: &str,
-    hash: &str,
-) -> Result<Option<FileText>, store::Error> {
-    if let Some(file) = file_text(view, repo, path).await?.filter(|file| file.hash == hash) {
-        return Ok(Some(file));
-    }
-    let Some(stored) = view.stored(hash, repo).await? else { return Ok(None) };
-    let catalog = view.catalog().await?;
-    let StoredBlob { shard: id, blob, bytes, encoding, language } = stored;
-    let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-        return Ok(None);
-    };
-    let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
-    // The text may have been garbage-collected since.
-    if text.len() != bytes {
-        return Ok(None);
-    }
-    let encoding = encoding_of(encoding.as_deref(), &text, hash);
-    let copies = view.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
-    Ok(Some(FileText {
-        repo: repo.to_owned(),
-        path: path.to_owned(),
-        language,
-        text,
-        encoding,
-        copies,
-        hash: hash.to_owned(),
-        stored: Some((id, blob)),
-        is_current: false,
-    }))
+pub fn file_text_of<'a>(
+    view: &'a View,
+    repo: &'a str,
+    path: &'a str,
+    hash: &'a str,
+) -> BoxFuture<'a, Result<Option<FileText>, store::Error>> {
+    Box::pin(async move {
+        if let Some(file) = file_text(view, repo, path).await?.filter(|file| file.hash == hash) {
+            return Ok(Some(file));
+        }
+        let Some(stored) = view.stored(hash, repo).await? else { return Ok(None) };
+        let catalog = view.catalog().await?;
+        let StoredBlob { shard: id, blob, bytes, encoding, language } = stored;
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+            return Ok(None);
+        };
+        let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
+        // The text may have been garbage-collected since.
+        if text.len() != bytes {
+            return Ok(None);
+        }
+        let encoding = encoding_of(encoding.as_deref(), &text, hash);
+        let copies = view.tree().await?.copies(id, blob, (repo, path), MAX_COPIES);
+        Ok(Some(FileText {
+            repo: repo.to_owned(),
+            path: path.to_owned(),
+            language,
+            text,
+            encoding,
+            copies,
+            hash: hash.to_owned(),
+            stored: Some((id, blob)),
+            is_current: false,
+        }))
+    })
 }
 
 impl FileText {

@@ -68,7 +68,7 @@ pub(super) async fn answer(
     };
     for (mut ranked, _) in best.files {
         if context != (0, 0) && select.has_lines() && page.has_room() {
-            view.add_context([&mut ranked.file], stats.switch, context).await?;
+            view.add_context(vec![&mut ranked.file], stats.switch, context).await?;
         }
         if !page.add(&ranked) {
             break;

@@ -1,5 +1,6 @@
 //! The definitions of a name.
 
+use futures_util::future::BoxFuture;
 use std::ops::Range;
 
 use query::{Case, SymbolKind, SymbolKinds, Tree};
@@ -57,35 +58,41 @@ pub struct Definition {
 ///
 /// # Errors
 /// The request is invalid, there is no file at its place, or the database cannot be asked.
-pub async fn definitions(view: &View, request: &NameRequest) -> Result<Definitions, Error> {
-    let scope = scope(view, request).await?;
-    let name = scope.name(request)?;
-    let (files, mut stats) = near_and_far(view, condition(&name)?, &scope, request.timeout).await?;
-    let precise = precise(view, request, &scope, &stats).await?;
-    precise.note(&mut stats);
-    let places = precise.places();
-    let is_new = |one: &Definition| {
-        !places.contains(&(one.repo.clone(), one.path.clone(), one.symbol.start))
-    };
-    let files = files.into_iter().flat_map(|file| of_file(file, &scope, Basis::Search));
-    let mut found: Vec<Definition> = files.filter(is_new).collect();
-    let precisely = precise.definitions.into_iter();
-    found.extend(precisely.flat_map(|file| of_file(file, &scope, Basis::Precise)));
-    found.sort_by_cached_key(|one| {
-        let path_penalty = (path_penalty(&one.path) * 100.0) as i64;
-        let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
-        (
-            one.basis,
-            one.near,
-            weight(one.symbol.kind),
-            -path_penalty,
-            std::cmp::Reverse(one.rank),
-            place,
-        )
-    });
-    let count = found.len();
-    found.truncate(request.limit);
-    Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
+pub fn definitions<'a>(
+    view: &'a View,
+    request: &'a NameRequest,
+) -> BoxFuture<'a, Result<Definitions, Error>> {
+    Box::pin(async move {
+        let scope = scope(view, request).await?;
+        let name = scope.name(request)?;
+        let (files, mut stats) =
+            near_and_far(view, condition(&name)?, &scope, request.timeout).await?;
+        let precise = precise(view, request, &scope, &stats).await?;
+        precise.note(&mut stats);
+        let places = precise.places();
+        let is_new = |one: &Definition| {
+            !places.contains(&(one.repo.clone(), one.path.clone(), one.symbol.start))
+        };
+        let files = files.into_iter().flat_map(|file| of_file(file, &scope, Basis::Search));
+        let mut found: Vec<Definition> = files.filter(is_new).collect();
+        let precisely = precise.definitions.into_iter();
+        found.extend(precisely.flat_map(|file| of_file(file, &scope, Basis::Precise)));
+        found.sort_by_cached_key(|one| {
+            let path_penalty = (path_penalty(&one.path) * 100.0) as i64;
+            let place = (one.repo.clone(), one.path.clone(), one.symbol.start);
+            (
+                one.basis,
+                one.near,
+                weight(one.symbol.kind),
+                -path_penalty,
+                std::cmp::Reverse(one.rank),
+                place,
+            )
+        });
+        let count = found.len();
+        found.truncate(request.limit);
+        Ok(Definitions { name, symbols: precise.symbols, found, count, stats })
+    })
 }
 
 /// Returns the condition that a file defines a name.

@@ -1,5 +1,6 @@
 //! How near a file is to the request's place.
 
+use futures_util::future::BoxFuture;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -58,21 +59,23 @@ pub(super) struct Origin {
 ///
 /// # Errors
 /// There is no such file, or the database cannot be asked.
-pub async fn place(view: &View, text: &str) -> Result<Place, Error> {
-    let text = text.trim();
-    let (file, line, column) = Place::split(text);
-    let tree = view.tree().await?;
-    // Names of repositories contain slashes, too.
-    let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
-    let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
-    let Some((repo, path)) = found else {
-        let is_known = |(repo, _): &(&str, &str)| tree.repo(repo).is_some();
-        return Err(match places.rev().find(is_known) {
-            Some((repo, path)) => no_file(view, repo, path).await,
-            None => Error::NoFile(file.to_owned()),
-        });
-    };
-    Ok(Place { line, column, ..Place::file(repo, path) })
+pub fn place<'a>(view: &'a View, text: &'a str) -> BoxFuture<'a, Result<Place, Error>> {
+    Box::pin(async move {
+        let text = text.trim();
+        let (file, line, column) = Place::split(text);
+        let tree = view.tree().await?;
+        // Names of repositories contain slashes, too.
+        let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
+        let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
+        let Some((repo, path)) = found else {
+            let is_known = |(repo, _): &(&str, &str)| tree.repo(repo).is_some();
+            return Err(match places.rev().find(is_known) {
+                Some((repo, path)) => no_file(view, repo, path).await,
+                None => Error::NoFile(file.to_owned()),
+            });
+        };
+        Ok(Place { line, column, ..Place::file(repo, path) })
+    })
 }
 
 /// Returns the error for a file that is not in the index, with the reason if it was left out.

@@ -1,5 +1,6 @@
 //! The outline of a file: its symbols in order, each below the one that contains it.
 
+use futures_util::future::BoxFuture;
 use store::{BlobId, Epoch, RepoId, Shard};
 
 use super::basis::Basis;
@@ -51,35 +52,39 @@ pub enum SymbolsState {
 ///
 /// # Errors
 /// There is no such file, or the database cannot be asked.
-pub async fn outline(view: &View, place: &Place) -> Result<Outline, Error> {
-    let tree = view.tree().await?;
-    let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
-        return Err(no_file(view, &place.repo, &place.path).await);
-    };
-    let language = entry.language.map(str::to_owned);
-    let file = (tree.epoch(), entry.repo, place.path.as_str());
-    let text = (entry.blob, entry.bytes);
-    Ok(outline_of_blob(view, shard, text, language, Some(file)).await?)
+pub fn outline<'a>(view: &'a View, place: &'a Place) -> BoxFuture<'a, Result<Outline, Error>> {
+    Box::pin(async move {
+        let tree = view.tree().await?;
+        let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
+            return Err(no_file(view, &place.repo, &place.path).await);
+        };
+        let language = entry.language.map(str::to_owned);
+        let file = (tree.epoch(), entry.repo, place.path.as_str());
+        let text = (entry.blob, entry.bytes);
+        Ok(outline_of_blob(view, shard, text, language, Some(file)).await?)
+    })
 }
 
 /// Returns the outline of a text; `None` if it is not stored any more.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn outline_of_text(
-    view: &View,
-    file: &FileText,
-) -> Result<Option<Outline>, store::Error> {
-    let Some((id, blob)) = file.stored else { return Ok(None) };
-    let catalog = view.catalog().await?;
-    let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-        return Ok(None);
-    };
-    let text = (blob, file.text.len());
-    let tree = view.tree().await?;
-    let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
-    let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
-    outline_of_blob(view, shard, text, file.language.clone(), place).await.map(Some)
+pub fn outline_of_text<'a>(
+    view: &'a View,
+    file: &'a FileText,
+) -> BoxFuture<'a, Result<Option<Outline>, store::Error>> {
+    Box::pin(async move {
+        let Some((id, blob)) = file.stored else { return Ok(None) };
+        let catalog = view.catalog().await?;
+        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+            return Ok(None);
+        };
+        let text = (blob, file.text.len());
+        let tree = view.tree().await?;
+        let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
+        let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
+        outline_of_blob(view, shard, text, file.language.clone(), place).await.map(Some)
+    })
 }
 
 /// Returns the outline of a text. `file` is its file, by which SCIP indexes are looked up.

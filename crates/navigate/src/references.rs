@@ -1,5 +1,6 @@
 //! The places where a name occurs as a whole word, except its definitions.
 
+use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
@@ -86,75 +87,81 @@ impl Reference {
 ///
 /// # Errors
 /// The request is invalid, there is no file at its place, or the database cannot be asked.
-pub async fn references(view: &View, request: &NameRequest) -> Result<References, Error> {
-    let scope = scope(view, request).await?;
-    let name = scope.name(request)?;
-    let (mut files, mut stats) =
-        near_and_far(view, condition(&name)?, &scope, request.timeout).await?;
-    let precise = precise(view, request, &scope, &stats).await?;
-    precise.note(&mut stats);
-    let places = precise.places();
-    for file in &mut files {
-        without_places(file, &places);
-    }
-    files.retain(|file| !file.lines.is_empty());
-    let mut files: Vec<(Basis, FileMatch)> = precise
-        .references
-        .into_iter()
-        .map(|file| (Basis::Precise, file))
-        .chain(files.into_iter().map(|file| (Basis::Search, file)))
-        .collect();
-    view.add_enclosing(files.iter_mut().map(|(_, file)| file), stats.switch).await?;
-    let rows = rows_of(view, &files, &stats).await?;
-    for (basis, file) in &mut files {
-        if *basis == Basis::Search {
-            without_definitions(file, rows.get(&file.blob_key));
+pub fn references<'a>(
+    view: &'a View,
+    request: &'a NameRequest,
+) -> BoxFuture<'a, Result<References, Error>> {
+    Box::pin(async move {
+        let scope = scope(view, request).await?;
+        let name = scope.name(request)?;
+        let (mut files, mut stats) =
+            near_and_far(view, condition(&name)?, &scope, request.timeout).await?;
+        let precise = precise(view, request, &scope, &stats).await?;
+        precise.note(&mut stats);
+        let places = precise.places();
+        for file in &mut files {
+            without_places(file, &places);
         }
-    }
-    files.retain(|(_, file)| !file.lines.is_empty());
-    let (count, mut repos) = (files.len(), BTreeMap::new());
-    for (_, file) in &files {
-        *repos.entry(file.repo.clone()).or_insert(0) += file.lines.len();
-    }
-    let mut repos: Vec<(String, usize)> = repos.into_iter().collect();
-    repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
-    let near = |file: &FileMatch| near(file, &scope);
-    files.sort_by_cached_key(|(basis, file)| {
-        let path_penalty = (path_penalty(&file.path) * 100.0) as i64;
-        (
-            *basis,
-            near(file),
-            -path_penalty,
-            std::cmp::Reverse(file.rank),
-            file.repo.clone(),
-            file.path.clone(),
-        )
-    });
-    files.truncate(request.limit);
-    let texts = texts_of(view, &files, &stats).await?;
-    let lines = repos.iter().map(|(_, lines)| lines).sum();
-    let files: Vec<((Basis, Near), FileMatch)> =
-        files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
-    // Parsers are C code, and this is no worker process: parse only texts that a worker has parsed within its limits.
-    // Other references are classified by line.
-    let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
-    let work = tokio::task::spawn_blocking(move || {
-        let begun = Instant::now();
-        let labelled = |(how, file): ((Basis, Near), FileMatch)| {
-            let may_parse = parsed.contains(&file.blob_key) && begun.elapsed() < PARSING;
-            let text = texts.get(&file.blob_key).filter(|_| may_parse);
-            labelled(how, text.map(String::as_str), file)
-        };
-        files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
-    });
-    let mut files = work.await.expect("labelling does not panic");
-    // The sort is stable: files that only mention the name move to the end.
-    files.sort_by_key(|file| {
-        let is_precise = file.basis == Basis::Precise;
-        !is_precise && !file.lines.iter().any(|line| line.label().is_code())
-    });
-    let symbols = precise.symbols;
-    Ok(References { name, symbols, files, count, lines, repos, stats })
+        files.retain(|file| !file.lines.is_empty());
+        let mut files: Vec<(Basis, FileMatch)> = precise
+            .references
+            .into_iter()
+            .map(|file| (Basis::Precise, file))
+            .chain(files.into_iter().map(|file| (Basis::Search, file)))
+            .collect();
+        let of_view = files.iter_mut().map(|(_, file)| file);
+        view.add_enclosing(of_view.collect(), stats.switch).await?;
+        let rows = rows_of(view, &files, &stats).await?;
+        for (basis, file) in &mut files {
+            if *basis == Basis::Search {
+                without_definitions(file, rows.get(&file.blob_key));
+            }
+        }
+        files.retain(|(_, file)| !file.lines.is_empty());
+        let (count, mut repos) = (files.len(), BTreeMap::new());
+        for (_, file) in &files {
+            *repos.entry(file.repo.clone()).or_insert(0) += file.lines.len();
+        }
+        let mut repos: Vec<(String, usize)> = repos.into_iter().collect();
+        repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
+        let near = |file: &FileMatch| near(file, &scope);
+        files.sort_by_cached_key(|(basis, file)| {
+            let path_penalty = (path_penalty(&file.path) * 100.0) as i64;
+            (
+                *basis,
+                near(file),
+                -path_penalty,
+                std::cmp::Reverse(file.rank),
+                file.repo.clone(),
+                file.path.clone(),
+            )
+        });
+        files.truncate(request.limit);
+        let texts = texts_of(view, &files, &stats).await?;
+        let lines = repos.iter().map(|(_, lines)| lines).sum();
+        let files: Vec<((Basis, Near), FileMatch)> =
+            files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
+        // Parsers are C code, and this is no worker process: parse only texts that a worker has parsed within its limits.
+        // Other references are classified by line.
+        let parsed: HashSet<(ShardId, BlobId)> = rows.into_keys().collect();
+        let work = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let labelled = |(how, file): ((Basis, Near), FileMatch)| {
+                let may_parse = parsed.contains(&file.blob_key) && begun.elapsed() < PARSING;
+                let text = texts.get(&file.blob_key).filter(|_| may_parse);
+                labelled(how, text.map(String::as_str), file)
+            };
+            files.into_iter().map(labelled).collect::<Vec<ReferenceFile>>()
+        });
+        let mut files = work.await.expect("labelling does not panic");
+        // The sort is stable: files that only mention the name move to the end.
+        files.sort_by_key(|file| {
+            let is_precise = file.basis == Basis::Precise;
+            !is_precise && !file.lines.iter().any(|line| line.label().is_code())
+        });
+        let symbols = precise.symbols;
+        Ok(References { name, symbols, files, count, lines, repos, stats })
+    })
 }
 
 /// Returns the symbols of some files.

@@ -3,13 +3,15 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`filters`] |
+//! | choose repositories and shards, and the plan of each | [`shards`], [`plans`], [`blocks`] |
 //! | order the shards | [`order`] |
 //! | search some shards at a time; stop at the limit; note where the next search continues | [`merge`] |
-//! | match few names; filter chunks, in memory or as Postgres stores their filters | [`names`], [`survivors`], [`stored_survivors`] |
-//! | choose memory or Postgres for a shard | [`source`] |
-//! | ask Postgres about several shards at once, ahead of their turn | [`prefetch`], [`together`], [`answers`] |
-//! | one shard: candidates, files, texts, matches | [`shard`], [`candidates`], [`batch`], [`evaluate`], [`sender`] |
+//! | ask Postgres about several shards at once, ahead of their turn | [`prefetch`], [`together`] |
+//! | filters, in memory or stored, and the chunks that survive them | [`filters`], [`survivors`], [`chunk_set`] |
+//! | names: paths and symbols | [`names`] |
+//! | candidates: filters, documents and names combined by the plan | [`find`], [`candidates`] |
+//! | one shard: candidates, files, texts, matches | [`shard`], [`source`], [`batch`], [`evaluate`], [`sender`] |
+//! | read files and texts, from memory or Postgres | [`reader`] |
 //! | match texts on several threads | [`jobs`], [`verify`] |
 //! | decide on symbols | [`symbols`] |
 //! | add context lines; count skipped files | [`context`], [`left_out`] |

@@ -1,5 +1,6 @@
 //! The only collector of results in an order, for the command line, JSON, pages, agents and Zoekt's clients.
 
+use futures_util::future::BoxFuture;
 use std::mem::take;
 use std::sync::Arc;
 
@@ -65,32 +66,34 @@ impl Ranked {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn best(
+    pub fn best<'a>(
         self,
-        view: &View,
-        request: &Arc<Request>,
-        stats: &Stats,
+        view: &'a View,
+        request: &'a Arc<Request>,
+        stats: &'a Stats,
         near: bool,
-    ) -> Result<Best, Error> {
-        let Self { top, shown, limit, context, enclosing } = self;
-        let is_first = top.order == Order::Relevance && shown == 0 && request.resume.is_none();
-        let found = top.files;
-        let mut files: Vec<_> = top.into_best(shown).take(limit).collect();
-        if request.query().settings.select.has_lines() {
-            if context != (0, 0) {
-                let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                view.add_context(each, stats.switch, context).await?;
+    ) -> BoxFuture<'a, Result<Best, Error>> {
+        Box::pin(async move {
+            let Self { top, shown, limit, context, enclosing } = self;
+            let is_first = top.order == Order::Relevance && shown == 0 && request.resume.is_none();
+            let found = top.files;
+            let mut files: Vec<_> = top.into_best(shown).take(limit).collect();
+            if request.query().settings.select.has_lines() {
+                if context != (0, 0) {
+                    let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                    view.add_context(each.collect(), stats.switch, context).await?;
+                }
+                if enclosing {
+                    let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                    view.add_enclosing(each.collect(), stats.switch).await?;
+                }
             }
-            if enclosing {
-                let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                view.add_enclosing(each, stats.switch).await?;
-            }
-        }
-        let near = if near && is_first {
-            view.near_definitions(request, stats.switch).await?
-        } else {
-            Vec::new()
-        };
-        Ok(Best { files, near, found })
+            let near = if near && is_first {
+                view.near_definitions(request, stats.switch).await?
+            } else {
+                Vec::new()
+            };
+            Ok(Best { files, near, found })
+        })
     }
 }

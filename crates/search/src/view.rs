@@ -52,8 +52,8 @@ impl View {
     ///
     /// # Errors
     /// The database query fails, or the database has no index.
-    pub async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
-        Ok(self.visible_of(self.searcher.catalog().await?))
+    pub fn catalog<'a>(&'a self) -> BoxFuture<'a, Result<Arc<Catalog>, store::Error>> {
+        Box::pin(async move { Ok(self.visible_of(self.searcher.catalog().await?)) })
     }
 
     fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
@@ -69,49 +69,62 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn repos(&self) -> Result<Vec<store::Repo>, store::Error> {
-        let mut repos = self.store().repos().await?;
-        if let Visible::Matching(patterns) = &self.visible {
-            repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
-        }
-        Ok(repos)
+    pub fn repos<'a>(&'a self) -> BoxFuture<'a, Result<Vec<store::Repo>, store::Error>> {
+        Box::pin(async move {
+            let mut repos = self.store().repos().await?;
+            if let Visible::Matching(patterns) = &self.visible {
+                repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
+            }
+            Ok(repos)
+        })
     }
 
     /// Returns the total size in bytes of the texts stored for the visible repositories; equal contents count once.
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn stored_bytes(&self) -> Result<i64, store::Error> {
-        let catalog = self.catalog().await?;
-        if catalog.visible().is_some() {
-            // Shards contain texts of other repositories, too.
-            return Ok(self.tree().await?.stored_bytes() as i64);
-        }
-        Ok(catalog.shards.iter().map(|shard| shard.bytes).sum())
+    pub fn stored_bytes<'a>(&'a self) -> BoxFuture<'a, Result<i64, store::Error>> {
+        Box::pin(async move {
+            let catalog = self.catalog().await?;
+            if catalog.visible().is_some() {
+                // Shards contain texts of other repositories, too.
+                return Ok(self.tree().await?.stored_bytes() as i64);
+            }
+            Ok(catalog.shards.iter().map(|shard| shard.bytes).sum())
+        })
     }
 
     /// Returns the SCIP indexes imported for visible repositories.
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn scip_imports(&self) -> Result<Vec<store::ScipImport>, store::Error> {
-        let mut imports = self.store().scip_imports().await?;
-        if matches!(self.visible, Visible::Matching(_)) {
-            let catalog = self.catalog().await?;
-            imports.retain(|of| catalog.repos.contains_key(&of.repo));
-        }
-        Ok(imports)
+    pub fn scip_imports<'a>(
+        &'a self,
+    ) -> BoxFuture<'a, Result<Vec<store::ScipImport>, store::Error>> {
+        Box::pin(async move {
+            let mut imports = self.store().scip_imports().await?;
+            if matches!(self.visible, Visible::Matching(_)) {
+                let catalog = self.catalog().await?;
+                imports.retain(|of| catalog.repos.contains_key(&of.repo));
+            }
+            Ok(imports)
+        })
     }
 
     /// Returns the files of a repository that were left out: path, bytes, reason.
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>, store::Error> {
-        if !self.catalog().await?.repos.contains_key(&repo) {
-            return Ok(Vec::new());
-        }
-        self.store().skipped(repo).await
+    pub fn skipped<'a>(
+        &'a self,
+        repo: RepoId,
+    ) -> BoxFuture<'a, Result<Vec<(String, i64, String)>, store::Error>> {
+        Box::pin(async move {
+            if !self.catalog().await?.repos.contains_key(&repo) {
+                return Ok(Vec::new());
+            }
+            self.store().skipped(repo).await
+        })
     }
 
     /// Returns whether the index can be queried for chunks without a recheck by Postgres.
@@ -155,32 +168,34 @@ impl View {
     /// # Errors
     /// The database query fails; or [`Request::resume`] belongs to another query ([`Error::OtherQuery`]) or to an epoch
     /// that is gone ([`Error::Gone`]).
-    pub async fn search(
-        &self,
-        request: &Arc<Request>,
+    pub fn search<'a>(
+        &'a self,
+        request: &'a Arc<Request>,
         found: mpsc::Sender<Vec<FileMatch>>,
-    ) -> Result<Stats, Error> {
-        let timeout = self.time_for(request.timeout);
-        let bounded = (timeout != request.timeout).then(|| {
-            let mut bounded = Request::clone(request);
-            bounded.timeout = timeout;
-            Arc::new(bounded)
-        });
-        let request = bounded.as_ref().unwrap_or(request);
-        if request.best {
-            let plain = |request, found| self.plain(request, found);
-            let switch = match request.resume {
-                Some(from) => from.switch,
-                None => self.catalog().await?.switch,
-            };
-            let mut stats = best::search(&plain, switch, request, found).await?;
-            // If only files are shown, their lines serve ranking.
-            if !request.query().settings.select.has_lines() {
-                stats.matches = 0;
+    ) -> BoxFuture<'a, Result<Stats, Error>> {
+        Box::pin(async move {
+            let timeout = self.time_for(request.timeout);
+            let bounded = (timeout != request.timeout).then(|| {
+                let mut bounded = Request::clone(request);
+                bounded.timeout = timeout;
+                Arc::new(bounded)
+            });
+            let request = bounded.as_ref().unwrap_or(request);
+            if request.best {
+                let plain = |request, found| self.plain(request, found);
+                let switch = match request.resume {
+                    Some(from) => from.switch,
+                    None => self.catalog().await?.switch,
+                };
+                let mut stats = best::search(&plain, switch, request, found).await?;
+                // If only files are shown, their lines serve ranking.
+                if !request.query().settings.select.has_lines() {
+                    stats.matches = 0;
+                }
+                return Ok(stats);
             }
-            return Ok(stats);
-        }
-        self.search_plain(request, found).await
+            self.search_plain(request, found).await
+        })
     }
 
     /// Finds near definitions: a qualified name in a query (`json.Unmarshal`) is defined where nobody writes the
@@ -190,12 +205,15 @@ impl View {
     ///
     /// # Errors
     /// The errors of [`search`](Self::search).
-    pub async fn near_definitions(
-        &self,
-        request: &Request,
+    pub fn near_definitions<'a>(
+        &'a self,
+        request: &'a Request,
         switch: Switch,
-    ) -> Result<Vec<FileMatch>, Error> {
-        best::near_definitions(&|request, found| self.plain(request, found), switch, request).await
+    ) -> BoxFuture<'a, Result<Vec<FileMatch>, Error>> {
+        Box::pin(async move {
+            best::near_definitions(&|request, found| self.plain(request, found), switch, request)
+                .await
+        })
     }
 
     fn plain(
@@ -207,41 +225,44 @@ impl View {
     }
 
     /// Like [`search`](Self::search), in the order in which files are found, whatever their use.
-    pub(crate) async fn search_plain(
-        &self,
-        request: &Arc<Request>,
+    pub(crate) fn search_plain<'a>(
+        &'a self,
+        request: &'a Arc<Request>,
         found: mpsc::Sender<Vec<FileMatch>>,
-    ) -> Result<Stats, Error> {
-        let begun = Instant::now();
-        let of_clock = begun.checked_sub(request.compiling).unwrap_or(begun);
-        let state = Arc::new(SearchState::new(request, Clock::new(of_clock, request.timeout)));
-        let end = EndOnDrop(Arc::clone(&state));
-        let mut done = Stats { query: order::hash(request.compiled_query()), ..Stats::default() };
-        if request.resume.is_some_and(|from| from.query != done.query) {
-            return Err(Error::OtherQuery);
-        }
-        let searched = self.search_shards(request, &state, &mut done, found).await?;
-        drop(end);
-        if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_auxiliary) {
-            let left = Box::pin(left_out::symbols(search, self.store(), done.files > 0));
-            if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
-                done.symbols = left?;
+    ) -> BoxFuture<'a, Result<Stats, Error>> {
+        Box::pin(async move {
+            let begun = Instant::now();
+            let of_clock = begun.checked_sub(request.compiling).unwrap_or(begun);
+            let state = Arc::new(SearchState::new(request, Clock::new(of_clock, request.timeout)));
+            let end = EndOnDrop(Arc::clone(&state));
+            let mut done =
+                Stats { query: order::hash(request.compiled_query()), ..Stats::default() };
+            if request.resume.is_some_and(|from| from.query != done.query) {
+                return Err(Error::OtherQuery);
             }
-        }
-        if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
-            // Boxed: searches store this in their own state.
-            let counting = Box::pin(left_out::count(search, catalog));
-            match state.clock.wait_at_least(left_out::MOST, counting).await {
-                Some(skipped) => done.skipped = skipped?,
-                None => {
-                    let timeout = request.timeout.unwrap_or_default();
-                    done.stopped.get_or_insert(Stopped::Timeout(timeout));
+            let searched = self.search_shards(request, &state, &mut done, found).await?;
+            drop(end);
+            if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_auxiliary) {
+                let left = Box::pin(left_out::symbols(search, self.store(), done.files > 0));
+                if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
+                    done.symbols = left?;
                 }
             }
-        }
-        state.counters.read(&mut done);
-        done.duration = begun.elapsed();
-        Ok(done)
+            if let Some((search, catalog)) = searched.filter(|_| request.skipped) {
+                // Boxed: searches store this in their own state.
+                let counting = Box::pin(left_out::count(search, catalog));
+                match state.clock.wait_at_least(left_out::MOST, counting).await {
+                    Some(skipped) => done.skipped = skipped?,
+                    None => {
+                        let timeout = request.timeout.unwrap_or_default();
+                        done.stopped.get_or_insert(Stopped::Timeout(timeout));
+                    }
+                }
+            }
+            state.counters.read(&mut done);
+            done.duration = begun.elapsed();
+            Ok(done)
+        })
     }
 
     /// Searches until the end, the limit or the deadline. Returns the search and its catalog; `None` if the deadline
@@ -296,18 +317,23 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn left_out(&self, request: &Arc<Request>) -> Result<BTreeMap<String, usize>, Error> {
-        let state =
-            Arc::new(SearchState::new(request, Clock::new(Instant::now(), request.timeout)));
-        let _end = EndOnDrop(Arc::clone(&state));
-        let catalog = self.catalog().await?;
-        let go_on = || state.clock.goes_on();
-        let of = (catalog.filter(), &*catalog.shards);
-        let query = request.compiled_query();
-        let selection = Selection::of(of, &catalog.repos, query, None, false, &go_on);
-        let (request, repos) = (Arc::clone(request), Arc::clone(&catalog.repos));
-        let search = Arc::new(Search { request, repos, selection, state: Arc::clone(&state) });
-        Ok(left_out::count(search, catalog).await?)
+    pub fn left_out<'a>(
+        &'a self,
+        request: &'a Arc<Request>,
+    ) -> BoxFuture<'a, Result<BTreeMap<String, usize>, Error>> {
+        Box::pin(async move {
+            let state =
+                Arc::new(SearchState::new(request, Clock::new(Instant::now(), request.timeout)));
+            let _end = EndOnDrop(Arc::clone(&state));
+            let catalog = self.catalog().await?;
+            let go_on = || state.clock.goes_on();
+            let of = (catalog.filter(), &*catalog.shards);
+            let query = request.compiled_query();
+            let selection = Selection::of(of, &catalog.repos, query, None, false, &go_on);
+            let (request, repos) = (Arc::clone(request), Arc::clone(&catalog.repos));
+            let search = Arc::new(Search { request, repos, selection, state: Arc::clone(&state) });
+            Ok(left_out::count(search, catalog).await?)
+        })
     }
 
     /// Returns the catalog that a search reads: the newest, or that of the position from which it resumes.
@@ -325,12 +351,17 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
-        let catalog = self.catalog().await?;
-        Ok(if catalog.switch == switch {
-            catalog
-        } else {
-            self.searcher.snapshots().earlier(switch).await.unwrap_or(catalog)
+    pub fn state<'a>(
+        &'a self,
+        switch: Switch,
+    ) -> BoxFuture<'a, Result<Arc<Catalog>, store::Error>> {
+        Box::pin(async move {
+            let catalog = self.catalog().await?;
+            Ok(if catalog.switch == switch {
+                catalog
+            } else {
+                self.searcher.snapshots().earlier(switch).await.unwrap_or(catalog)
+            })
         })
     }
 
@@ -338,31 +369,33 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn tree(&self) -> Result<Arc<Tree>, store::Error> {
-        let catalog = self.catalog().await?;
-        let mut kept = self.searcher.tree().lock().await;
-        if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
-            return Ok(Arc::clone(tree));
-        }
-        *kept = None;
-        let epoch = catalog.epoch;
-        let read = catalog.shards.clone().into_iter().map(|shard| {
-            let known = self.searcher.cache().and_then(|cache| cache.view().of(&shard).files);
-            let store = self.store().clone();
-            async move {
-                let files = match known {
-                    Some(files) => files,
-                    None => read_files(&store, epoch, &shard).await?,
-                };
-                Ok::<_, store::Error>((shard, files))
+    pub fn tree<'a>(&'a self) -> BoxFuture<'a, Result<Arc<Tree>, store::Error>> {
+        Box::pin(async move {
+            let catalog = self.catalog().await?;
+            let mut kept = self.searcher.tree().lock().await;
+            if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
+                return Ok(Arc::clone(tree));
             }
-        });
-        let read: Vec<_> = read.collect();
-        let shards: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
-        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
-        let tree = work.await.expect("putting files in order does not panic");
-        *kept = Some(Arc::clone(&tree));
-        Ok(tree)
+            *kept = None;
+            let epoch = catalog.epoch;
+            let read = catalog.shards.clone().into_iter().map(|shard| {
+                let known = self.searcher.cache().and_then(|cache| cache.view().of(&shard).files);
+                let store = self.store().clone();
+                async move {
+                    let files = match known {
+                        Some(files) => files,
+                        None => read_files(&store, epoch, &shard).await?,
+                    };
+                    Ok::<_, store::Error>((shard, files))
+                }
+            });
+            let read: Vec<_> = read.collect();
+            let shards: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
+            let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
+            let tree = work.await.expect("putting files in order does not panic");
+            *kept = Some(Arc::clone(&tree));
+            Ok(tree)
+        })
     }
 
     /// Returns the text of a blob if it is in memory.
@@ -382,34 +415,39 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn add_context(
-        &self,
-        files: impl IntoIterator<Item = &mut FileMatch>,
+    pub fn add_context<'a>(
+        &'a self,
+        files: Vec<&'a mut FileMatch>,
         switch: Switch,
         (before, after): (usize, usize),
-    ) -> Result<(), store::Error> {
-        let catalog = self.state(switch).await?;
-        let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
-        for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
-            by_shard.entry(file.blob_key.0).or_default().push(file);
-        }
-        for (id, files) in by_shard {
-            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-            let blobs: Vec<(BlobId, usize)> =
-                files.iter().map(|file| (file.blob_key.1, file.bytes)).collect();
-            let texts = self.texts(shard, &blobs).await?;
-            for file in files {
-                // A shard may have been emptied and refilled since the search, so that the blob number belongs to
-                // another text.
-                let of =
-                    |text: &&String| file.lines.iter().all(|line| context::stands_in(line, text));
-                if let Some(text) = texts.get(&file.blob_key.1).filter(of) {
-                    file.lines =
-                        context::around(std::mem::take(&mut file.lines), text, before, after);
+    ) -> BoxFuture<'a, Result<(), store::Error>> {
+        Box::pin(async move {
+            let catalog = self.state(switch).await?;
+            let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
+            for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
+                by_shard.entry(file.blob_key.0).or_default().push(file);
+            }
+            for (id, files) in by_shard {
+                let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+                    continue;
+                };
+                let blobs: Vec<(BlobId, usize)> =
+                    files.iter().map(|file| (file.blob_key.1, file.bytes)).collect();
+                let texts = self.texts(shard, &blobs).await?;
+                for file in files {
+                    // A shard may have been emptied and refilled since the search, so that the blob number belongs to
+                    // another text.
+                    let of = |text: &&String| {
+                        file.lines.iter().all(|line| context::stands_in(line, text))
+                    };
+                    if let Some(text) = texts.get(&file.blob_key.1).filter(of) {
+                        file.lines =
+                            context::around(std::mem::take(&mut file.lines), text, before, after);
+                    }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Adds to the matching lines of `files` the symbol around each, as [`Request::enclosing`] does for all files of a
@@ -417,51 +455,57 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn add_enclosing(
-        &self,
-        files: impl IntoIterator<Item = &mut FileMatch>,
+    pub fn add_enclosing<'a>(
+        &'a self,
+        files: Vec<&'a mut FileMatch>,
         switch: Switch,
-    ) -> Result<(), store::Error> {
-        let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
-        for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
-            by_shard.entry(file.blob_key.0).or_default().push(file);
-        }
-        if by_shard.is_empty() {
-            return Ok(());
-        }
-        let catalog = self.state(switch).await?;
-        for (id, files) in by_shard {
-            let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-            let mut blobs: Vec<BlobId> = files.iter().map(|file| file.blob_key.1).collect();
-            blobs.sort_unstable();
-            blobs.dedup();
-            let rows = self.symbols_of(shard, &blobs).await?;
-            for file in files {
-                if let Ok(at) = rows.binary_search_by_key(&file.blob_key.1, |row| row.blob) {
-                    enclose(&mut file.lines, &rows[at]);
+    ) -> BoxFuture<'a, Result<(), store::Error>> {
+        Box::pin(async move {
+            let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
+            for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
+                by_shard.entry(file.blob_key.0).or_default().push(file);
+            }
+            if by_shard.is_empty() {
+                return Ok(());
+            }
+            let catalog = self.state(switch).await?;
+            for (id, files) in by_shard {
+                let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+                    continue;
+                };
+                let mut blobs: Vec<BlobId> = files.iter().map(|file| file.blob_key.1).collect();
+                blobs.sort_unstable();
+                blobs.dedup();
+                let rows = self.symbols_of(shard, &blobs).await?;
+                for file in files {
+                    if let Ok(at) = rows.binary_search_by_key(&file.blob_key.1, |row| row.blob) {
+                        enclose(&mut file.lines, &rows[at]);
+                    }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Returns the symbols of some blobs of a shard, both ascending: from memory, or from the database.
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn symbols_of(
-        &self,
-        shard: &Shard,
-        blobs: &[BlobId],
-    ) -> Result<Vec<SymbolRow>, store::Error> {
-        let kept = self.searcher.cache().and_then(|cache| cache.view().of(shard).symbols);
-        if let Some(kept) = kept {
-            return Ok(kept.rows(blobs));
-        }
-        let mut lease = self.store().lease().await?;
-        let rows = lease.symbols_of(shard.id, blobs).await?;
-        lease.done();
-        Ok(rows)
+    pub fn symbols_of<'a>(
+        &'a self,
+        shard: &'a Shard,
+        blobs: &'a [BlobId],
+    ) -> BoxFuture<'a, Result<Vec<SymbolRow>, store::Error>> {
+        Box::pin(async move {
+            let kept = self.searcher.cache().and_then(|cache| cache.view().of(shard).symbols);
+            if let Some(kept) = kept {
+                return Ok(kept.rows(blobs));
+            }
+            let mut lease = self.store().lease().await?;
+            let rows = lease.symbols_of(shard.id, blobs).await?;
+            lease.done();
+            Ok(rows)
+        })
     }
 
     /// Returns the texts of some blobs of a shard. `blobs` has their sizes in bytes. Reads them from memory, and the
@@ -469,25 +513,27 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn texts(
-        &self,
-        shard: &Shard,
-        blobs: &[(BlobId, usize)],
-    ) -> Result<HashMap<BlobId, String>, store::Error> {
-        let (mut texts, mut missing) = (HashMap::new(), Vec::new());
-        for (blob, bytes) in blobs {
-            match self.kept_text(shard, *blob, *bytes) {
-                Some(text) => drop(texts.insert(*blob, text)),
-                None => missing.push(*blob),
+    pub fn texts<'a>(
+        &'a self,
+        shard: &'a Shard,
+        blobs: &'a [(BlobId, usize)],
+    ) -> BoxFuture<'a, Result<HashMap<BlobId, String>, store::Error>> {
+        Box::pin(async move {
+            let (mut texts, mut missing) = (HashMap::new(), Vec::new());
+            for (blob, bytes) in blobs {
+                match self.kept_text(shard, *blob, *bytes) {
+                    Some(text) => drop(texts.insert(*blob, text)),
+                    None => missing.push(*blob),
+                }
             }
-        }
-        if !missing.is_empty() {
-            let mut lease = self.store().lease().await?;
-            for chunk in lease.blobs(shard.id, &missing).await? {
-                texts.entry(chunk.blob).or_default().push_str(&chunk.contents);
+            if !missing.is_empty() {
+                let mut lease = self.store().lease().await?;
+                for chunk in lease.blobs(shard.id, &missing).await? {
+                    texts.entry(chunk.blob).or_default().push_str(&chunk.contents);
+                }
+                lease.done();
             }
-            lease.done();
-        }
-        Ok(texts)
+            Ok(texts)
+        })
     }
 }

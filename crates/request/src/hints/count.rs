@@ -1,5 +1,6 @@
 //! Counts the files that a query finds, within a time limit.
 
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,14 +49,16 @@ impl FileCount {
 
 /// Counts the files that a query finds until `until`. `None` if the query is invalid or cannot be searched, or if the
 /// search was stopped before it found any.
-pub async fn count(
-    view: &View,
-    query: &str,
-    beside: &QueryContext,
+pub fn count<'a>(
+    view: &'a View,
+    query: &'a str,
+    beside: &'a QueryContext,
     until: Instant,
-) -> Option<FileCount> {
-    let request = Arc::new(compiled(query, beside).await?);
-    search(view, &request, until).await
+) -> BoxFuture<'a, Option<FileCount>> {
+    Box::pin(async move {
+        let request = Arc::new(compiled(query, beside).await?);
+        search(view, &request, until).await
+    })
 }
 
 /// Compiles a query to a request that finds files instead of lines.

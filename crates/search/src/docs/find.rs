@@ -1,5 +1,6 @@
 //! Finds docs by their words, best first. Several shards at a time rank their own docs.
 
+use futures_util::future::BoxFuture;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -19,65 +20,70 @@ const SHOWING: Duration = Duration::from_secs(2);
 /// # Errors
 /// The query has no word to search for or is too long, or the database cannot be reached. A single shard that fails
 /// makes the answer incomplete.
-pub async fn find(view: &View, request: &DocsRequest) -> Result<Docs, DocsError> {
-    let begun = Instant::now();
-    let timeout = view.time_for(request.timeout);
-    let deadline = timeout.map(|timeout| begun + timeout);
-    if request.query.len() > MAX_QUERY {
-        return Err(DocsError::Long);
-    }
-    let words = words::websearch_query(&request.query, true);
-    if words.is_empty() {
-        return Err(DocsError::Empty);
-    }
-    let catalog = view.catalog().await?;
-    let parsing = docs_query(view, &words, request.dictionary);
-    let Some(query) = in_time(deadline, parsing).await else {
-        let stopped = timeout.map(DocsStopped::Timeout);
-        return Ok(Docs { stopped, duration: begun.elapsed(), ..Docs::default() });
-    };
-    let query = query?;
-    let repos = (!request.repos.is_empty()).then(|| {
-        // If the deadline stops this, it also stops the search, which reports it.
-        chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
-    });
-    let holds = |shard: &Shard| match &repos {
-        Some(ids) => ids.iter().any(|id| catalog.repos[id].shards.contains(&shard.id)),
-        None => true,
-    };
-    let shards: Vec<usize> =
-        (0..catalog.shards.len()).filter(|at| holds(&catalog.shards[*at])).collect();
-    let languages = &request.languages;
-    let files = FileFilter {
-        epoch: catalog.epoch,
-        repos: repos.or_else(|| catalog.visible()),
-        languages: (!languages.is_empty()).then(|| languages.clone()),
-    };
-    let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
-    let search = ShardDocsQuery { query, files, ranked, limit: request.limit as i64 };
-
-    let mut docs = Docs { shards: shards.len(), ..Docs::default() };
-    if deadline.is_some_and(|end| Instant::now() >= end) {
-        docs.stopped = timeout.map(DocsStopped::Timeout);
-    }
-    let bounds = (request.limit, timeout, deadline);
-    let hits = best_docs(view, &catalog, shards, &search, bounds, &mut docs).await?;
-    docs.ranking = begun.elapsed();
-    let showing = show_docs(view, &catalog, &search.files, request, hits);
-    // Ranking may have used all the time. Showing the results still happens, since it takes milliseconds.
-    match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
-        Some(shown) => docs.docs = shown?,
-        None => docs.stopped = timeout.map(DocsStopped::Timeout),
-    }
-    if docs.stopped.is_none() {
-        docs.stopped = if docs.ranked < docs.matched {
-            Some(DocsStopped::Common)
-        } else {
-            (docs.docs.len() < docs.matched).then_some(DocsStopped::Limit)
+pub fn find<'a>(
+    view: &'a View,
+    request: &'a DocsRequest,
+) -> BoxFuture<'a, Result<Docs, DocsError>> {
+    Box::pin(async move {
+        let begun = Instant::now();
+        let timeout = view.time_for(request.timeout);
+        let deadline = timeout.map(|timeout| begun + timeout);
+        if request.query.len() > MAX_QUERY {
+            return Err(DocsError::Long);
+        }
+        let words = words::websearch_query(&request.query, true);
+        if words.is_empty() {
+            return Err(DocsError::Empty);
+        }
+        let catalog = view.catalog().await?;
+        let parsing = docs_query(view, &words, request.dictionary);
+        let Some(query) = in_time(deadline, parsing).await else {
+            let stopped = timeout.map(DocsStopped::Timeout);
+            return Ok(Docs { stopped, duration: begun.elapsed(), ..Docs::default() });
         };
-    }
-    docs.duration = begun.elapsed();
-    Ok(docs)
+        let query = query?;
+        let repos = (!request.repos.is_empty()).then(|| {
+            // If the deadline stops this, it also stops the search, which reports it.
+            chosen(&catalog, &request.repos, &|| deadline.is_none_or(|end| Instant::now() < end))
+        });
+        let holds = |shard: &Shard| match &repos {
+            Some(ids) => ids.iter().any(|id| catalog.repos[id].shards.contains(&shard.id)),
+            None => true,
+        };
+        let shards: Vec<usize> =
+            (0..catalog.shards.len()).filter(|at| holds(&catalog.shards[*at])).collect();
+        let languages = &request.languages;
+        let files = FileFilter {
+            epoch: catalog.epoch,
+            repos: repos.or_else(|| catalog.visible()),
+            languages: (!languages.is_empty()).then(|| languages.clone()),
+        };
+        let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
+        let search = ShardDocsQuery { query, files, ranked, limit: request.limit as i64 };
+
+        let mut docs = Docs { shards: shards.len(), ..Docs::default() };
+        if deadline.is_some_and(|end| Instant::now() >= end) {
+            docs.stopped = timeout.map(DocsStopped::Timeout);
+        }
+        let bounds = (request.limit, timeout, deadline);
+        let hits = best_docs(view, &catalog, shards, &search, bounds, &mut docs).await?;
+        docs.ranking = begun.elapsed();
+        let showing = show_docs(view, &catalog, &search.files, request, hits);
+        // Ranking may have used all the time. Showing the results still happens, since it takes milliseconds.
+        match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
+            Some(shown) => docs.docs = shown?,
+            None => docs.stopped = timeout.map(DocsStopped::Timeout),
+        }
+        if docs.stopped.is_none() {
+            docs.stopped = if docs.ranked < docs.matched {
+                Some(DocsStopped::Common)
+            } else {
+                (docs.docs.len() < docs.matched).then_some(DocsStopped::Limit)
+            };
+        }
+        docs.duration = begun.elapsed();
+        Ok(docs)
+    })
 }
 
 /// Parses a query into `tsquery` form, once for each kind of text that is searched.

@@ -64,7 +64,8 @@ impl UnrenderedFiles {
             return Ok(Vec::new());
         }
         if let Some(switch) = self.enclosing {
-            view.add_enclosing(self.files.iter_mut().map(|of| &mut of.file), switch).await?;
+            let files = self.files.iter_mut().map(|of| &mut of.file);
+            view.add_enclosing(files.collect(), switch).await?;
         }
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, mut after, .. } = self;
