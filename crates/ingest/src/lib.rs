@@ -1,8 +1,8 @@
 //! Ingest: brings the index up to date with folders on disk, and publishes the next epoch.
 //!
-//! The steps, one file each: [`find`] the repositories and settle their [`names`], [`walk`] them, compare
-//! them with the index (in Postgres), [`load`] new files ([`read`] decodes and hashes, [`cut`] makes chunks),
-//! build the indexes of fresh shards, and publish.
+//! The steps, one file each: [`find`] the repositories and settle their [`names`] ([`folders`]); then [`update`] the index:
+//! [`walk`] their files, compare them with the index (in Postgres), [`load`] new ones ([`read`] decodes and hashes, [`cut`]
+//! makes chunks), build the indexes of fresh shards, and publish. From [`update`] on, files come from a [`source`].
 //!
 //! Memory does not grow with the tree: the walk sends what it sees to a temporary table at once, and files
 //! are read a few megabytes at a time.
@@ -10,43 +10,30 @@
 pub mod check;
 mod cut;
 mod find;
+mod folders;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 #[cfg(any(test, fuzzing))]
 mod fuzz_files;
-mod ignored;
 mod load;
 mod names;
 mod notices;
 mod read;
 mod room;
 pub mod scip;
+mod source;
 pub mod symbols;
+#[cfg(test)]
+mod tests;
+mod update;
 mod walk;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store, Totals};
+use store::{Session, Store, Totals};
 
 pub use files::SkipReason;
-use room::Room;
-
-/// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1
-/// ms, so a small corpus should not use all of them. Measured: shards of 60 MB were faster to search than
-/// those of 8 MB, and than those of 256 MB (docs/design/partitions.md).
-const FULL_SHARD_BYTES: i64 = 64 << 20;
-
-/// Bytes of files to read below which an ingest inserts into a live shard. More is worth a fresh shard and an
-/// index build.
-const SMALL_INGEST_BYTES: i64 = 16 << 20;
-
-/// Bytes of new text, about, after which a group of repositories is published. So a long first ingest becomes
-/// searchable step by step, and after a kill only the current group is repeated.
-const GROUP_BYTES: i64 = 4 << 30;
 
 /// Options of an ingest.
 #[derive(Clone, Debug)]
@@ -224,124 +211,12 @@ async fn bring_up_to_date(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let begun = Instant::now();
-    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     let mut report = Report::default();
-    for path in &options.paths {
-        let below = find::repositories(path, options.depth, options.follow_git)?;
-        notices::tell_found(&below, progress);
-        unreadable.extend(below.unreadable);
-        found.extend(below.repos);
-    }
-    let mut session = lock(store, progress).await?;
-    let known = session.repos().await?;
-    for path in &options.paths {
-        let root = find::canonical(path)?;
-        let below = |row: &&RepoRow| Path::new(&row.source).starts_with(&root);
-        let repos = known.iter().filter(below).count();
-        if repos > 0 && find::is_empty(&root) {
-            return Err(Error::Emptied { path: path.clone(), repos });
-        }
-    }
-    let all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
-    // A folder that cannot be read stays in the index as it was. Nor is the folder around it taken for one
-    // large repository instead.
-    unreadable.retain(|folder| {
-        known.iter().any(|row| Path::new(&row.source).starts_with(folder))
-            || !found.iter().any(|repo| folder.starts_with(&repo.folder))
-    });
-    found.retain(|repo| !unreadable.iter().any(|folder| folder.starts_with(&repo.folder)));
-    report.untouched = unreadable;
-    found.retain(|repo| {
-        let readable = repo.folder.to_str().is_some() && find::check_readable(&repo.folder).is_ok();
-        if !readable {
-            report.untouched.push(repo.folder.clone());
-        }
-        readable
-    });
-    for folder in &report.untouched {
-        progress(Event::Notice(format!(
-            "not updated: cannot read {}, or its name is not UTF-8",
-            folder.display()
-        )));
-    }
-    // A repository that was indexed and has nothing any more, not even a `.git`, is hardly meant so.
-    let emptied = |repo: &find::FoundRepo| {
-        let is_known = known.iter().any(|row| Path::new(&row.source) == repo.folder);
-        is_known && find::is_empty(&repo.folder)
-    };
-    let (emptied, found): (Vec<_>, Vec<_>) = found.into_iter().partition(emptied);
-    for repo in emptied {
-        progress(Event::Notice(format!(
-            "not updated: {} is empty; is a disk missing? To remove a repository, run: codesearch remove NAME",
-            repo.folder.display()
-        )));
-        report.untouched.push(repo.folder);
-    }
-
-    let mut repos = Vec::new();
-    for repo in names::settle(found, &known) {
-        let source = repo.folder.to_string_lossy().into_owned();
-        if let Some(before) = &repo.known
-            && (before.source != source || before.name != repo.name)
-        {
-            progress(Event::Notice(format!(
-                "{} in {} is now {} in {source}",
-                before.name, before.source, repo.name
-            )));
-        }
-        notices::tell_odd(&repo, progress);
-        let id = match &repo.known {
-            Some(row) => row.id,
-            None => session.new_repo(&repo.name, &source).await?,
-        };
-        let seen = walk::walk(&mut session, id, &repo.folder, &all, options, report.seen, progress)
-            .await?;
-        session.seen(&walk::of_git(id, &repo.unread)).await?;
-        report.seen += seen;
-        report.repos.push(repo.name.clone());
-        let names::NamedRepo { name, web, commit, rank, git_folders, .. } = repo;
-        let git_folders = git_folders.iter().filter_map(|folder| Some(folder.to_str()?.to_owned()));
-        let git_folders = git_folders.collect();
-        repos.push(RepoRow { id, name, source, web, commit, rank, git_folders });
-    }
-    let mut gone = Vec::new();
-    for row in known {
-        let asked = |path: &PathBuf| {
-            find::canonical(path).is_ok_and(|p| PathBuf::from(&row.source).starts_with(p))
-        };
-        let found = repos.iter().any(|repo| repo.id == row.id);
-        let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
-        // A checkout inside of a clone that is none any more is a part of the clone.
-        let is_part = || {
-            let around =
-                |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
-            repos.iter().any(|repo| around(repo) && repo.commit.is_some())
-        };
-        if !found && options.paths.iter().any(asked) && (is_gone || is_part()) {
-            if is_gone && names::may_be_unmounted(&row.source) {
-                progress(Event::Notice(format!(
-                    "not removed: {}; its folder {} is empty; is a disk missing? To remove it, run: codesearch remove \
-                     {}",
-                    row.name, row.source, row.name
-                )));
-                continue;
-            }
-            gone.push(row.id);
-            report.removed.push(row.name);
-        }
-    }
-    if report.seen.files == 0 && gone.is_empty() {
-        return Err(match report.untouched.pop() {
-            Some(folder) => Error::Closed(folder),
-            None => Error::NoFiles(options.paths.clone()),
-        });
-    }
-    report.read = session.compare(options.again).await?;
+    let begun = Instant::now();
+    let (mut session, repos, gone) =
+        folders::repositories(store, options, &mut report, progress).await?;
     report.walk = begun.elapsed();
-    Room::of(&options.disks).check_files(report.read.bytes)?;
-    progress(Event::Reading(report.read));
-    apply(store, &mut session, options, repos, &gone, &mut report, progress).await?;
+    update::update(store, &mut session, repos, &gone, options, &mut report, progress).await?;
     session.close().await?;
     report.repos.sort();
     Ok(report)
@@ -381,144 +256,6 @@ pub(crate) async fn lock(store: &Store, progress: &dyn Progress) -> Result<Sessi
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-}
-
-/// Loads, indexes and publishes new files, group by group.
-async fn apply(
-    store: &Store,
-    session: &mut Session,
-    options: &Options,
-    mut repos: Vec<RepoRow>,
-    gone: &[RepoId],
-    report: &mut Report,
-    progress: &dyn Progress,
-) -> Result<(), Error> {
-    let folders: HashMap<RepoId, PathBuf> =
-        repos.iter().map(|repo| (repo.id, PathBuf::from(&repo.source))).collect();
-    // The order in which files are read.
-    repos.sort_by_key(|repo| repo.id);
-    let (stored, shards) = session.stored_bytes();
-    let plan = load::Plan {
-        folders: &folders,
-        max_bytes: options.max_bytes,
-        full: options
-            .shard_bytes
-            .map_or(FULL_SHARD_BYTES, |bytes| bytes as i64)
-            .max((stored + report.read.bytes) / shards.max(1) as i64),
-        small: report.read.bytes < SMALL_INGEST_BYTES,
-        group: GROUP_BYTES.max(report.read.bytes / 8),
-    };
-    let mut filled = Vec::new();
-    let mut after = 0;
-    loop {
-        let begun = Instant::now();
-        let room = Room::of(&options.disks);
-        let group = load::load(store, session, &plan, &room, after, progress).await?;
-        report.load += begun.elapsed();
-        report.stored += group.stored;
-        filled.extend(&group.filled);
-        after = group.last;
-
-        let begun = Instant::now();
-        let indexed = build_indexes(store, session, progress).await?;
-        filled.extend(derive(store, session).await?);
-        report.index += begun.elapsed();
-
-        let begun = Instant::now();
-        // Publish the repositories of this group. The last group also removes the repositories that are gone.
-        let upto =
-            group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
-        let done: Vec<RepoRow> = repos.drain(..upto).collect();
-        let gone = if group.upto.is_none() { gone } else { &[] };
-        let published = session.publish(&done, gone, &indexed).await?;
-        store.build_path_indexes(&indexed, cores()).await?;
-        report.new_files += published.stored;
-        report.retired_files += published.retired;
-        report.publish += begun.elapsed();
-        if group.upto.is_none() {
-            break;
-        }
-    }
-    let begun = Instant::now();
-    filled.sort_unstable();
-    filled.dedup();
-    session.collect_garbage(&filled).await?;
-    report.publish += begun.elapsed();
-    Ok(())
-}
-
-/// Builds the trigram indexes of all shards that have none, after deriving and sorting their documents and filters. Builds
-/// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
-///
-/// One shard more than there are builders is under way: deriving waits for the server and the server for it, and
-/// then the other keeps the core busy.
-async fn build_indexes(
-    store: &Store,
-    session: &Session,
-    progress: &dyn Progress,
-) -> Result<Vec<ShardId>, Error> {
-    let shards = session.unindexed();
-    if shards.is_empty() {
-        return Ok(Vec::new());
-    }
-    progress(Event::Indexing(shards.iter().map(|(_, bytes)| bytes).sum()));
-    let builders = cores().min(shards.len());
-    let memory_kb = store.index_memory_kb(builders).await?;
-    let queue = std::sync::Mutex::new(shards.iter().copied().rev().collect::<Vec<_>>());
-    let done = std::sync::Mutex::new(0_i64);
-    let derivers = tokio::sync::Semaphore::new(MAX_DERIVERS);
-    let turns = tokio::sync::Semaphore::new(builders);
-    let left = AtomicUsize::new(shards.len());
-    let build = async || -> Result<(), store::Error> {
-        loop {
-            let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
-                return Ok(());
-            };
-            let turn = derivers.acquire().await.expect("it is never closed");
-            let (deriving, of) = (store.clone(), shard);
-            let derived = tokio::spawn(async move { deriving.derive(of).await });
-            derived.await.expect("deriving does not panic")?;
-            drop(turn);
-            if left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                let all: Vec<ShardId> = shards.iter().map(|(shard, _)| *shard).collect();
-                store.sort_chunk_filters(&all).await?;
-            }
-            let _turn = turns.acquire().await.expect("it is never closed");
-            store.build_index(shard, memory_kb).await?;
-            *done.lock().expect("no panics hold it") += bytes;
-        }
-    };
-    let all = futures_util::future::try_join_all((0..=builders).map(|_| build()));
-    let sizes: HashMap<ShardId, i64> = shards.iter().copied().collect();
-    let watch = async || loop {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let Ok(running) = store.index_progress().await else { continue };
-        let partly: f64 =
-            running.iter().map(|p| p.done * sizes.get(&p.shard).map_or(0.0, |b| *b as f64)).sum();
-        progress(Event::Indexed(*done.lock().expect("no panics hold it") + partly as i64));
-    };
-    tokio::select! {
-        result = all => { result?; }
-        () = watch() => unreachable!("watching never ends"),
-    }
-    let done = *done.lock().expect("no panics hold it");
-    progress(Event::Indexed(done));
-    Ok(shards.into_iter().map(|(shard, _)| shard).collect())
-}
-
-/// Brings the documents and filters of all shards up to date with their texts, at most [`MAX_DERIVERS`] shards
-/// at a time. Returns the shards that were behind.
-async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Error> {
-    let shards = session.underived().await?;
-    let work = shards.clone().into_iter().map(|shard| {
-        let store = store.clone();
-        async move { tokio::spawn(async move { store.derive(shard).await }).await }
-    });
-    let mut work = futures_util::stream::iter(work).buffer_unordered(cores().min(MAX_DERIVERS));
-    while let Some(done) = work.next().await {
-        done.expect("deriving does not panic")?;
-    }
-    Ok(shards)
 }
 
 fn list(paths: &[PathBuf]) -> String {

@@ -2,7 +2,7 @@
 //! stored over several connections, each of which fills a shard of its own.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use store::{
@@ -12,11 +12,11 @@ use store::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::read::{ReadFile, Skipped, read};
+use super::read::{ReadFile, read};
 use super::room::Room;
+use super::source::{FileSource, Skipped};
 use super::{Error, Event, Progress, cores};
 use files::UNKNOWN;
-use files::beneath::{self, Folder};
 
 /// Bytes of files that are read at once. At any time, memory holds a few such batches and what the loaders hold
 /// back: together less than 300 MB.
@@ -39,9 +39,9 @@ const LATE_BYTES: i64 = 48 << 20;
 const MAX_LOADERS: usize = 4;
 
 /// The parameters that all groups of an ingest share.
-pub(crate) struct Plan<'a> {
-    /// Folder of each repository.
-    pub(crate) folders: &'a HashMap<RepoId, PathBuf>,
+pub(crate) struct Plan {
+    /// The files of each repository.
+    pub(crate) sources: Arc<HashMap<RepoId, Arc<dyn FileSource>>>,
     /// Most bytes of a file that is indexed.
     pub(crate) max_bytes: u64,
     /// Bytes of text at which a shard is full.
@@ -52,7 +52,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) group: i64,
 }
 
-impl Plan<'_> {
+impl Plan {
     /// Returns the bytes of files that are read at once: no more than fit into a shard.
     fn batch_bytes(&self) -> i64 {
         BATCH_BYTES.min(self.full)
@@ -78,7 +78,7 @@ pub(crate) struct Group {
 pub(crate) async fn load(
     store: &Store,
     session: &mut Session,
-    plan: &Plan<'_>,
+    plan: &Plan,
     room: &Room<'_>,
     after: i64,
     progress: &dyn Progress,
@@ -132,29 +132,19 @@ type Outcome = (FileTodo, Result<ReadFile, Skipped>);
 /// Starts to read the files after number `after` on all cores.
 async fn begin(
     session: &mut Session,
-    plan: &Plan<'_>,
+    plan: &Plan,
     after: i64,
 ) -> Result<JoinHandle<Vec<Outcome>>, Error> {
     let todo = session.todo(after, BATCH_FILES, plan.batch_bytes()).await?;
-    let max_bytes = plan.max_bytes;
-    let folders: HashMap<RepoId, PathBuf> = todo
-        .iter()
-        .map(|file| file.repo)
-        .collect::<HashSet<_>>()
-        .into_iter()
-        .map(|repo| (repo, plan.folders[&repo].clone()))
-        .collect();
+    let (sources, max_bytes) = (Arc::clone(&plan.sources), plan.max_bytes);
     Ok(tokio::task::spawn_blocking(move || {
         // The files of a repository follow each other.
         todo.par_chunk_by(|one, next| one.repo == next.repo)
             .flat_map(|files| {
-                let folder = Folder::open(&folders[&files[0].repo]);
-                let read = move |file: &FileTodo| match &folder {
-                    Ok(folder) => read(folder, &file.path, max_bytes),
-                    Err(error) => {
-                        let reason = beneath::reason(error);
-                        Err(Skipped { reason, bytes: file.bytes, fingerprint: 0 })
-                    }
+                let reader = sources[&files[0].repo].open(max_bytes);
+                let read = move |file: &FileTodo| match &reader {
+                    Ok(reader) => read(reader, &file.path),
+                    Err(reason) => Err(Skipped::new(*reason, file.bytes as u64)),
                 };
                 files.par_iter().map(move |file| (file.clone(), read(file)))
             })
@@ -331,7 +321,7 @@ struct ShardLoader {
 
 impl ShardLoaders<'_> {
     /// Returns the loader for the next batch, with room in its shard.
-    async fn turn(&mut self, session: &mut Session, plan: &Plan<'_>) -> Result<usize, Error> {
+    async fn turn(&mut self, session: &mut Session, plan: &Plan) -> Result<usize, Error> {
         // A small ingest fills one shard.
         let (_, shards) = session.stored_bytes();
         let most = if plan.small { 1 } else { cores().min(MAX_LOADERS).min(shards) };
@@ -393,7 +383,7 @@ impl ShardLoaders<'_> {
 
 impl ShardLoader {
     /// Returns whether the shard has room only for what is held back.
-    fn is_full(&self, plan: &Plan<'_>) -> bool {
+    fn is_full(&self, plan: &Plan) -> bool {
         self.bytes + self.late_bytes >= plan.full
     }
 

@@ -14,6 +14,7 @@ use crate::catalog::Shard;
 use crate::error::Result;
 use crate::filters::{AskedBits, ChunkRows, shard_ranges};
 use crate::lease::{BoundStatement, Lease};
+use crate::tables::Groups;
 use crate::{BlobId, Epoch, ShardId};
 
 /// Most characters of a literal that are looked up if the server rechecks. Each trigram costs an
@@ -84,7 +85,7 @@ impl Lease {
         let asked = self.asked_bits(shard.id, ngrams).await?;
         let statement = Statement::of(lookups, self.no_recheck());
         let (literals, bits) = asked.parameters();
-        let sql = statement.sql_with_filters(lookups, shard.id, plan);
+        let sql = statement.sql_with_filters(lookups, (shard.id, self.groups()), plan);
         let bound = statement.bind(BoundStatement::new(sql), epoch, &[shard.id.0]);
         let rows = self.rows(bound.bind(literals).bind(bits)).await?;
         let mut column = 1;
@@ -172,13 +173,19 @@ impl Statement {
 
     /// Returns the statement for one shard that also reads its chunk filters, unless the lookups rule the plan out: of
     /// the literals and bits in the two parameters after the patterns. Each row has the answers to all lookups.
-    fn sql_with_filters(&self, lookups: &[&Lookup], shard: ShardId, plan: &Plan) -> String {
+    fn sql_with_filters(
+        &self,
+        lookups: &[&Lookup],
+        (shard, groups): (ShardId, Groups),
+        plan: &Plan,
+    ) -> String {
         let (columns, tables) = self.columns_and_tables(lookups, shard);
         let first = BEFORE_PATTERNS + self.patterns.len() + 1;
+        let table = shard.chunk_filters(groups);
         format!(
             "select {columns}, f.* from {tables} left join lateral (
                  {} where {} group by 1, 2) f on true",
-            AskedBits::select("asked.literal", shard, first, &format!("p.shard = {}", shard.0)),
+            AskedBits::select("asked.literal", &table, first, &format!("p.shard = {}", shard.0)),
             may_hold(plan, lookups)
         )
     }
@@ -422,7 +429,7 @@ mod tests {
         let asked = [&foo, &bar];
         assert_eq!(may_hold(&plan, &asked), "((t0.b is not null or t1.b is not null) and true)");
         let statement = Statement::of(&asked, true);
-        let sql = statement.sql_with_filters(&asked, ShardId(7), &plan);
+        let sql = statement.sql_with_filters(&asked, (ShardId(7), Groups(32)), &plan);
         assert!(sql.starts_with("select 7::smallint, coalesce(t0.n, '{}'), "), "{sql}");
         assert!(sql.contains(" f.* from (select array_agg(first) n, "), "{sql}");
         assert!(sql.contains("unnest($5::smallint[], $6::smallint[])"), "{sql}");

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::pool::ConnectionPool;
 use crate::prepare::{ServerProperties, encoding};
 use crate::store::Store;
-use crate::tables;
+use crate::tables::{self, Groups};
 use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
 
 /// What to do about an index that is not there.
@@ -67,8 +67,9 @@ impl Store {
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
         let control = control.connect_lazy_with(options.clone());
         let mut store = Self::new(pool, control, options, server.no_recheck);
-        if !answered(ANSWER, server.is_prepared(&mut first)).await? {
-            store.no_recheck = store.prepare(target, &mut first).await?;
+        match answered(ANSWER, server.prepared(&mut first)).await? {
+            Some(groups) => store.keep_groups(groups),
+            None => store.no_recheck = store.prepare(target, &mut first).await?,
         }
         *store.spare() = Some(first);
         Ok(store)
@@ -80,22 +81,30 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn init(&self, shards: i16) -> Result<i16> {
+        self.init_with(shards, Groups::OF_NEW).await
+    }
+
+    /// As [`init`](Self::init), with groups of this size.
+    pub(crate) async fn init_with(&self, shards: i16, groups: Groups) -> Result<i16> {
         let mut conn = self.connection().await?;
         let mut tx = conn.begin().await?;
         tx.execute("lock table shards in exclusive mode").await?;
-        let (have,): (i64,) =
-            sqlx::query_as("select count(*) from shards").fetch_one(&mut *tx).await?;
+        let sql = "select group_shards, (select count(*) from shards) from state";
+        let (of_before, have): (i16, i64) = sqlx::query_as(sql).fetch_one(&mut *tx).await?;
         if have > 0 {
+            self.keep_groups(Groups(of_before));
             return Ok(have as i16);
         }
         sqlx::query("insert into shards (shard) select generate_series(0, $1 - 1)")
             .bind(i32::from(shards))
             .execute(&mut *tx)
             .await?;
+        sqlx::query("update state set group_shards = $1").bind(groups.0).execute(&mut *tx).await?;
         for table in tables::ALL {
-            tx.execute(AssertSqlSafe(table.make(shards))).await?;
+            tx.execute(AssertSqlSafe(table.make(shards, groups))).await?;
         }
         tx.commit().await?;
+        self.keep_groups(groups);
         Ok(shards)
     }
 }

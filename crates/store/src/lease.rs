@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::{Error, Result};
 use crate::pool::{Backend, MAX_IDLE};
 use crate::store::Store;
+use crate::tables::Groups;
 use crate::target::{CONNECT, answered};
 
 /// Longest time that a search waits for a free connection before it fails.
@@ -187,6 +188,11 @@ impl Lease {
         let rows: Vec<(i64,)> = self.fetch(BoundStatement::new(sql)).await?;
         let count = rows.first().map_or(0, |(count,)| *count) as i16;
         Ok(*self.store.known_shards().get_or_init(|| count))
+    }
+
+    /// Returns the size of the groups of the index.
+    pub(crate) fn groups(&self) -> Groups {
+        self.store.groups()
     }
 
     /// Returns the cell for the densities of the chunk filters; it is empty until first read.

@@ -55,6 +55,7 @@ pub use statistics::{HourOfSearches, SlowSearch, Statement, StatisticsBatch};
 pub use status::{IndexProgress, Ingest, ShardStatus};
 pub use store::Store;
 pub use symbols::{GivenUp, SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
+use tables::Groups;
 pub use target::Target;
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs`
@@ -65,42 +66,42 @@ pub struct ShardId(pub i16);
 impl ShardId {
     /// Returns the name of its partition of `chunks`.
     pub(crate) fn chunks(self) -> String {
-        tables::CHUNKS.of(self)
+        tables::CHUNKS.own(self)
     }
 
     /// Returns the name of its partition of `documents`.
     pub(crate) fn documents(self) -> String {
-        tables::DOCUMENTS.of(self)
+        tables::DOCUMENTS.own(self)
     }
 
     /// Returns the name of the partition of `filters` that it shares with its group.
-    pub(crate) fn filters(self) -> String {
-        tables::FILTERS.of(self)
+    pub(crate) fn filters(self, groups: Groups) -> String {
+        tables::FILTERS.of(self, groups)
     }
 
     /// Returns the name of the partition of `chunk_filters` that it shares with its group.
-    pub(crate) fn chunk_filters(self) -> String {
-        tables::CHUNK_FILTERS.of(self)
+    pub(crate) fn chunk_filters(self, groups: Groups) -> String {
+        tables::CHUNK_FILTERS.of(self, groups)
     }
 
     /// Returns the name of its partition of `docs`.
     pub(crate) fn docs(self) -> String {
-        tables::DOCS.of(self)
+        tables::DOCS.own(self)
     }
 
     /// Returns the name of its partition of `symbols`.
     pub(crate) fn symbols(self) -> String {
-        tables::SYMBOLS.of(self)
+        tables::SYMBOLS.own(self)
     }
 
     /// Returns the name of the partition of `scip` that it shares with its group.
-    pub(crate) fn scip(self) -> String {
-        tables::SCIP.of(self)
+    pub(crate) fn scip(self, groups: Groups) -> String {
+        tables::SCIP.of(self, groups)
     }
 
     /// Returns the name of its partition of `files`.
     pub(crate) fn files(self) -> String {
-        tables::FILES.of(self)
+        tables::FILES.own(self)
     }
 }
 

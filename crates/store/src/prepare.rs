@@ -12,6 +12,7 @@ use crate::locks::SETUP_LOCK;
 use crate::reader::prepare_reader;
 use crate::schema::{MIGRATIONS, program};
 use crate::store::Store;
+use crate::tables::Groups;
 use crate::target::{CONTROL, Target};
 
 /// The oldest supported server (as `server_version_num`).
@@ -135,14 +136,14 @@ impl ServerProperties {
         room.min(wanted)
     }
 
-    /// Returns whether there is nothing to prepare: the schema is this program's, and so is the
-    /// format of the filters.
+    /// Returns the size of the index's groups if there is nothing to prepare: the schema is this program's, and so is
+    /// the format of the filters.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub(crate) async fn is_prepared(&self, conn: &mut PgConnection) -> Result<bool> {
+    pub(crate) async fn prepared(&self, conn: &mut PgConnection) -> Result<Option<Groups>> {
         if !(self.has_schema && self.no_recheck) {
-            return Ok(false);
+            return Ok(None);
         }
         let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as(
             "select version, checksum from codesearch._sqlx_migrations where success order by version",
@@ -155,7 +156,11 @@ impl ServerProperties {
             };
         let is_ours =
             applied.len() == MIGRATIONS.iter().count() && MIGRATIONS.iter().zip(&applied).all(same);
-        Ok(is_ours && filters::format(conn).await? == filters::FORMAT)
+        if !is_ours {
+            return Ok(None);
+        }
+        let (format, groups) = filters::format(conn).await?;
+        Ok((format == filters::FORMAT).then_some(groups))
     }
 }
 
@@ -187,7 +192,9 @@ impl Store {
         ensure_trgm(conn).await?;
         MIGRATIONS.run(&mut *conn).await?;
         let no_recheck = ensure_operator(conn).await?;
-        self.convert_derived(conn).await?;
+        let (format, groups) = filters::format(conn).await?;
+        self.keep_groups(groups);
+        self.convert_derived(conn, format).await?;
         prepare_reader(target, conn).await;
         sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
         Ok(no_recheck)
@@ -310,7 +317,7 @@ mod tests {
             assert!(!ServerProperties::of(&mut conn).await.unwrap().no_recheck);
             assert!(ensure_operator(&mut conn).await.unwrap());
             let server = ServerProperties::of(&mut conn).await.unwrap();
-            assert!(server.no_recheck && server.is_prepared(&mut conn).await.unwrap());
+            assert!(server.no_recheck && server.prepared(&mut conn).await.unwrap().is_some());
         });
     }
 
@@ -319,14 +326,8 @@ mod tests {
         on_index(1, async |store| {
             let mut conn = store.connection().await.unwrap();
             conn.execute("update state set filters_format = 1000").await.unwrap();
-            assert!(
-                !ServerProperties::of(&mut conn)
-                    .await
-                    .unwrap()
-                    .is_prepared(&mut conn)
-                    .await
-                    .unwrap()
-            );
+            let server = ServerProperties::of(&mut conn).await.unwrap();
+            assert_eq!(server.prepared(&mut conn).await.unwrap(), None);
             let target = Target::Url(String::new());
             let refused = store.prepare(&target, &mut conn).await.unwrap_err().to_string();
             assert!(refused.contains("newer version"), "{refused}");

@@ -1,6 +1,6 @@
 //! A connected database, from which all statements start.
 
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI16, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use crate::error::Result;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
+use crate::tables::Groups;
 use crate::target::connect;
 
 /// A connected database with the current schema.
@@ -27,6 +28,8 @@ pub struct Store {
     pub(crate) no_recheck: bool,
     /// Number of shards of the index, once it is fixed and has been read.
     shards: Arc<OnceLock<i16>>,
+    /// The size of the groups of the index: see [`Groups`].
+    groups: Arc<AtomicI16>,
     /// How full the rows of the chunk filters are, once that has been read.
     densities: Arc<OnceLock<Arc<Densities>>>,
     /// The connection on which the database was prepared, until the first use.
@@ -55,6 +58,7 @@ impl Store {
             no_recheck,
             statements: Arc::default(),
             shards: Arc::default(),
+            groups: Arc::new(AtomicI16::new(Groups::OF_NEW.0)),
             densities: Arc::default(),
             spare: Arc::default(),
             writer: Arc::default(),
@@ -72,6 +76,16 @@ impl Store {
     /// Returns the cell for the number of shards; it is empty until first read.
     pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
         &self.shards
+    }
+
+    /// Returns the size of the groups of the index, as it was when this program connected or made the index.
+    pub(crate) fn groups(&self) -> Groups {
+        Groups(self.groups.load(Ordering::Relaxed))
+    }
+
+    /// Sets the size of the groups to that of the index.
+    pub(crate) fn keep_groups(&self, groups: Groups) {
+        self.groups.store(groups.0, Ordering::Relaxed);
     }
 
     /// Returns the cell for the densities of the chunk filters; it is empty until first read.

@@ -3,16 +3,37 @@
 //! Whoever makes, empties, counts or moves all that a shard has goes through this list: a new table needs an entry here and a
 //! migration that makes its parent. No other statement names a parent.
 
+use std::ops::Range;
+
 use crate::ShardId;
-use crate::filters::GROUP_SHARDS;
 
 /// What has a partition of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Each shard.
     Shard,
-    /// Each group of [`GROUP_SHARDS`] shards: one statement reads the rows of all of them.
+    /// Each group of shards, see [`Groups`]: one statement reads the rows of all of them.
     Group,
+}
+
+/// How many shards of an index share the partitions of groups: at least 1. It is chosen when the index is made. Where an
+/// index lies on several machines, a group lies on one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Groups(pub(crate) i16);
+
+impl Groups {
+    /// The size of the groups of a new index.
+    pub(crate) const OF_NEW: Self = Self(32);
+
+    /// Returns the number of the group of a shard.
+    pub(crate) fn of(self, shard: ShardId) -> i16 {
+        shard.0 / self.0
+    }
+
+    /// Returns the shards that a group may have.
+    pub(crate) fn shards(self, group: i16) -> Range<i16> {
+        group * self.0..(group + 1) * self.0
+    }
 }
 
 /// A table with a partition for each shard, or for each group of shards.
@@ -110,114 +131,72 @@ pub(crate) const ALL: [Table; 8] =
 
 impl Table {
     /// Returns the name of the partition that has the rows of a shard.
-    pub(crate) fn of(&self, shard: ShardId) -> String {
+    pub(crate) fn of(&self, shard: ShardId, groups: Groups) -> String {
         match self.unit {
-            Unit::Shard => format!("{}_{:03}", self.name, shard.0),
-            Unit::Group => format!("{}_{:02}", self.name, shard.0 / GROUP_SHARDS),
+            Unit::Shard => self.own(shard),
+            Unit::Group => format!("{}_{:02}", self.name, groups.of(shard)),
         }
     }
 
+    /// Returns the name of the partition that a shard has for itself.
+    pub(crate) fn own(&self, shard: ShardId) -> String {
+        format!("{}_{:03}", self.name, shard.0)
+    }
+
     /// Returns the names of the partitions of an index of so many shards, in order.
-    pub(crate) fn partitions(&self, shards: i16) -> Vec<String> {
-        self.firsts(shards).map(|first| self.of(first)).collect()
+    pub(crate) fn partitions(&self, shards: i16, groups: Groups) -> Vec<String> {
+        self.firsts(shards, groups).map(|first| self.of(first, groups)).collect()
     }
 
     /// Returns the statement that makes the partitions of an index of so many shards.
-    pub(crate) fn make(&self, shards: i16) -> String {
+    pub(crate) fn make(&self, shards: i16, groups: Groups) -> String {
         let one = |first: ShardId| {
-            let (partition, parent) = (self.of(first), self.name);
+            let (partition, parent) = (self.of(first, groups), self.name);
             let values = match self.unit {
                 Unit::Shard => format!("in ({})", first.0),
-                Unit::Group => format!("from ({}) to ({})", first.0, first.0 + GROUP_SHARDS),
+                Unit::Group => format!("from ({}) to ({})", first.0, first.0 + groups.0),
             };
             let toast = self
                 .toast
                 .map_or_else(String::new, |toast| format!(" with (toast_tuple_target = {toast})"));
             format!("create table {partition} partition of {parent} for values {values}{toast}")
         };
-        self.firsts(shards).map(one).collect::<Vec<_>>().join("; ")
+        self.firsts(shards, groups).map(one).collect::<Vec<_>>().join("; ")
     }
 
     /// Returns the statement that deletes all rows of a shard.
-    pub(crate) fn empty(&self, shard: ShardId) -> String {
+    pub(crate) fn empty(&self, shard: ShardId, groups: Groups) -> String {
+        let partition = self.of(shard, groups);
         match self.unit {
-            Unit::Shard => format!("truncate {}", self.of(shard)),
-            Unit::Group => format!("delete from {} where shard = {}", self.of(shard), shard.0),
+            Unit::Shard => format!("truncate {partition}"),
+            Unit::Group => format!("delete from {partition} where shard = {}", shard.0),
         }
     }
 
     /// Returns a subquery with the rows of all shards of an index of so many.
-    pub(crate) fn all(&self, shards: i16) -> String {
-        let partitions = self.partitions(shards);
+    pub(crate) fn all(&self, shards: i16, groups: Groups) -> String {
+        let partitions = self.partitions(shards, groups);
         let tables: Vec<String> = partitions.iter().map(|name| format!("table {name}")).collect();
         format!("({})", tables.join(" union all "))
     }
 
     /// Returns the first shard of each partition.
-    fn firsts(&self, shards: i16) -> impl Iterator<Item = ShardId> {
+    fn firsts(&self, shards: i16, groups: Groups) -> impl Iterator<Item = ShardId> {
         let step = match self.unit {
             Unit::Shard => 1,
-            Unit::Group => GROUP_SHARDS as usize,
+            Unit::Group => groups.0 as usize,
         };
         (0..shards).step_by(step).map(ShardId)
     }
 }
 
 /// Replaces `{files}` and the like by a subquery with the rows of all shards.
-pub(crate) fn over_all(sql: &str, shards: i16) -> String {
+pub(crate) fn over_all(sql: &str, shards: i16, groups: Groups) -> String {
     ALL.iter().fold(sql.to_owned(), |sql, table| {
         let name = format!("{{{}}}", table.name);
-        if sql.contains(&name) { sql.replace(&name, &table.all(shards)) } else { sql }
+        if sql.contains(&name) { sql.replace(&name, &table.all(shards, groups)) } else { sql }
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{on_index, value};
-
-    #[test]
-    fn the_list_is_that_of_the_schema() {
-        on_index(40, async |store| {
-            let parents = "select string_agg(relname, ' ' order by relname) from pg_class
-                 where relkind = 'p' and relnamespace = 'codesearch'::regnamespace";
-            let mut listed: Vec<&str> = ALL.iter().map(|table| table.name).collect();
-            listed.sort_unstable();
-            assert_eq!(value::<String>(store, parents).await, listed.join(" "));
-            for table in ALL {
-                let partitions = format!(
-                    "select string_agg(inhrelid::regclass::text, ' ' order by inhrelid::regclass::text)
-                     from pg_inherits where inhparent = 'codesearch.{}'::regclass",
-                    table.name
-                );
-                let found: String = value(store, &partitions).await;
-                assert_eq!(found, table.partitions(40).join(" "), "{}", table.name);
-                let key = format!(
-                    "select string_agg(attname, ' ' order by array_position(indkey::int2[], attnum)) from pg_index
-                     join pg_attribute on attrelid = indrelid and attnum = any(indkey::int2[])
-                     where indisprimary and indrelid = 'codesearch.{}'::regclass",
-                    table.name
-                );
-                let found: Option<String> = value(store, &key).await;
-                if let Some(found) = found {
-                    assert_eq!(found, table.key.join(" "), "{}", table.name);
-                }
-                if let Some(blob) = table.blob {
-                    let column = format!(
-                        "select count({blob}) + count(shard) from {}",
-                        table.of(ShardId(0))
-                    );
-                    assert_eq!(value::<i64>(store, &column).await, 0);
-                }
-            }
-        });
-    }
-
-    #[test]
-    fn tables_of_all_shards_have_their_partitions() {
-        let sql = over_all("select count(*) from {scip} s join {chunks} c using (shard)", 33);
-        assert!(sql.starts_with("select count(*) from (table scip_00 union all table scip_01) s"));
-        assert!(sql.contains("table chunks_000 union all table chunks_001"));
-        assert!(sql.ends_with("table chunks_032) c using (shard)"));
-    }
-}
+mod tests;

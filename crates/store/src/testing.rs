@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use postgres::{Options, Postgres, Source};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
+use crate::tables::Groups;
 use crate::{
     BlobId, ChunkRow, Contents, FileRow, Loader, Missing, Oid, Published, RepoId, RepoRow, SeenRow,
     Session, ShardId, Store, Target,
@@ -43,6 +44,11 @@ fn server() -> Arc<Server> {
 
 /// Runs a test on an index of its own.
 pub(crate) fn on_index(shards: i16, test: impl AsyncFnOnce(&Store)) {
+    on_index_with(shards, Groups::OF_NEW, test);
+}
+
+/// Runs a test on an index of its own, with groups of this size.
+pub(crate) fn on_index_with(shards: i16, groups: Groups, test: impl AsyncFnOnce(&Store)) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let server = server();
     let postgres = server.0.as_ref().unwrap();
@@ -55,7 +61,7 @@ pub(crate) fn on_index(shards: i16, test: impl AsyncFnOnce(&Store)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = Store::connect(&target(&database), 4, Missing::Make).await.unwrap();
-        store.init(shards).await.unwrap();
+        store.init_with(shards, groups).await.unwrap();
         test(&store).await;
         store.close().await;
         let options = crate::target::options(&target("postgres")).unwrap();

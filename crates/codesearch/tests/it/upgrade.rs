@@ -154,12 +154,13 @@ fn make_filters_old(fixture: &Fixture) {
 }
 
 /// Moves the filters and SCIP data to where version 15 had them: in a table for each shard, the filters of chunks with
-/// a row for each bit. Version 15 had no encodings.
+/// a row for each bit. Version 15 had no encodings and no groups.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop view codesearch_sql.files;
          alter table blobs drop column encoding;
          alter table repos drop column git_folders;
+         alter table state drop column group_shards;
          alter table scip rename to fresh;
          create table scip (like fresh) partition by list (shard);
          drop table fresh;

@@ -98,7 +98,7 @@ impl Check {
         let mut conn = self.store.helper().await?;
         let mut tx = conn.begin().await?;
         symbols::forget(&mut tx, shard).await?;
-        scip::delete_damaged(&mut tx, shard).await?;
+        scip::delete_damaged(&mut tx, self.store.groups(), shard).await?;
         Ok(tx.commit().await?)
     }
 

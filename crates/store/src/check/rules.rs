@@ -131,9 +131,9 @@ impl Check {
             sqlx::query_scalar("select count(*) from shards").fetch_one(&mut self.conn).await?;
         let mut problems = Vec::new();
         for rule in RULES.iter().filter(|rule| !(unfinished && rule.settled)) {
-            let count: i64 = sqlx::query_scalar(AssertSqlSafe(over_all(rule.sql, shards as i16)))
-                .fetch_one(&mut self.conn)
-                .await?;
+            let sql = over_all(rule.sql, shards as i16, self.store.groups());
+            let count: i64 =
+                sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut self.conn).await?;
             if count > 0 {
                 let what = format!("{}: {count}", rule.what);
                 problems.push(Problem { shard: None, what, is_derived: false });

@@ -98,6 +98,7 @@ impl Check {
     /// # Errors
     /// The server cannot be reached or refuses a statement, for example because a page is damaged.
     pub async fn shard(&mut self, shard: ShardId, is_of: &IsTextOf) -> Result<Vec<Problem>> {
+        let groups = self.store.groups();
         let mut stored = self.stored(shard).await?;
         let mut found = Problems::default();
         let filters = stored.filters.take();
@@ -147,8 +148,9 @@ impl Check {
             stored.add_to_document(n, &contents, &mut document, &mut found);
             if piece.0 != n / PIECE_CHUNKS {
                 let at = n / PIECE_CHUNKS;
-                piece =
-                    (at, filters::read_piece(&mut self.conn, shard, at, stored.filtered).await?);
+                let upto = stored.filtered;
+                let read = filters::read_piece(&mut self.conn, groups, shard, at, upto);
+                piece = (at, read.await?);
             }
             let own = BloomFilter::of_chunk(&contents);
             let column = (n % PIECE_CHUNKS) as usize;
@@ -192,13 +194,14 @@ impl Check {
             shard.0
         );
         let documents = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
-        let filters = filters::read(&mut self.conn, shard, filtered).await?;
+        let size = self.store.groups();
+        let filters = filters::read(&mut self.conn, size, shard, filtered).await?;
         let groups = symbols::of_shard(&mut self.conn, shard).await?;
         let unsound = groups.iter().filter(|group| !group.is_sound()).count();
         let rows = groups.iter().flat_map(|group| group.group.rows(None));
         let symbols = rows.map(|row| (row.blob.0, row)).collect();
         let mut scip: HashMap<i32, Vec<_>> = HashMap::new();
-        for (_, blob, path, document) in scip::of_shard(&mut self.conn, shard).await? {
+        for (_, blob, path, document) in scip::of_shard(&mut self.conn, size, shard).await? {
             scip.entry(blob).or_default().push((path, document));
         }
         let sql = format!(

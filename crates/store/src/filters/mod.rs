@@ -6,7 +6,7 @@
 //!
 //! The filters of chunks are in `chunk_filters`, with a row for each bit and [`PIECE_CHUNKS`] chunks.
 //!
-//! [`GROUP_SHARDS`] shards share a partition, and the shard comes last in its key, so that one statement
+//! The shards of a group (`tables::Groups`) share a partition, and the shard comes last in its key, so that one statement
 //! reads a bit of many shards from neighbouring places of the index.
 
 mod rows;
@@ -39,10 +39,6 @@ const SLICE_BITS: usize = 128;
 pub(crate) const PIECE_CHUNKS: i32 = 8192;
 
 const PIECE_BLOCKS: usize = (PIECE_CHUNKS / BLOCK_CHUNKS) as usize;
-
-/// Shards whose filters share a partition. One statement reads those of all of them; where an index lies on
-/// several machines, such a group lies on one.
-pub(crate) const GROUP_SHARDS: i16 = 32;
 
 /// The values of `filters.kind`.
 const BLOCKS: i16 = 0;

@@ -12,13 +12,14 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use super::{
-    BLOCKS, DENSE, DENSE_NUMBERS, DENSITIES, GROUP_SHARDS, LARGE, LARGE_SLICES, OWN_CHUNKS,
-    PIECE_CHUNKS, Row, SLICE_BITS, STARTS, bit_bytes, block_count, numbers,
+    BLOCKS, DENSE, DENSE_NUMBERS, DENSITIES, LARGE, LARGE_SLICES, OWN_CHUNKS, PIECE_CHUNKS, Row,
+    SLICE_BITS, STARTS, bit_bytes, block_count, numbers,
 };
 use crate::ShardId;
 use crate::catalog::Shard;
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
+use crate::tables::Groups;
 
 /// Most shards that a statement names for each shard that is asked for: see [`shard_ranges`].
 const MAX_NAMED: usize = 4;
@@ -79,16 +80,15 @@ impl<'n> AskedBits<'n> {
         1 + pieces.max(0) as usize * self.0.iter().map(|(_, bits)| bits.len()).sum::<usize>()
     }
 
-    /// Returns the beginning of a statement that asks the chunk filters of a shard, or of all that share its partition, for
+    /// Returns the beginning of a statement that asks a partition of the chunk filters for
     /// what is in the parameters `$first` and `$first + 1`: see [`parameters`](Self::parameters). The rows are those of
     /// [`answer`](Self::answer), behind the `selected` columns, by which they are to be grouped with the piece.
-    pub(crate) fn select(selected: &str, shard: ShardId, first: usize, of: &str) -> String {
+    pub(crate) fn select(selected: &str, table: &str, first: usize, of: &str) -> String {
         format!(
             "select {selected}, p.piece, count(*), bit_and(p.bits)
              from unnest(${first}::smallint[], ${}::smallint[]) asked (literal, bit)
-             join {} p on p.bit = asked.bit and {of}",
-            first + 1,
-            shard.chunk_filters()
+             join {table} p on p.bit = asked.bit and {of}",
+            first + 1
         )
     }
 
@@ -150,7 +150,7 @@ impl Lease {
         }
         let sql = format!(
             "select bits from {} where bit = {DENSITIES} and shard = $1",
-            shard.chunk_filters()
+            shard.chunk_filters(self.groups())
         );
         let rows = self.rows(BoundStatement::new(sql).bind(shard.0)).await?;
         Ok(match rows.first() {
@@ -193,14 +193,11 @@ impl Lease {
         let shards = &shards[..fits.count().max(1)];
         let (literals, bits) = asked.parameters();
         let mut answers = HashMap::with_capacity(shards.len());
-        for (group, of_group) in by_group(shards) {
+        for of_group in by_group(shards, self.groups()) {
             let numbers = of_group.iter().map(|shard| shard.id.0);
-            let selected = AskedBits::select(
-                "p.shard, asked.literal",
-                ShardId(group * GROUP_SHARDS),
-                1,
-                "p.shard = any($3::smallint[])",
-            );
+            let table = of_group[0].id.chunk_filters(self.groups());
+            let of = "p.shard = any($3::smallint[])";
+            let selected = AskedBits::select("p.shard, asked.literal", &table, 1, of);
             let bound = BoundStatement::new(format!("{selected} group by 1, 2, 3"));
             let bound = bound.bind(literals.clone()).bind(bits.clone());
             let rows = self.rows(bound.bind(numbers.collect::<Vec<i16>>())).await?;
@@ -226,7 +223,7 @@ impl Lease {
     pub async fn filters(&mut self, shard: &Shard) -> Result<Option<ShardFilter>> {
         let sql = format!(
             "select kind, number, bits from {} where shard = {} and kind <= {LARGE} order by kind, number",
-            shard.id.filters(),
+            shard.id.filters(self.groups()),
             shard.id.0
         );
         let (mut blocks, mut dense) = (Vec::new(), Vec::new());
@@ -268,11 +265,11 @@ impl Lease {
             kinds.resize(bits.len(), kind);
         }
         let mut rows: HashMap<ShardId, Vec<Row>> = HashMap::new();
-        for (group, of_group) in by_group(shards) {
+        for of_group in by_group(shards, self.groups()) {
             // Those between the first and the last are read along: an index scan less for each bit and shard.
             let numbers = of_group.iter().map(|shard| shard.id.0);
             let (first, last) = (numbers.clone().min(), numbers.max());
-            let bound = BoundStatement::new(rows_sql(ShardId(group * GROUP_SHARDS)));
+            let bound = BoundStatement::new(rows_sql(&of_group[0].id.filters(self.groups())));
             let bound = bound.bind(kinds.clone()).bind(bits.clone()).bind(first).bind(last);
             for (shard, kind, bit, row) in self.fetch::<(i16, i16, i32, Vec<u8>)>(bound).await? {
                 rows.entry(ShardId(shard)).or_default().push((kind, bit, row));
@@ -350,23 +347,25 @@ pub(crate) fn shard_ranges(asked: &[i16], count: i16) -> Vec<Range<i16>> {
     groups
 }
 
-/// Returns some shards by their group.
-fn by_group<'s>(shards: &[&'s Shard]) -> BTreeMap<i16, Vec<&'s Shard>> {
-    let mut groups: BTreeMap<i16, Vec<&Shard>> = BTreeMap::new();
+/// Returns some shards, those of each group for themselves.
+fn by_group<'s>(
+    shards: &[&'s Shard],
+    groups: Groups,
+) -> impl Iterator<Item = Vec<&'s Shard>> + use<'s> {
+    let mut by_group: BTreeMap<i16, Vec<&Shard>> = BTreeMap::new();
     for shard in shards {
-        groups.entry(shard.id.0 / GROUP_SHARDS).or_default().push(shard);
+        by_group.entry(groups.of(shard.id)).or_default().push(shard);
     }
-    groups
+    by_group.into_values()
 }
 
-/// Returns the statement for the shards of a group from `$3` to `$4`: `$1` and `$2` are the kinds and bits.
-fn rows_sql(group: ShardId) -> String {
+/// Returns the statement for the shards of a partition of `filters` from `$3` to `$4`: `$1` and `$2` are the kinds and bits.
+fn rows_sql(table: &str) -> String {
     format!(
         "select shard, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else
              substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
                        for octet_length(bits) / {SLICE_BITS}) end
          from unnest($1::smallint[], $2::int[]) asked (kind, bit)
-         join {} f on f.kind = asked.kind and f.number = bit / {SLICE_BITS} and f.shard between $3 and $4",
-        group.filters()
+         join {table} f on f.kind = asked.kind and f.number = bit / {SLICE_BITS} and f.shard between $3 and $4"
     )
 }

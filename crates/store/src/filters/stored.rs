@@ -14,6 +14,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::ingest::copy::{self, Rows};
 use crate::store::Store;
+use crate::tables::Groups;
 use crate::{BlobId, ShardId};
 
 /// The stored filters of a shard, taken out to be added to.
@@ -227,19 +228,20 @@ fn bit_rows(rows: &[PgRow]) -> sqlx::Result<Vec<BitRow>> {
 /// If some are missing, deletes all and returns `None`.
 pub(crate) async fn take(
     conn: &mut PgConnection,
+    groups: Groups,
     shard: ShardId,
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
         "delete from {} where shard = {} and kind <> {LARGE} returning kind, number, bits",
-        shard.filters(),
+        shard.filters(groups),
         shard.0
     );
     let mut rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
     rows.sort_unstable_by_key(|(kind, number, _)| (*kind, *number));
     let taking = format!(
         "delete from {} where bit = any($1) and shard = {} and piece >= $2 returning bit, bits",
-        shard.chunk_filters(),
+        shard.chunk_filters(groups),
         shard.0
     );
     let of_shard = sqlx::query(AssertSqlSafe(taking.clone())).bind(vec![STARTS, DENSITIES]);
@@ -249,18 +251,18 @@ pub(crate) async fn take(
     let last_piece = bit_rows(&last_piece)?;
     let stored = StoredFilters::of(rows, of_shard, Some(&last_piece), filtered);
     if stored.is_none() {
-        delete(conn, shard).await?;
+        delete(conn, groups, shard).await?;
     }
     Ok(stored)
 }
 
 /// Deletes the filters of a shard.
-pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = format!("delete from {} where shard = {}", shard.filters(), shard.0);
+pub(crate) async fn delete(conn: &mut PgConnection, groups: Groups, shard: ShardId) -> Result<()> {
+    let sql = format!("delete from {} where shard = {}", shard.filters(groups), shard.0);
     conn.execute(AssertSqlSafe(sql)).await?;
     let sql = format!(
         "delete from {} where bit = any($1) and shard = {}",
-        shard.chunk_filters(),
+        shard.chunk_filters(groups),
         shard.0
     );
     let bits: Vec<i16> = [STARTS, DENSITIES].into_iter().chain(piece_bits()).collect();
@@ -272,18 +274,19 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId) -> Result<()
 /// are missing.
 pub(crate) async fn read(
     conn: &mut PgConnection,
+    groups: Groups,
     shard: ShardId,
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
         "select kind, number, bits from {} where shard = {} and kind <> {LARGE} order by kind, number",
-        shard.filters(),
+        shard.filters(groups),
         shard.0
     );
     let rows = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *conn).await?;
     let sql = format!(
         "select bit, bits from {} where bit = any($1) and shard = {}",
-        shard.chunk_filters(),
+        shard.chunk_filters(groups),
         shard.0
     );
     let of_shard = sqlx::query(AssertSqlSafe(sql)).bind(vec![STARTS, DENSITIES]);
@@ -294,13 +297,14 @@ pub(crate) async fn read(
 /// Reads the filters of the chunks of a piece; `None` if a row is too short.
 pub(crate) async fn read_piece(
     conn: &mut PgConnection,
+    groups: Groups,
     shard: ShardId,
     piece: i32,
     filtered: i32,
 ) -> Result<Option<BitSlices>> {
     let sql = format!(
         "select bit, bits from {} where bit = any($1) and shard = {} and piece = $2",
-        shard.chunk_filters(),
+        shard.chunk_filters(groups),
         shard.0
     );
     let rows = sqlx::query(AssertSqlSafe(sql)).bind(piece_bits()).bind(piece).fetch_all(conn);
@@ -312,6 +316,7 @@ pub(crate) async fn read_piece(
 /// Stores the filters of the chunks of full pieces; at the `end`, also those of the last one.
 pub(crate) async fn store_pieces(
     conn: &mut PgConnection,
+    groups: Groups,
     shard: ShardId,
     filters: &mut StoredFilters,
     new: &mut NewFilters,
@@ -330,7 +335,7 @@ pub(crate) async fn store_pieces(
                 rows.row(4).i16(bit).i16(shard.0).i16(number).bits(row);
             }
         }
-        copy::send(conn, &chunks_sql(shard), rows).await?;
+        copy::send(conn, &chunks_sql(groups, shard), rows).await?;
     }
     Ok(())
 }
@@ -339,41 +344,49 @@ pub(crate) async fn store_pieces(
 /// chunks.
 pub(crate) async fn store(
     conn: &mut PgConnection,
+    groups: Groups,
     shard: ShardId,
     chunks: i32,
     mut filters: StoredFilters,
     mut new: NewFilters,
 ) -> Result<()> {
-    store_pieces(conn, shard, &mut filters, &mut new, true).await?;
+    store_pieces(conn, groups, shard, &mut filters, &mut new, true).await?;
     let mut rows = filters.add(shard, new);
     filters.add_rows(shard, chunks, &mut rows);
-    let sql =
-        format!("copy {} (shard, kind, number, bits) from stdin (format binary)", shard.filters());
+    let sql = format!(
+        "copy {} (shard, kind, number, bits) from stdin (format binary)",
+        shard.filters(groups)
+    );
     copy::send(conn, &sql, rows).await?;
-    copy::send(conn, &chunks_sql(shard), filters.rows_of_shard(shard)).await
+    copy::send(conn, &chunks_sql(groups, shard), filters.rows_of_shard(shard)).await
 }
 
-fn chunks_sql(shard: ShardId) -> String {
-    format!("copy {} (bit, shard, piece, bits) from stdin (format binary)", shard.chunk_filters())
+fn chunks_sql(groups: Groups, shard: ShardId) -> String {
+    format!(
+        "copy {} (bit, shard, piece, bits) from stdin (format binary)",
+        shard.chunk_filters(groups)
+    )
 }
 
-/// Returns the format of an index's filters: see [`FORMAT`].
+/// Returns the format of an index's filters, see [`FORMAT`], and the size of its groups.
 ///
 /// # Errors
 /// The server cannot be reached or refuses the statement.
-pub(crate) async fn format(conn: &mut PgConnection) -> Result<i32> {
-    Ok(sqlx::query_scalar("select filters_format from state").fetch_one(conn).await?)
+pub(crate) async fn format(conn: &mut PgConnection) -> Result<(i32, Groups)> {
+    let sql = "select filters_format, group_shards from state";
+    let (format, groups) = sqlx::query_as(sql).fetch_one(conn).await?;
+    Ok((format, Groups(groups)))
 }
 
 impl Store {
-    /// Remakes the documents and filters of all shards if their format is older than this program's. No other program is
+    /// Remakes the documents and filters of all shards if their `format` is older than this program's. No other program is
     /// connected.
     ///
     /// # Errors
     /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a
     /// statement; shards that are done stay done.
-    pub(crate) async fn convert_derived(&self, conn: &mut PgConnection) -> Result<()> {
-        match format(conn).await?.cmp(&FORMAT) {
+    pub(crate) async fn convert_derived(&self, conn: &mut PgConnection, format: i32) -> Result<()> {
+        match format.cmp(&FORMAT) {
             Ordering::Less => {}
             Ordering::Equal => return Ok(()),
             Ordering::Greater => {

@@ -219,7 +219,7 @@ fn rows_name_the_chunks_that_may_match() {
         // What is added to is taken out whole; else all would be made again.
         let mut conn = store.connection().await.unwrap();
         let mut tx = conn.begin().await.unwrap();
-        let taken = take(&mut tx, ShardId(0), next).await.unwrap().unwrap();
+        let taken = take(&mut tx, store.groups(), ShardId(0), next).await.unwrap().unwrap();
         assert!(taken.is_blob_start(0) && taken.blocks.width() > 0);
         tx.rollback().await.unwrap();
     });

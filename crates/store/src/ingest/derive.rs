@@ -62,7 +62,7 @@ impl Store {
         let mut conn = self.helper().await?;
         index::drop(&mut conn, shard).await?;
         conn.execute(AssertSqlSafe(format!("truncate {}", shard.documents()))).await?;
-        filters::delete(&mut conn, shard).await?;
+        filters::delete(&mut conn, self.groups(), shard).await?;
         conn.close().await?;
         let (_, filtered) = self.chunks_of(shard).await?;
         self.derive_upto(shard, filtered, 0, false).await?;
@@ -96,15 +96,16 @@ impl Store {
         filtered: i32,
         anew: bool,
     ) -> Result<()> {
+        let groups = self.groups();
         let mut reader = self.helper().await?;
         let mut conn = self.helper().await?;
         let mut tx = conn.begin().await?;
         if anew {
             tx.execute(AssertSqlSafe(format!("delete from {}", shard.documents()))).await?;
-            filters::delete(&mut tx, shard).await?;
+            filters::delete(&mut tx, groups, shard).await?;
         }
         // Incomplete filters are remade, from the first chunk on.
-        let filters = filters::take(&mut tx, shard, filtered).await?;
+        let filters = filters::take(&mut tx, groups, shard, filtered).await?;
         let from = filters.as_ref().map_or(0, |_| filtered);
         let mut filters = filters.unwrap_or_else(StoredFilters::none);
         let statement = format!(
@@ -169,10 +170,10 @@ impl Store {
             new.blocks.push(filter);
             chunks.resize(BLOCK_CHUNKS as usize, BloomFilter::new(FilterKind::Chunk));
             new.chunks.1.push(BitSlices::new(FilterKind::Chunk, &chunks));
-            filters::store_pieces(&mut tx, shard, &mut filters, &mut new, false).await?;
+            filters::store_pieces(&mut tx, groups, shard, &mut filters, &mut new, false).await?;
         }
         drop(texts);
-        filters::store(&mut tx, shard, upto, filters, new).await?;
+        filters::store(&mut tx, groups, shard, upto, filters, new).await?;
         sqlx::query("update shards set filtered = $2 where shard = $1")
             .bind(shard.0)
             .bind(upto)

@@ -10,7 +10,8 @@ use super::{index, publish};
 use crate::error::Result;
 use crate::locks::PIN_LOCKS;
 use crate::scip::keep as scip;
-use crate::{Epoch, ShardId, docs, symbols, tables};
+use crate::tables::{self, Groups};
+use crate::{Epoch, ShardId, docs, symbols};
 
 impl Session {
     /// Cleans up after an ingest: merges pending lists of indexes, builds the indexes of paths that
@@ -81,17 +82,22 @@ impl Session {
             .execute(&mut *tx)
             .await?;
         for (shard, blobs) in &orphans {
-            delete_unused(&mut tx, *shard, blobs).await?;
+            delete_unused(&mut tx, self.groups, *shard, blobs).await?;
         }
         if !orphans.is_empty() {
-            free_empty_shards(&mut tx).await?;
+            free_empty_shards(&mut tx, self.groups).await?;
         }
         Ok(tx.commit().await?)
     }
 }
 
 /// Deletes all data of those blobs of a shard that no file refers to.
-async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
+async fn delete_unused(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+    blobs: &[i32],
+) -> Result<()> {
     let (n, files) = (shard.0, shard.files());
     let sql = format!("select distinct blob from {files} where shard = {n} and blob = any($1)");
     let used: Vec<i32> =
@@ -128,7 +134,7 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
     conn.execute(AssertSqlSafe(sql)).await?;
     docs::delete(conn, shard, &unused).await?;
     symbols::delete(conn, shard, &unused).await?;
-    scip::delete(conn, shard, &unused).await?;
+    scip::delete(conn, groups, shard, &unused).await?;
     sqlx::query("update shards set bytes = bytes - $2 where shard = $1")
         .bind(n)
         .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
@@ -139,7 +145,7 @@ async fn delete_unused(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -
 
 /// Makes emptied shards fresh again, and publishes an epoch, so that no later search has them in
 /// its catalog.
-async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
+async fn free_empty_shards(conn: &mut PgConnection, groups: Groups) -> Result<()> {
     let empty: Vec<i16> = sqlx::query_scalar(
         "select shard from shards s where live_from is not null and bytes = 0
            and not exists (select from blobs b where b.shard = s.shard)",
@@ -153,7 +159,7 @@ async fn free_empty_shards(conn: &mut PgConnection) -> Result<()> {
         if !has_files {
             index::drop(conn, shard).await?;
             for table in tables::ALL {
-                conn.execute(AssertSqlSafe(table.empty(shard))).await?;
+                conn.execute(AssertSqlSafe(table.empty(shard, groups))).await?;
             }
             freed.push(shard.0);
         }

@@ -1,12 +1,12 @@
 //! The indexes of a shard: building, dropping, and emptying their pending lists.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use futures_util::{TryStreamExt, stream};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::error::Result;
-use crate::filters::GROUP_SHARDS;
 use crate::store::Store;
 use crate::{ShardId, docs};
 
@@ -57,19 +57,20 @@ impl Store {
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement; then the filters are as they were.
     pub async fn sort_chunk_filters(&self, shards: &[ShardId]) -> Result<()> {
-        let groups: BTreeSet<i16> = shards.iter().map(|shard| shard.0 / GROUP_SHARDS).collect();
+        let groups = self.groups();
+        let of_shards: BTreeSet<i16> = shards.iter().map(|shard| groups.of(*shard)).collect();
         let mut conn = self.helper().await?;
-        for group in groups {
-            let first = group * GROUP_SHARDS;
+        for group in of_shards {
+            let Range { start, end } = groups.shards(group);
             let live: bool = sqlx::query_scalar(
                 "select exists (select from shards where shard >= $1 and shard < $2 and live_from is not null)",
             )
-            .bind(first)
-            .bind(first + GROUP_SHARDS)
+            .bind(start)
+            .bind(end)
             .fetch_one(&mut conn)
             .await?;
             if !live {
-                let table = ShardId(first).chunk_filters();
+                let table = ShardId(start).chunk_filters(groups);
                 let sql = format!(
                     "cluster {table} using {table}_pkey; analyze {table} (bit, shard, piece)"
                 );

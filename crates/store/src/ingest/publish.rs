@@ -125,8 +125,8 @@ impl Session {
         let mut tx = self.conn.begin().await?;
         let told = update_repos(&mut tx, repos, &counts).await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
-        scip::delete_imports(&mut tx, &gone, None).await?;
-        scip::recount(&mut tx, &ids).await?;
+        scip::delete_imports(&mut tx, self.groups, &gone, None).await?;
+        scip::recount(&mut tx, self.groups, &ids).await?;
         let numbers = |shards: &mut dyn Iterator<Item = ShardId>| -> Vec<i16> {
             shards.map(|shard| shard.0).collect()
         };

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::other_work::OtherWork;
 use crate::scip::ScipDocument;
 use crate::scip::keep;
+use crate::tables::Groups;
 use crate::{BlobId, RepoId, ShardId};
 
 /// What an index says of itself.
@@ -48,6 +49,7 @@ pub struct ScipWriter<'s> {
     documents: i32,
     occurrences: i64,
     replaces: bool,
+    groups: Groups,
     other_work: OtherWork,
 }
 
@@ -61,10 +63,10 @@ impl Session {
         repo: RepoId,
         source: ScipSource<'_>,
     ) -> Result<ScipWriter<'_>> {
-        let other_work = self.other_work.clone();
+        let (groups, other_work) = (self.groups, self.other_work.clone());
         let mut tx = self.conn.begin().await?;
         let of = Some((source.root, source.tool));
-        let gone = keep::delete_imports(&mut tx, &[repo.0], of).await?;
+        let gone = keep::delete_imports(&mut tx, self.groups, &[repo.0], of).await?;
         let import: i32 = sqlx::query_scalar(
             "insert into scip_imports (repo, root, tool, version) values ($1, $2, $3, $4) returning id",
         )
@@ -95,7 +97,16 @@ impl Session {
         // Paths may be too long for a B-tree.
         tx.execute("create index on scip_files using hash (path); analyze scip_files").await?;
         let (shards, replaces) = (BTreeSet::new(), gone > 0);
-        Ok(ScipWriter { tx, import, shards, documents: 0, occurrences: 0, replaces, other_work })
+        Ok(ScipWriter {
+            tx,
+            import,
+            shards,
+            documents: 0,
+            occurrences: 0,
+            replaces,
+            groups,
+            other_work,
+        })
     }
 
     /// Deletes all indexes of a repository, and returns their number.
@@ -104,7 +115,7 @@ impl Session {
     /// The server cannot be reached or refuses a statement.
     pub async fn delete_scip(&mut self, repo: RepoId) -> Result<usize> {
         let mut tx = self.conn.begin().await?;
-        let count = keep::delete_imports(&mut tx, &[repo.0], None).await?;
+        let count = keep::delete_imports(&mut tx, self.groups, &[repo.0], None).await?;
         tx.commit().await?;
         Ok(count)
     }
@@ -176,7 +187,7 @@ impl ScipWriter<'_> {
         }
         let statement = format!(
             "copy {} (shard, blob, import, path, names, hashes, occurrences) from stdin (format binary)",
-            shard.scip()
+            shard.scip(self.groups)
         );
         copy::send(&mut self.tx, &statement, rows).await?;
         self.shards.insert(shard.0);

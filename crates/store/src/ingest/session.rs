@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::other_work::OtherWork;
 use crate::store::Store;
+use crate::tables::Groups;
 use crate::target::{ANSWER, answered};
 
 /// `valid_to` of a row that no epoch has ended.
@@ -38,6 +39,7 @@ pub struct Session {
     pub(crate) sweep: bool,
     /// The shards whose files this session has changed.
     pub(crate) changed: BTreeSet<ShardId>,
+    pub(crate) groups: Groups,
     pub(crate) other_work: OtherWork,
 }
 
@@ -92,7 +94,8 @@ impl Store {
         };
         let shards = rows.into_iter().map(state).collect();
         let (changed, other_work) = (BTreeSet::new(), self.other_work.clone());
-        Ok(Some(Session { conn, shards, sweep, changed, other_work }))
+        let groups = self.groups();
+        Ok(Some(Session { conn, shards, sweep, changed, groups, other_work }))
     }
 
     /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next

@@ -7,6 +7,7 @@ use super::document::{ScipDocument, hash};
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::store::Store;
+use crate::tables::Groups;
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
 /// An index that was imported.
@@ -81,14 +82,14 @@ impl FromRow<'_, PgRow> for PlaceRow {
 
 /// Returns the statement that reads the documents of a shard for which a condition holds, and whose files are as they were
 /// in the epoch `$1`.
-fn places(shard: ShardId, condition: &str) -> String {
+fn places(shard: ShardId, groups: Groups, condition: &str) -> String {
     format!(
         "select s.shard, s.blob, i.repo, s.import, s.path, f.bytes, f.language, s.names, s.occurrences
          from {} s join scip_imports i on i.id = s.import
               join {} f on f.shard = {n} and f.blob = s.blob and f.repo = i.repo and f.path = s.path
                        and f.valid_from <= $1 and f.valid_to > $1
          where s.shard = {n} and {condition}",
-        shard.scip(),
+        shard.scip(groups),
         shard.files(),
         n = shard.0
     )
@@ -105,7 +106,7 @@ impl Lease {
         (shard, blob): (ShardId, BlobId),
         (repo, path): (RepoId, &str),
     ) -> Result<Vec<ScipPlace>> {
-        let sql = places(shard, "s.blob = $2 and i.repo = $3 and s.path = $4");
+        let sql = places(shard, self.groups(), "s.blob = $2 and i.repo = $3 and s.path = $4");
         let sql = format!("{sql} order by s.import desc");
         let bound = BoundStatement::new(sql).bind(epoch.0).bind(blob.0).bind(repo.0);
         self.places_of(bound.bind(path.to_owned())).await
@@ -126,7 +127,8 @@ impl Lease {
         most: usize,
     ) -> Result<Vec<ScipPlace>> {
         let hashes: Vec<i64> = symbols.iter().map(|symbol| hash(symbol)).collect();
-        let sql = places(shard, "s.hashes && $2 and ($5::int[] is null or i.repo = any($5))");
+        let condition = "s.hashes && $2 and ($5::int[] is null or i.repo = any($5))";
+        let sql = places(shard, self.groups(), condition);
         let sql = format!("{sql} order by i.repo <> $3, s.blob, s.path, s.import limit $4");
         let visible = visible.map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
         let bound = BoundStatement::new(sql)

@@ -5,10 +5,17 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use super::document::ScipDocument;
 use crate::ShardId;
 use crate::error::Result;
+use crate::tables::Groups;
 
 /// Deletes the documents of some blobs of a shard.
-pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
-    let sql = format!("delete from {} where shard = {} and blob = any($1)", shard.scip(), shard.0);
+pub(crate) async fn delete(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+    blobs: &[i32],
+) -> Result<()> {
+    let sql =
+        format!("delete from {} where shard = {} and blob = any($1)", shard.scip(groups), shard.0);
     sqlx::query(AssertSqlSafe(sql)).bind(blobs).execute(conn).await?;
     Ok(())
 }
@@ -17,6 +24,7 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
 /// and a tool, if these are given.
 pub(crate) async fn delete_imports(
     conn: &mut PgConnection,
+    groups: Groups,
     repos: &[i32],
     of: Option<(&str, &str)>,
 ) -> Result<usize> {
@@ -33,7 +41,7 @@ pub(crate) async fn delete_imports(
     .await?;
     for (import, shards) in &gone {
         for shard in shards {
-            let table = ShardId(*shard).scip();
+            let table = ShardId(*shard).scip(groups);
             let sql = format!("delete from {table} where shard = {shard} and import = $1");
             sqlx::query(AssertSqlSafe(sql)).bind(import).execute(&mut *conn).await?;
         }
@@ -42,7 +50,7 @@ pub(crate) async fn delete_imports(
 }
 
 /// Counts again, for the imports of some repositories, whose files are as they were.
-pub(crate) async fn recount(conn: &mut PgConnection, repos: &[i32]) -> Result<()> {
+pub(crate) async fn recount(conn: &mut PgConnection, groups: Groups, repos: &[i32]) -> Result<()> {
     let imports: Vec<(i32, i32, Vec<i16>)> =
         sqlx::query_as("select id, repo, shards from scip_imports where repo = any($1)")
             .bind(repos)
@@ -55,7 +63,7 @@ pub(crate) async fn recount(conn: &mut PgConnection, repos: &[i32]) -> Result<()
                 "select count(*) from {} s join {} f on f.shard = {n} and f.blob = s.blob and f.path = s.path
                      and f.repo = $2 and f.valid_to = 2147483647
                  where s.shard = {n} and s.import = $1",
-                shard.scip(),
+                shard.scip(groups),
                 shard.files(),
                 n = shard.0
             );
@@ -79,10 +87,14 @@ pub(crate) async fn recount(conn: &mut PgConnection, repos: &[i32]) -> Result<()
 pub(crate) type Stored = (String, i32, String, Option<ScipDocument>);
 
 /// Returns all documents of a shard.
-pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<Vec<Stored>> {
+pub(crate) async fn of_shard(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+) -> Result<Vec<Stored>> {
     let sql = format!(
         "select ctid::text, blob, path, names, occurrences from {} where shard = {}",
-        shard.scip(),
+        shard.scip(groups),
         shard.0
     );
     let rows: Vec<(String, i32, String, String, Vec<u8>)> =
@@ -95,9 +107,13 @@ pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<
 
 /// Deletes the documents of a shard that do not fit their texts. They cannot be rebuilt: their index must be imported
 /// again.
-pub(crate) async fn delete_damaged(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+pub(crate) async fn delete_damaged(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+) -> Result<()> {
     let mut damaged = Vec::new();
-    for (at, blob, _, document) in of_shard(conn, shard).await? {
+    for (at, blob, _, document) in of_shard(conn, groups, shard).await? {
         let sql = format!(
             "select coalesce(string_agg(c.contents, '' order by c.n), '') from blobs b join {} c
                  on c.shard = {n} and c.n >= b.id and c.n < b.id + b.chunks
@@ -114,12 +130,12 @@ pub(crate) async fn delete_damaged(conn: &mut PgConnection, shard: ShardId) -> R
     if damaged.is_empty() {
         return Ok(());
     }
-    let sql = format!("delete from {} where ctid = any($1::text[]::tid[])", shard.scip());
+    let sql = format!("delete from {} where ctid = any($1::text[]::tid[])", shard.scip(groups));
     sqlx::query(AssertSqlSafe(sql)).bind(damaged).execute(&mut *conn).await?;
     let repos: Vec<i32> =
         sqlx::query_scalar("select repo from scip_imports where $1 = any(shards)")
             .bind(shard.0)
             .fetch_all(&mut *conn)
             .await?;
-    recount(conn, &repos).await
+    recount(conn, groups, &repos).await
 }

@@ -1,0 +1,123 @@
+//! Settles which folders are the repositories of an ingest, and which indexed ones are gone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use store::{RepoId, RepoRow, Session, Store};
+
+use super::source::folder::FolderSource;
+use super::update::Repository;
+use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
+
+/// Finds the repositories below the given folders, takes the lock on ingests, and compares them with the indexed ones.
+/// Returns the repositories to be read, and those to be removed. Tells what stays as it was.
+pub(crate) async fn repositories(
+    store: &Store,
+    options: &Options,
+    report: &mut Report,
+    progress: &dyn Progress,
+) -> Result<(Session, Vec<Repository>, Vec<RepoId>), Error> {
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    for path in &options.paths {
+        let below = find::repositories(path, options.depth, options.follow_git)?;
+        notices::tell_found(&below, progress);
+        unreadable.extend(below.unreadable);
+        found.extend(below.repos);
+    }
+    let mut session = lock(store, progress).await?;
+    let known = session.repos().await?;
+    for path in &options.paths {
+        let root = find::canonical(path)?;
+        let below = |row: &&RepoRow| Path::new(&row.source).starts_with(&root);
+        let repos = known.iter().filter(below).count();
+        if repos > 0 && find::is_empty(&root) {
+            return Err(Error::Emptied { path: path.clone(), repos });
+        }
+    }
+    let all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
+    // A folder that cannot be read stays in the index as it was. Nor is the folder around it taken for one
+    // large repository instead.
+    unreadable.retain(|folder| {
+        known.iter().any(|row| Path::new(&row.source).starts_with(folder))
+            || !found.iter().any(|repo| folder.starts_with(&repo.folder))
+    });
+    found.retain(|repo| !unreadable.iter().any(|folder| folder.starts_with(&repo.folder)));
+    report.untouched = unreadable;
+    found.retain(|repo| {
+        let readable = repo.folder.to_str().is_some() && find::check_readable(&repo.folder).is_ok();
+        if !readable {
+            report.untouched.push(repo.folder.clone());
+        }
+        readable
+    });
+    for folder in &report.untouched {
+        progress(Event::Notice(format!(
+            "not updated: cannot read {}, or its name is not UTF-8",
+            folder.display()
+        )));
+    }
+    // A repository that was indexed and has nothing any more, not even a `.git`, is hardly meant so.
+    let emptied = |repo: &find::FoundRepo| {
+        let is_known = known.iter().any(|row| Path::new(&row.source) == repo.folder);
+        is_known && find::is_empty(&repo.folder)
+    };
+    let (emptied, found): (Vec<_>, Vec<_>) = found.into_iter().partition(emptied);
+    for repo in emptied {
+        progress(Event::Notice(format!(
+            "not updated: {} is empty; is a disk missing? To remove a repository, run: codesearch remove NAME",
+            repo.folder.display()
+        )));
+        report.untouched.push(repo.folder);
+    }
+
+    let mut repos = Vec::new();
+    for repo in names::settle(found, &known) {
+        let source = repo.folder.to_string_lossy().into_owned();
+        if let Some(before) = &repo.known
+            && (before.source != source || before.name != repo.name)
+        {
+            progress(Event::Notice(format!(
+                "{} in {} is now {} in {source}",
+                before.name, before.source, repo.name
+            )));
+        }
+        notices::tell_odd(&repo, progress);
+        let id = match &repo.known {
+            Some(row) => row.id,
+            None => session.new_repo(&repo.name, &source).await?,
+        };
+        let files = Arc::new(FolderSource::new(&repo.folder, &all, options.gitignore));
+        let names::NamedRepo { name, web, commit, rank, git_folders, unread, .. } = repo;
+        let git_folders = git_folders.iter().filter_map(|folder| Some(folder.to_str()?.to_owned()));
+        let git_folders = git_folders.collect();
+        let row = RepoRow { id, name, source, web, commit, rank, git_folders };
+        repos.push(Repository { row, files, unread });
+    }
+    let mut gone = Vec::new();
+    for row in known {
+        let asked = |path: &PathBuf| {
+            find::canonical(path).is_ok_and(|p| PathBuf::from(&row.source).starts_with(p))
+        };
+        let found = repos.iter().any(|repo| repo.row.id == row.id);
+        let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
+        // A checkout inside of a clone that is none any more is a part of the clone.
+        let is_part = || {
+            let around =
+                |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
+            repos.iter().any(|repo| around(&repo.row) && repo.row.commit.is_some())
+        };
+        if !found && options.paths.iter().any(asked) && (is_gone || is_part()) {
+            if is_gone && names::may_be_unmounted(&row.source) {
+                progress(Event::Notice(format!(
+                    "not removed: {}; its folder {} is empty; is a disk missing? To remove it, run: codesearch remove \
+                     {}",
+                    row.name, row.source, row.name
+                )));
+                continue;
+            }
+            gone.push(row.id);
+            report.removed.push(row.name);
+        }
+    }
+    Ok((session, repos, gone))
+}

@@ -1,0 +1,100 @@
+//! Where the files of a repository come from: the seam between an ingest and the places that it reads.
+//!
+//! [`folder`] is a folder on disk. Whatever else lists paths and gives contents may be a source, too.
+
+pub(crate) mod folder;
+mod ignored;
+
+use std::hash::Hasher;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use files::{MAX_PATH_BYTES, SkipReason, shortened};
+use siphasher::sip::SipHasher13;
+
+/// The form of what is told of a file beside its contents. It changes when files that were read before may have another
+/// language: the next ingest reads them again.
+const FORMAT: u64 = 1;
+
+/// The files of one repository. Its methods block, and are called from threads that may.
+pub(crate) trait FileSource: Send + Sync {
+    /// Passes every file to `seen`, in any order and from any threads, and reads none; also what is no file, or cannot be
+    /// looked at. Ends early if `seen` says so.
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync));
+
+    /// Makes ready to read files of at most `max_bytes`.
+    ///
+    /// # Errors
+    /// None can be read, for this reason.
+    fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason>;
+}
+
+/// Reads the file at a path, from several threads at once.
+pub(crate) type Reader<'a> = Box<dyn Fn(&str) -> Result<FileContents, Skipped> + Send + Sync + 'a>;
+
+/// A file as its source lists it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Its path in the repository.
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    /// A hash that stays the same only while the contents do: see [`fingerprint`]. 0 if there is none.
+    pub(crate) fingerprint: i64,
+    /// Why it is left out without being read.
+    pub(crate) left_out: Option<SkipReason>,
+}
+
+impl Entry {
+    /// Makes an entry. One whose path cannot be indexed is left out; a path that is too long is cut.
+    pub(crate) fn new(
+        path: &Path,
+        bytes: u64,
+        fingerprint: i64,
+        left_out: Option<SkipReason>,
+    ) -> Self {
+        let text = path.to_string_lossy();
+        let odd = match () {
+            () if path.to_str().is_none() => Some(SkipReason::Name),
+            () if text.len() > MAX_PATH_BYTES => Some(SkipReason::Path),
+            () => None,
+        };
+        let path = shortened(&text, MAX_PATH_BYTES);
+        Self { path, bytes, fingerprint, left_out: odd.or(left_out) }
+    }
+
+    /// Makes the entry of something of which nothing is known but why it is left out.
+    pub(crate) fn unknown(path: &Path, reason: SkipReason) -> Self {
+        Self { left_out: Some(reason), ..Self::new(path, 0, 0, None) }
+    }
+}
+
+/// The contents of a file.
+#[derive(Debug)]
+pub(crate) struct FileContents {
+    pub(crate) bytes: Vec<u8>,
+    /// As that of an [`Entry`], at the time of reading.
+    pub(crate) fingerprint: i64,
+}
+
+/// A file that was left out when it was to be read.
+#[derive(Debug)]
+pub(crate) struct Skipped {
+    pub(crate) reason: SkipReason,
+    pub(crate) bytes: i64,
+    pub(crate) fingerprint: i64,
+}
+
+impl Skipped {
+    /// Says that a file of so many bytes is left out, and is to be tried again by the next ingest.
+    pub(crate) fn new(reason: SkipReason, bytes: u64) -> Self {
+        Self { reason, bytes: bytes as i64, fingerprint: 0 }
+    }
+}
+
+/// Returns a hash of everything that tells a file's contents from others, and of [`FORMAT`].
+pub(crate) fn fingerprint(parts: impl IntoIterator<Item = u64>) -> i64 {
+    let mut hash = SipHasher13::new();
+    hash.write_u64(FORMAT);
+    parts.into_iter().for_each(|part| hash.write_u64(part));
+    hash.finish() as i64
+}

@@ -1,0 +1,203 @@
+//! Brings the index up to date with repositories, wherever their files come from.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use git::checkout::Unread;
+use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store};
+
+use super::room::Room;
+use super::source::FileSource;
+use super::{Error, Event, Options, Progress, Report, cores, load, walk};
+
+/// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1
+/// ms, so a small corpus should not use all of them. Measured: shards of 60 MB were faster to search than
+/// those of 8 MB, and than those of 256 MB (docs/design/partitions.md).
+const FULL_SHARD_BYTES: i64 = 64 << 20;
+
+/// Bytes of files to read below which an ingest inserts into a live shard. More is worth a fresh shard and an
+/// index build.
+const SMALL_INGEST_BYTES: i64 = 16 << 20;
+
+/// Bytes of new text, about, after which a group of repositories is published. So a long first ingest becomes
+/// searchable step by step, and after a kill only the current group is repeated.
+const GROUP_BYTES: i64 = 4 << 30;
+
+/// A repository that is to be brought up to date.
+pub(crate) struct Repository {
+    pub(crate) row: RepoRow,
+    pub(crate) files: Arc<dyn FileSource>,
+    /// Parts of its git data that are not read.
+    pub(crate) unread: Vec<Unread>,
+}
+
+/// Reads what is new in some repositories, and removes those that are gone.
+pub(crate) async fn update(
+    store: &Store,
+    session: &mut Session,
+    repos: Vec<Repository>,
+    gone: &[RepoId],
+    options: &Options,
+    report: &mut Report,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let begun = Instant::now();
+    for Repository { row, files, unread } in &repos {
+        report.seen +=
+            walk::walk(session, row.id, files, options.max_bytes, report.seen, progress).await?;
+        session.seen(&walk::of_git(row.id, unread)).await?;
+        report.repos.push(row.name.clone());
+    }
+    if report.seen.files == 0 && gone.is_empty() {
+        return Err(match report.untouched.pop() {
+            Some(folder) => Error::Closed(folder),
+            None => Error::NoFiles(options.paths.clone()),
+        });
+    }
+    report.read = session.compare(options.again).await?;
+    report.walk += begun.elapsed();
+    Room::of(&options.disks).check_files(report.read.bytes)?;
+    progress(Event::Reading(report.read));
+    apply(store, session, options, repos, gone, report, progress).await
+}
+
+/// Loads, indexes and publishes new files, group by group.
+async fn apply(
+    store: &Store,
+    session: &mut Session,
+    options: &Options,
+    repos: Vec<Repository>,
+    gone: &[RepoId],
+    report: &mut Report,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let (mut repos, sources): (Vec<RepoRow>, HashMap<RepoId, Arc<dyn FileSource>>) =
+        repos.into_iter().map(|repo| (repo.row.clone(), (repo.row.id, repo.files))).unzip();
+    // The order in which files are read.
+    repos.sort_by_key(|repo| repo.id);
+    let (stored, shards) = session.stored_bytes();
+    let plan = load::Plan {
+        sources: Arc::new(sources),
+        max_bytes: options.max_bytes,
+        full: options
+            .shard_bytes
+            .map_or(FULL_SHARD_BYTES, |bytes| bytes as i64)
+            .max((stored + report.read.bytes) / shards.max(1) as i64),
+        small: report.read.bytes < SMALL_INGEST_BYTES,
+        group: GROUP_BYTES.max(report.read.bytes / 8),
+    };
+    let mut filled = Vec::new();
+    let mut after = 0;
+    loop {
+        let begun = Instant::now();
+        let room = Room::of(&options.disks);
+        let group = load::load(store, session, &plan, &room, after, progress).await?;
+        report.load += begun.elapsed();
+        report.stored += group.stored;
+        filled.extend(&group.filled);
+        after = group.last;
+
+        let begun = Instant::now();
+        let indexed = build_indexes(store, session, progress).await?;
+        filled.extend(derive(store, session).await?);
+        report.index += begun.elapsed();
+
+        let begun = Instant::now();
+        // Publish the repositories of this group. The last group also removes the repositories that are gone.
+        let upto =
+            group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
+        let done: Vec<RepoRow> = repos.drain(..upto).collect();
+        let gone = if group.upto.is_none() { gone } else { &[] };
+        let published = session.publish(&done, gone, &indexed).await?;
+        store.build_path_indexes(&indexed, cores()).await?;
+        report.new_files += published.stored;
+        report.retired_files += published.retired;
+        report.publish += begun.elapsed();
+        if group.upto.is_none() {
+            break;
+        }
+    }
+    let begun = Instant::now();
+    filled.sort_unstable();
+    filled.dedup();
+    session.collect_garbage(&filled).await?;
+    report.publish += begun.elapsed();
+    Ok(())
+}
+
+/// Builds the trigram indexes of all shards that have none, after deriving and sorting their documents and filters. Builds
+/// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
+///
+/// One shard more than there are builders is under way: deriving waits for the server and the server for it, and
+/// then the other keeps the core busy.
+async fn build_indexes(
+    store: &Store,
+    session: &Session,
+    progress: &dyn Progress,
+) -> Result<Vec<ShardId>, Error> {
+    let shards = session.unindexed();
+    if shards.is_empty() {
+        return Ok(Vec::new());
+    }
+    progress(Event::Indexing(shards.iter().map(|(_, bytes)| bytes).sum()));
+    let builders = cores().min(shards.len());
+    let memory_kb = store.index_memory_kb(builders).await?;
+    let queue = std::sync::Mutex::new(shards.iter().copied().rev().collect::<Vec<_>>());
+    let done = std::sync::Mutex::new(0_i64);
+    let derivers = tokio::sync::Semaphore::new(MAX_DERIVERS);
+    let turns = tokio::sync::Semaphore::new(builders);
+    let left = AtomicUsize::new(shards.len());
+    let build = async || -> Result<(), store::Error> {
+        loop {
+            let Some((shard, bytes)) = queue.lock().expect("no panics hold it").pop() else {
+                return Ok(());
+            };
+            let turn = derivers.acquire().await.expect("it is never closed");
+            let (deriving, of) = (store.clone(), shard);
+            let derived = tokio::spawn(async move { deriving.derive(of).await });
+            derived.await.expect("deriving does not panic")?;
+            drop(turn);
+            if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                let all: Vec<ShardId> = shards.iter().map(|(shard, _)| *shard).collect();
+                store.sort_chunk_filters(&all).await?;
+            }
+            let _turn = turns.acquire().await.expect("it is never closed");
+            store.build_index(shard, memory_kb).await?;
+            *done.lock().expect("no panics hold it") += bytes;
+        }
+    };
+    let all = futures_util::future::try_join_all((0..=builders).map(|_| build()));
+    let sizes: HashMap<ShardId, i64> = shards.iter().copied().collect();
+    let watch = async || loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let Ok(running) = store.index_progress().await else { continue };
+        let partly: f64 =
+            running.iter().map(|p| p.done * sizes.get(&p.shard).map_or(0.0, |b| *b as f64)).sum();
+        progress(Event::Indexed(*done.lock().expect("no panics hold it") + partly as i64));
+    };
+    tokio::select! {
+        result = all => { result?; }
+        () = watch() => unreachable!("watching never ends"),
+    }
+    let done = *done.lock().expect("no panics hold it");
+    progress(Event::Indexed(done));
+    Ok(shards.into_iter().map(|(shard, _)| shard).collect())
+}
+
+/// Brings the documents and filters of all shards up to date with their texts, at most [`MAX_DERIVERS`] shards
+/// at a time. Returns the shards that were behind.
+async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Error> {
+    let shards = session.underived().await?;
+    let work = shards.clone().into_iter().map(|shard| {
+        let store = store.clone();
+        async move { tokio::spawn(async move { store.derive(shard).await }).await }
+    });
+    let mut work = futures_util::stream::iter(work).buffer_unordered(cores().min(MAX_DERIVERS));
+    while let Some(done) = work.next().await {
+        done.expect("deriving does not panic")?;
+    }
+    Ok(shards)
+}
