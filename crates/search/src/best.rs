@@ -14,18 +14,13 @@ use query::{CompiledQuery, Select};
 use store::{RepoId, Switch};
 use tokio::sync::mpsc;
 
+use super::cost::RANK_BATCHES;
 use super::order;
 use super::stats::{Stats, Stopped};
 use crate::types::{Error, Request, Resume};
 use answer::FileMatch;
 use rank::boost::{self, BoostQueries};
 use rank::{POOL, Ranking, Votes};
-
-/// Maximum number of batches of files that wait to be passed on.
-const AHEAD: usize = 2;
-
-/// The same limit while boosted files are searched at the same time.
-const FAR_AHEAD: usize = POOL;
 
 /// A search in the order in which files are found.
 pub(crate) type Plain<'s> = dyn Fn(Arc<Request>, mpsc::Sender<Vec<FileMatch>>) -> BoxFuture<'s, Result<Stats, Error>>
@@ -103,7 +98,7 @@ async fn auxiliary(
 ) -> Result<(Vec<FileMatch>, Stats), Error> {
     let mut beside = request.auxiliary(query, boost::MOST, timeout);
     beside.resume = Some(Resume::start(switch, order::hash(beside.compiled_query())));
-    let (send, mut files) = mpsc::channel(AHEAD);
+    let (send, mut files) = mpsc::channel(RANK_BATCHES);
     let all = async {
         let mut all = Vec::new();
         while let Some(some) = files.recv().await {
@@ -137,7 +132,7 @@ impl BoostedSearch<'_, '_> {
         // Search the same state of the index.
         let mut here = Request::clone(self.request);
         here.resume = Some(Resume::start(self.switch, hash));
-        let (send, mut first) = mpsc::channel(FAR_AHEAD);
+        let (send, mut first) = mpsc::channel(POOL);
         let (mut known, mut left_out) = (Files::new(), Totals::default());
         let both = async {
             let (files, near) = self.search_boost(lead.near).await?;
@@ -187,7 +182,7 @@ impl BoostedSearch<'_, '_> {
         let (mut files, _) = self.search_boost(lead.near).await?;
         files.extend(self.search_boost(lead.wide).await?.0);
         let known: Files = files.iter().map(key).collect();
-        let (send, mut first) = mpsc::channel(AHEAD);
+        let (send, mut first) = mpsc::channel(RANK_BATCHES);
         let mut left_out = Totals::default();
         let passing = async {
             let mut is_new = |file: &FileMatch| {

@@ -107,6 +107,15 @@ pub(crate) const MANY_BLOCKS: f64 = 0.25;
 /// side.
 pub(crate) const CHUNKS_PER_CONNECTION: usize = 128;
 
+/// Chunks of a segment that one search must have read from Postgres before the segment is loaded into memory.
+pub(crate) const MISSES: usize = 16;
+
+/// Blocks of 64 paths that are matched between two looks at the clock: one look takes as long as matching a path.
+pub(crate) const PATH_BLOCKS_AT_ONCE: usize = 64;
+
+/// Batches of files that wait for the ranking of their results.
+pub(crate) const RANK_BATCHES: usize = 2;
+
 /// The cost parameters in which the two sources of a shard differ.
 #[derive(Debug)]
 pub(crate) struct SourceCosts {

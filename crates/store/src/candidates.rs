@@ -11,18 +11,12 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::catalog::Shard;
+use crate::cost::{MAX_LOOKUP_CHARS, MAX_WORDS};
 use crate::error::Result;
 use crate::filters::{AskedBits, ChunkRows, shard_ranges};
 use crate::lease::{BoundStatement, Lease};
 use crate::tables::Groups;
 use crate::{BlobId, Epoch, ShardId};
-
-/// Most characters of a literal that are looked up if the server rechecks. Each trigram costs an
-/// index lookup, and those of so many characters leave few false candidates.
-const MAX_LOOKUP_CHARS: usize = 64;
-
-/// Most lexemes of a literal that are looked up.
-const MAX_WORDS: usize = 4;
 
 /// The pattern that matches every text.
 const ANY: &str = "%";
@@ -280,19 +274,12 @@ impl Statement {
 
 /// Returns the condition that the answers to some lookups do not rule a plan out.
 fn may_hold(plan: &Plan, lookups: &[&Lookup]) -> String {
-    let join = |parts: &[Plan], word: &str| {
-        let parts: Vec<String> = parts.iter().map(|part| may_hold(part, lookups)).collect();
-        format!("({})", parts.join(word))
+    let mut is_found = |of: &Lookup| {
+        let asked = lookups.iter().position(|lookup| *lookup == of)?;
+        Some(format!("t{asked}.b is not null"))
     };
-    match plan {
-        Plan::Scan => "true".to_owned(),
-        Plan::Lookup(of) => match lookups.iter().position(|lookup| *lookup == of) {
-            Some(i) => format!("t{i}.b is not null"),
-            None => "true".to_owned(),
-        },
-        Plan::All(parts) => join(parts, " and "),
-        Plan::Any(parts) => join(parts, " or "),
-    }
+    let both = |word: &'static str| move |one, other| format!("({one} {word} {other})");
+    plan.fold(&mut is_found, &both("and"), &both("or")).unwrap_or_else(|| "true".to_owned())
 }
 
 /// Returns the pattern of the rarest trigrams of a text, for the operator without a recheck:
@@ -427,7 +414,7 @@ mod tests {
             Plan::Lookup(other),
         ]);
         let asked = [&foo, &bar];
-        assert_eq!(may_hold(&plan, &asked), "((t0.b is not null or t1.b is not null) and true)");
+        assert_eq!(may_hold(&plan, &asked), "(t0.b is not null or t1.b is not null)");
         let statement = Statement::of(&asked, true);
         let sql = statement.sql_with_filters(&asked, (ShardId(7), Groups(32)), &plan);
         assert!(sql.starts_with("select 7::smallint, coalesce(t0.n, '{}'), "), "{sql}");

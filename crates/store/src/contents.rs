@@ -10,6 +10,7 @@ use std::sync::Arc;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::cost::ROW_CHUNKS;
 use crate::error::Result;
 use crate::filters::shard_ranges;
 use crate::lease::{BoundStatement, Lease};
@@ -108,11 +109,6 @@ fn file_of(row: &PgRow, at: usize) -> Result<File> {
 fn sort(files: &mut [File]) {
     files.sort_unstable_by(|a, b| (a.blob, a.repo, &a.path).cmp(&(b.blob, b.repo, &b.path)));
 }
-
-/// Chunks in a row of an answer. One row per chunk takes twice as long, here and in the server.
-/// With one row for all chunks, server and client wait for each other, and the row outgrows the
-/// processor's cache.
-const ROW_CHUNKS: usize = 8;
 
 /// Returns the statement that reads the chunks for which a condition holds, some to a row.
 fn texts_of(shard: ShardId, from: &str, condition: &str) -> String {

@@ -10,6 +10,7 @@ mod catalog;
 mod check;
 mod connect;
 mod contents;
+mod cost;
 mod docs;
 mod error;
 mod filters;

@@ -9,6 +9,7 @@ use query::{CompiledTerm, Scratch};
 use store::{BlobId, File, FileFilter, RepoId};
 
 use crate::chunk_set::BlobStarts;
+use crate::cost::PATH_BLOCKS_AT_ONCE;
 use crate::entry::FileEntry;
 
 mod wanted;
@@ -54,9 +55,6 @@ impl LanguageSet {
 
 /// Files in a block of the path filters.
 const BLOCK_FILES: usize = 64;
-
-/// Number of blocks whose paths are matched between two checks of the clock.
-const BLOCKS_AT_ONCE: usize = 64;
 
 /// A language that some files have.
 #[derive(Debug)]
@@ -155,7 +153,7 @@ impl ShardFiles {
         // For a light matcher, checking the clock takes as long as matching a path.
         let heavy = terms.iter().any(|term| term.matcher.is_slow());
         for (nth, block) in self.filters.columns(&any).iter().enumerate() {
-            if (heavy || nth % BLOCKS_AT_ONCE == 0) && !go_on() {
+            if (heavy || nth % PATH_BLOCKS_AT_ONCE == 0) && !go_on() {
                 break;
             }
             let from = rows.start.max(block * BLOCK_FILES);

@@ -17,12 +17,10 @@ use ngram::{ShardFilter, SignatureFile};
 use store::{Catalog, Epoch, FileFilter, Shard, ShardId, Store, Switch};
 use tokio::sync::Semaphore;
 
+use crate::cost::MISSES;
 use files::ShardFiles;
 use symbols::ShardSymbols;
 use texts::{SEGMENT_CHUNKS, Segment, SegmentKey, Texts};
-
-/// Chunks of a segment that one search must have read from Postgres before the segment is loaded into memory.
-const MISSES: usize = 16;
 
 /// Symbols may take one part in this many of the memory.
 const SYMBOLS_PART: u64 = 8;

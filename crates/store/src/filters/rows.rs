@@ -17,22 +17,10 @@ use super::{
 };
 use crate::ShardId;
 use crate::catalog::Shard;
+use crate::cost::{ALL_HASHES, MAX_HASHES, MAX_NAMED, MAX_ROWS};
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::tables::Groups;
-
-/// Most shards that a statement names for each shard that is asked for: see [`shard_ranges`].
-const MAX_NAMED: usize = 4;
-
-/// Most hashes of one literal that a search without memory looks up in a chunk's filter. Of common
-/// n-grams even many rule out little.
-const MAX_HASHES: usize = 12;
-
-/// Approximate bound of the hashes that it looks up in all.
-const ALL_HASHES: usize = 96;
-
-/// Most rows of the filters of chunks that [`Lease::chunk_rows`] reads at once, of 1 KB each.
-const MAX_ROWS: usize = 8192;
 
 /// What the filters of a shard's chunks say of some literals.
 #[derive(Debug)]
