@@ -1,7 +1,6 @@
 //! Tells why a requested file is not in the index.
 
 use files::SkipReason;
-use futures_util::future::BoxFuture;
 use search::View;
 
 /// A file that was left out of the index.
@@ -19,19 +18,17 @@ pub struct LeftOut {
 ///
 /// # Errors
 /// The database cannot be asked.
-pub fn why_left_out<'a>(
-    view: &'a View,
-    repo: &'a str,
-    path: &'a str,
-) -> BoxFuture<'a, Result<Option<String>, store::Error>> {
-    Box::pin(async move {
-        let tree = view.tree().await?;
-        let Some(repo) = tree.repo(repo).filter(|_| !path.contains('\0')) else { return Ok(None) };
-        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
-        let paths: Vec<&str> = above.chain([path]).collect();
-        let reason = view.left_out_reason(repo.id, &paths).await?;
-        Ok(reason.map(|reason| sentence(&reason)))
-    })
+pub async fn why_left_out(
+    view: &View,
+    repo: &str,
+    path: &str,
+) -> Result<Option<String>, store::Error> {
+    let tree = view.tree().await?;
+    let Some(repo) = tree.repo(repo).filter(|_| !path.contains('\0')) else { return Ok(None) };
+    let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+    let paths: Vec<&str> = above.chain([path]).collect();
+    let reason = view.left_out_reason(repo.id, &paths).await?;
+    Ok(reason.map(|reason| sentence(&reason)))
 }
 
 /// Returns a left-out file whose path is the typed text, or ends with it after a slash. The text may begin with the
@@ -39,33 +36,28 @@ pub fn why_left_out<'a>(
 ///
 /// # Errors
 /// The database cannot be asked.
-pub fn left_out_file<'a>(
-    view: &'a View,
-    typed: &'a str,
-) -> BoxFuture<'a, Result<Option<LeftOut>, store::Error>> {
-    Box::pin(async move {
-        let typed = typed.trim().trim_matches('/');
-        if typed.is_empty() {
-            return Ok(None);
-        }
-        let catalog = view.catalog().await?;
-        let ends = |path: &str| {
-            path.strip_suffix(typed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-        };
-        let found = catalog.skipped().await?.iter().find_map(|file| {
-            let repo = &catalog.repos.get(&file.repo)?.name;
-            let is_it = ends(&file.path)
-                || typed
-                    .strip_prefix(&**repo)
-                    .is_some_and(|rest| rest.strip_prefix('/') == Some(&file.path));
-            is_it.then(|| LeftOut {
-                repo: repo.clone(),
-                path: file.path.clone(),
-                why: sentence(&file.reason),
-            })
-        });
-        Ok(found)
-    })
+pub async fn left_out_file(view: &View, typed: &str) -> Result<Option<LeftOut>, store::Error> {
+    let typed = typed.trim().trim_matches('/');
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    let catalog = view.catalog().await?;
+    let ends = |path: &str| {
+        path.strip_suffix(typed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let found = catalog.skipped().await?.iter().find_map(|file| {
+        let repo = &catalog.repos.get(&file.repo)?.name;
+        let is_it = ends(&file.path)
+            || typed
+                .strip_prefix(&**repo)
+                .is_some_and(|rest| rest.strip_prefix('/') == Some(&file.path));
+        is_it.then(|| LeftOut {
+            repo: repo.clone(),
+            path: file.path.clone(),
+            why: sentence(&file.reason),
+        })
+    });
+    Ok(found)
 }
 
 /// Returns the words for a stored reason.

@@ -1,6 +1,5 @@
 //! What a [`View`] reads besides searching, for browsing and navigation.
 
-use futures_util::future::BoxFuture;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -24,12 +23,12 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn hash<'a>(
-        &'a self,
+    pub async fn hash(
+        &self,
         shard: ShardId,
         blob: BlobId,
-    ) -> BoxFuture<'a, Result<(String, Option<String>), store::Error>> {
-        Box::pin(async move { self.store().hash(shard, blob).await })
+    ) -> Result<(String, Option<String>), store::Error> {
+        self.store().hash(shard, blob).await
     }
 
     /// Returns the contents with git's hash, in hexadecimal, if a file of this repository has them in the newest epoch
@@ -37,20 +36,14 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn stored<'a>(
-        &'a self,
-        hash: &'a str,
-        repo: &'a str,
-    ) -> BoxFuture<'a, Result<Option<StoredBlob>, store::Error>> {
-        Box::pin(async move {
-            let catalog = self.catalog().await?;
-            let Some((&id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
-                return Ok(None);
-            };
-            let mut epochs = self.earlier_epochs();
-            epochs.push(catalog.epoch);
-            self.store().stored(hash, id, &epochs).await
-        })
+    pub async fn stored(&self, hash: &str, repo: &str) -> Result<Option<StoredBlob>, store::Error> {
+        let catalog = self.catalog().await?;
+        let Some((&id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) else {
+            return Ok(None);
+        };
+        let mut epochs = self.earlier_epochs();
+        epochs.push(catalog.epoch);
+        self.store().stored(hash, id, &epochs).await
     }
 
     /// Returns the stored reason why one of some paths of a repository was left out, the longest path if several were;
@@ -58,58 +51,49 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn left_out_reason<'a>(
-        &'a self,
+    pub async fn left_out_reason(
+        &self,
         repo: RepoId,
-        paths: &'a [&'a str],
-    ) -> BoxFuture<'a, Result<Option<String>, store::Error>> {
-        Box::pin(async move {
-            if !self.catalog().await?.repos.contains_key(&repo) {
-                return Ok(None);
-            }
-            self.store().left_out(repo, paths).await
-        })
+        paths: &[&str],
+    ) -> Result<Option<String>, store::Error> {
+        if !self.catalog().await?.repos.contains_key(&repo) {
+            return Ok(None);
+        }
+        self.store().left_out(repo, paths).await
     }
 
     /// Returns information on the symbols of a text besides the symbols themselves.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn symbols_known<'a>(
-        &'a self,
+    pub async fn symbols_known(
+        &self,
         shard: ShardId,
         blob: BlobId,
-    ) -> BoxFuture<'a, Result<SymbolsKnown, store::Error>> {
-        Box::pin(async move {
-            let mut lease = self.store().lease().await?;
-            let languages = lease.symbols_languages().await?.into_iter().collect();
-            let is_taken =
-                lease.symbols_upto().await?.get(&shard).is_some_and(|upto| *upto > blob.0);
-            let given_up = lease.symbols_given_up(shard, blob).await?;
-            lease.done();
-            Ok(SymbolsKnown { languages, is_taken, given_up })
-        })
+    ) -> Result<SymbolsKnown, store::Error> {
+        let mut lease = self.store().lease().await?;
+        let languages = lease.symbols_languages().await?.into_iter().collect();
+        let is_taken = lease.symbols_upto().await?.get(&shard).is_some_and(|upto| *upto > blob.0);
+        let given_up = lease.symbols_given_up(shard, blob).await?;
+        lease.done();
+        Ok(SymbolsKnown { languages, is_taken, given_up })
     }
 
     /// Returns how much of the whole index has its symbols.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn symbols_progress<'a>(
-        &'a self,
-    ) -> BoxFuture<'a, Result<store::SymbolsProgress, store::Error>> {
-        Box::pin(async move { self.store().symbols_progress().await })
+    pub async fn symbols_progress(&self) -> Result<store::SymbolsProgress, store::Error> {
+        self.store().symbols_progress().await
     }
 
     /// Opens the SCIP data of the repositories of a catalog of this view.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn scip<'a>(&'a self, catalog: Arc<Catalog>) -> BoxFuture<'a, Result<Scip, store::Error>> {
-        Box::pin(async move {
-            let shards = HashMap::new();
-            Ok(Scip { lease: self.store().lease().await?, catalog, shards })
-        })
+    pub async fn scip(&self, catalog: Arc<Catalog>) -> Result<Scip, store::Error> {
+        let shards = HashMap::new();
+        Ok(Scip { lease: self.store().lease().await?, catalog, shards })
     }
 }
 
@@ -127,36 +111,29 @@ impl Scip {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn of<'a>(
-        &'a mut self,
+    pub async fn of(
+        &mut self,
         epoch: Epoch,
         text: (ShardId, BlobId),
-        (repo, path): (RepoId, &'a str),
-    ) -> BoxFuture<'a, Result<Vec<ScipPlace>, store::Error>> {
-        Box::pin(async move {
-            if !self.catalog.repos.contains_key(&repo) {
-                return Ok(Vec::new());
-            }
-            self.lease.scip_of(epoch, text, (repo, path)).await
-        })
+        (repo, path): (RepoId, &str),
+    ) -> Result<Vec<ScipPlace>, store::Error> {
+        if !self.catalog.repos.contains_key(&repo) {
+            return Ok(Vec::new());
+        }
+        self.lease.scip_of(epoch, text, (repo, path)).await
     }
 
     /// Returns the shards with documents of one import, or of any.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn shards<'a>(
-        &'a mut self,
-        import: Option<i32>,
-    ) -> BoxFuture<'a, Result<Vec<ShardId>, store::Error>> {
-        Box::pin(async move {
-            if let Some(known) = self.shards.get(&import) {
-                return Ok(known.clone());
-            }
-            let shards = self.lease.scip_shards(import).await?;
-            self.shards.insert(import, shards.clone());
-            Ok(shards)
-        })
+    pub async fn shards(&mut self, import: Option<i32>) -> Result<Vec<ShardId>, store::Error> {
+        if let Some(known) = self.shards.get(&import) {
+            return Ok(known.clone());
+        }
+        let shards = self.lease.scip_shards(import).await?;
+        self.shards.insert(import, shards.clone());
+        Ok(shards)
     }
 
     /// Returns up to `most` documents of a shard that mention one of some symbols, those of the repository `near`
@@ -164,18 +141,16 @@ impl Scip {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn mentions<'a>(
-        &'a mut self,
+    pub async fn mentions(
+        &mut self,
         shard: ShardId,
-        symbols: &'a [&'a str],
+        symbols: &[&str],
         near: RepoId,
         most: usize,
-    ) -> BoxFuture<'a, Result<Vec<ScipPlace>, store::Error>> {
-        Box::pin(async move {
-            let visible = self.catalog.visible();
-            let epoch = self.catalog.epoch;
-            self.lease.scip_mentions(epoch, shard, symbols, near, visible.as_deref(), most).await
-        })
+    ) -> Result<Vec<ScipPlace>, store::Error> {
+        let visible = self.catalog.visible();
+        let epoch = self.catalog.epoch;
+        self.lease.scip_mentions(epoch, shard, symbols, near, visible.as_deref(), most).await
     }
 
     /// Returns the connection. Without this call it is closed.

@@ -1,6 +1,5 @@
 //! Counts a server's searches: in memory since its start, and hour by hour in the database.
 
-use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -148,39 +147,37 @@ impl Recorder {
     ///
     /// # Errors
     /// The database is unreachable or refuses the counts.
-    pub fn flush<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<(), store::Error>> {
-        Box::pin(async move {
-            let _writing = self.writing.lock().await;
-            let (pending, slow, left_out) = {
-                let mut recorded = self.lock();
-                let recorded = &mut *recorded;
-                (
-                    std::mem::take(&mut recorded.pending),
-                    std::mem::take(&mut recorded.slow),
-                    std::mem::take(&mut recorded.left_out),
-                )
-            };
-            // If dropped, after a failure or because the caller stops waiting, it gives its counts back.
-            let mut in_flight = InFlight { recorder: self, pending, slow };
-            if left_out > 0 {
-                tracing::warn!("{left_out} slow searches were not logged: there were too many");
-            }
-            if in_flight.pending.values().all(Tally::is_empty) && in_flight.slow.is_empty() {
-                return Ok(());
-            }
-            store.note(&in_flight.batch()).await?;
-            in_flight.pending.clear();
-            in_flight.slow.clear();
-            Ok(())
-        })
+    pub async fn flush(&self, store: &Store) -> Result<(), store::Error> {
+        let _writing = self.writing.lock().await;
+        let (pending, slow, left_out) = {
+            let mut recorded = self.lock();
+            let recorded = &mut *recorded;
+            (
+                std::mem::take(&mut recorded.pending),
+                std::mem::take(&mut recorded.slow),
+                std::mem::take(&mut recorded.left_out),
+            )
+        };
+        // If dropped, after a failure or because the caller stops waiting, it gives its counts back.
+        let mut in_flight = InFlight { recorder: self, pending, slow };
+        if left_out > 0 {
+            tracing::warn!("{left_out} slow searches were not logged: there were too many");
+        }
+        if in_flight.pending.values().all(Tally::is_empty) && in_flight.slow.is_empty() {
+            return Ok(());
+        }
+        store.note(&in_flight.batch()).await?;
+        in_flight.pending.clear();
+        in_flight.slow.clear();
+        Ok(())
     }
 
     /// Merges old hours in the database into days, and deletes those that are too old.
     ///
     /// # Errors
     /// The database is unreachable.
-    pub fn thin<'a>(store: &'a Store) -> BoxFuture<'a, Result<(), store::Error>> {
-        Box::pin(async move { store.thin_statistics(DAYS_BY_HOUR, DAYS).await })
+    pub async fn thin(store: &Store) -> Result<(), store::Error> {
+        store.thin_statistics(DAYS_BY_HOUR, DAYS).await
     }
 }
 

@@ -1,6 +1,5 @@
 //! A summary of the searches in a span: their number, kinds, outcomes and durations; also as JSON.
 
-use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -40,17 +39,15 @@ impl Summary {
     ///
     /// # Errors
     /// The database is unreachable.
-    pub fn read<'a>(store: &'a Store, span: Span) -> BoxFuture<'a, Result<Self, store::Error>> {
-        Box::pin(async move {
-            let searches = store.searches(span.from, span.to).await?;
-            let refused = store.refusals(span.from, span.to).await?;
-            Ok(Self::of(
-                searches
-                    .into_iter()
-                    .map(|row| (row.kind, row.outcome, Histogram::of(&row.counts, row.micros))),
-                refused.into_iter().map(|(reason, count)| (reason, count as u64)),
-            ))
-        })
+    pub async fn read(store: &Store, span: Span) -> Result<Self, store::Error> {
+        let searches = store.searches(span.from, span.to).await?;
+        let refused = store.refusals(span.from, span.to).await?;
+        Ok(Self::of(
+            searches
+                .into_iter()
+                .map(|row| (row.kind, row.outcome, Histogram::of(&row.counts, row.micros))),
+            refused.into_iter().map(|(reason, count)| (reason, count as u64)),
+        ))
     }
 
     /// Returns the searches of one kind.

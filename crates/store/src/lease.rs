@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use ngram::Densities;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Type};
@@ -121,22 +122,29 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Busy`] if none becomes free in time.
-    pub async fn lease(&self) -> Result<Lease> {
-        let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.pool.free).acquire_owned());
-        let permit = match permit.await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) => {
-                return Err(Error::Unreachable("the connections are closed".to_owned()));
-            }
-            Err(_) => return Err(Error::Busy),
-        };
-        let idle = self.pool.idle().pop();
-        let untested = idle.is_some();
-        let backend = match idle {
-            Some(backend) => backend,
-            None => self.pool.connect().await?,
-        };
-        Ok(Lease { backend: Some(backend), store: self.clone(), untested, permit: Some(permit) })
+    pub fn lease(&self) -> BoxFuture<'_, Result<Lease>> {
+        Box::pin(async move {
+            let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.pool.free).acquire_owned());
+            let permit = match permit.await {
+                Ok(Ok(permit)) => permit,
+                Ok(Err(_)) => {
+                    return Err(Error::Unreachable("the connections are closed".to_owned()));
+                }
+                Err(_) => return Err(Error::Busy),
+            };
+            let idle = self.pool.idle().pop();
+            let untested = idle.is_some();
+            let backend = match idle {
+                Some(backend) => backend,
+                None => self.pool.connect().await?,
+            };
+            Ok(Lease {
+                backend: Some(backend),
+                store: self.clone(),
+                untested,
+                permit: Some(permit),
+            })
+        })
     }
 }
 
@@ -150,24 +158,26 @@ impl Lease {
     }
 
     /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
-    /// one.
-    pub(crate) async fn rows(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
-        self.store.count();
-        let backend = self.backend.as_mut().expect("there until it is done");
-        let again = self.untested.then(|| bound.clone());
-        match (bound.rows(&mut backend.conn).await, again) {
-            (Err(Error::Unreachable(_)), Some(again)) => {
-                // The other pooled connections are as old.
-                self.store.pool.idle().clear();
-                *backend = self.store.pool.connect().await?;
-                self.untested = false;
-                again.rows(&mut backend.conn).await
+    /// one. The future is boxed, as is that of [`Store::lease`]: so only this crate compiles sqlx's.
+    pub(crate) fn rows(&mut self, bound: BoundStatement) -> BoxFuture<'_, Result<Vec<PgRow>>> {
+        Box::pin(async move {
+            self.store.count();
+            let backend = self.backend.as_mut().expect("there until it is done");
+            let again = self.untested.then(|| bound.clone());
+            match (bound.rows(&mut backend.conn).await, again) {
+                (Err(Error::Unreachable(_)), Some(again)) => {
+                    // The other pooled connections are as old.
+                    self.store.pool.idle().clear();
+                    *backend = self.store.pool.connect().await?;
+                    self.untested = false;
+                    again.rows(&mut backend.conn).await
+                }
+                (rows, _) => {
+                    self.untested &= rows.is_err();
+                    rows
+                }
             }
-            (rows, _) => {
-                self.untested &= rows.is_err();
-                rows
-            }
-        }
+        })
     }
 
     /// Runs a read-only statement and decodes its rows.

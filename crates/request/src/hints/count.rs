@@ -1,6 +1,5 @@
 //! Counts the files that a query finds, within a time limit.
 
-use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,16 +48,14 @@ impl FileCount {
 
 /// Counts the files that a query finds until `until`. `None` if the query is invalid or cannot be searched, or if the
 /// search was stopped before it found any.
-pub fn count<'a>(
-    view: &'a View,
-    query: &'a str,
-    beside: &'a QueryContext,
+pub async fn count(
+    view: &View,
+    query: &str,
+    beside: &QueryContext,
     until: Instant,
-) -> BoxFuture<'a, Option<FileCount>> {
-    Box::pin(async move {
-        let request = Arc::new(compiled(query, beside).await?);
-        search(view, &request, until).await
-    })
+) -> Option<FileCount> {
+    let request = Arc::new(compiled(query, beside).await?);
+    search(view, &request, until).await
 }
 
 /// Compiles a query to a request that finds files instead of lines.

@@ -1,6 +1,5 @@
 //! Finds repositories and files whose names are similar to a missing one.
 
-use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 
 use browse::FindRequest;
@@ -32,45 +31,38 @@ pub(super) async fn repository(view: &View, pattern: &str) -> Option<Result<(), 
 }
 
 /// Returns a sentence about the first pattern that matches no repository, if there is one.
-pub fn missing_repository<'a>(
-    view: &'a View,
-    patterns: &'a [String],
-) -> BoxFuture<'a, Option<String>> {
-    Box::pin(async move {
-        for pattern in patterns {
-            if let Some(Err(near)) = repository(view, pattern).await {
-                let near = match (near, pattern.split_once('@')) {
-                    (_, Some((name, _))) if !name.is_empty() => {
-                        format!("; branches are not indexed: use {name}")
-                    }
-                    (Some(near), _) => format!("; did you mean {near}?"),
-                    (None, _) => String::new(),
-                };
-                return Some(format!("no repository matches {pattern}{near}"));
-            }
+pub async fn missing_repository(view: &View, patterns: &[String]) -> Option<String> {
+    for pattern in patterns {
+        if let Some(Err(near)) = repository(view, pattern).await {
+            let near = match (near, pattern.split_once('@')) {
+                (_, Some((name, _))) if !name.is_empty() => {
+                    format!("; branches are not indexed: use {name}")
+                }
+                (Some(near), _) => format!("; did you mean {near}?"),
+                (None, _) => String::new(),
+            };
+            return Some(format!("no repository matches {pattern}{near}"));
         }
-        None
-    })
+    }
+    None
 }
 
 /// Returns the path most similar to `path`, with its repository's name before it: one that contains all letters, or any
 /// path whose last part is similar.
-pub fn near_path<'a>(view: &'a View, path: &'a str) -> BoxFuture<'a, Option<String>> {
-    Box::pin(async move {
-        let tree = view.tree().await.ok()?;
-        let typed = path.to_owned();
-        let work = tokio::task::spawn_blocking(move || {
-            let request = FindRequest { query: &typed, limit: 1, ..FindRequest::default() };
-            let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-            let near = browse::find(&tree, &request).ok()?.0.pop()?;
-            nearest(&last(&typed), [last(&near.path).as_str()]).is_some().then_some(near)
-        });
-        let (repo, path) = match work.await.ok()? {
-            Some(near) => (near.repo, near.path),
-            None => file(view, path.rsplit('/').next()?).await?,
-        };
-        Some(format!("{repo}/{path}"))
-    })
+pub async fn near_path(view: &View, path: &str) -> Option<String> {
+    let tree = view.tree().await.ok()?;
+    let typed = path.to_owned();
+    let work = tokio::task::spawn_blocking(move || {
+        let request = FindRequest { query: &typed, limit: 1, ..FindRequest::default() };
+        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let near = browse::find(&tree, &request).ok()?.0.pop()?;
+        nearest(&last(&typed), [last(&near.path).as_str()]).is_some().then_some(near)
+    });
+    let (repo, path) = match work.await.ok()? {
+        Some(near) => (near.repo, near.path),
+        None => file(view, path.rsplit('/').next()?).await?,
+    };
+    Some(format!("{repo}/{path}"))
 }
 
 /// Returns the name most similar to the typed one: as a whole, in its last part, or in its last two parts.

@@ -1,6 +1,5 @@
 //! Finds changes to a query that found nothing.
 
-use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,33 +57,28 @@ enum Change {
 }
 
 /// Returns changes to a query that find something, the most helpful first.
-pub fn for_no_results<'a>(
-    view: &'a View,
-    asked: &'a NoResultsQuery<'a>,
-) -> BoxFuture<'a, Vec<Hint>> {
-    Box::pin(async move {
-        let until = Instant::now() + asked.within;
-        let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
-        let Some(parts) = parts else { return Vec::new() };
-        let search = Search {
-            view,
-            beside: QueryContext { options: Options::default(), client: asked.client },
-            until,
-            parts,
-        };
-        let mut hints = Vec::new();
-        let (counted, names, others) = tokio::join!(
-            Box::pin(search.counted(asked.query)),
-            Box::pin(search.repositories()),
-            Box::pin(search.elsewhere())
-        );
-        hints.extend(names);
-        hints.extend(Box::pin(search.hints_of(&counted)).await);
-        hints.extend(others);
-        hints.extend(Box::pin(search.left_out(asked)).await);
-        hints.truncate(MAX_HINTS);
-        hints
-    })
+pub async fn for_no_results(view: &View, asked: &NoResultsQuery<'_>) -> Vec<Hint> {
+    let until = Instant::now() + asked.within;
+    let parts = QueryParts::of(asked.query).ok().filter(|_| asked.query.len() <= MAX_QUERY);
+    let Some(parts) = parts else { return Vec::new() };
+    let search = Search {
+        view,
+        beside: QueryContext { options: Options::default(), client: asked.client },
+        until,
+        parts,
+    };
+    let mut hints = Vec::new();
+    let (counted, names, others) = tokio::join!(
+        Box::pin(search.counted(asked.query)),
+        Box::pin(search.repositories()),
+        Box::pin(search.elsewhere())
+    );
+    hints.extend(names);
+    hints.extend(Box::pin(search.hints_of(&counted)).await);
+    hints.extend(others);
+    hints.extend(Box::pin(search.left_out(asked)).await);
+    hints.truncate(MAX_HINTS);
+    hints
 }
 
 struct Search<'a> {
