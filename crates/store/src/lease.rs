@@ -1,4 +1,4 @@
-//! A connection for some statements of a search; dropping it cancels the running statement.
+//! A connection for some statements of a search. Dropping it cancels the running statement.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -15,21 +15,19 @@ use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{CONNECT, answered};
 
-/// Longest time that a search waits for a free connection before it fails.
+/// Maximum time that a search waits for a free connection before it fails.
 const ACQUIRE: Duration = Duration::from_secs(30);
 
 /// A connection for some statements of a search.
 ///
-/// If dropped before it is [done](Lease::done), because the search was abandoned or a statement
-/// failed, it has the server cancel the running statement (`pg_cancel_backend`). The connection is
-/// then not reused.
+/// If dropped before it is [done](Lease::done), because the search was abandoned or a statement failed, it has the
+/// server cancel the running statement (`pg_cancel_backend`). The connection is then not reused.
 #[derive(Debug)]
 pub struct Lease {
-    /// `None` once it is done.
+    /// `None` once the lease is done.
     backend: Option<Backend>,
     store: Store,
-    /// Whether it comes from the pool and has not answered yet: it may have died since its last
-    /// use.
+    /// Whether it comes from the pool and has not answered yet: it may have died since its last use.
     untested: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -59,15 +57,14 @@ impl BoundStatement {
 }
 
 impl Store {
-    /// Returns the number of connections for searching that are in use, and the most there may be.
+    /// Returns the number of connections for searching in use, and their maximum.
     pub fn connections(&self) -> (usize, usize) {
         let free = self.pool.free.available_permits();
         (self.pool.most.saturating_sub(free), self.pool.most)
     }
 
     /// Closes the connections for searching that were unused for some minutes, except those to be
-    /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared
-    /// statements.
+    /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared statements.
     pub fn trim(&self) {
         let min_open = self.pool.min_open.load(Ordering::Relaxed);
         let mut idle = self.pool.idle();
@@ -80,8 +77,7 @@ impl Store {
         });
     }
 
-    /// Keeps this many connections for searching open and warm, used or not, and opens the missing
-    /// ones.
+    /// Keeps this many connections for searching open and warm, used or not, and opens the missing ones.
     ///
     /// # Errors
     /// The server cannot be reached or has no connection left.
@@ -93,17 +89,15 @@ impl Store {
             if busy + self.pool.idle().len() >= connections {
                 return Ok(());
             }
-            // Holds one permit at a time; searches that arrive meanwhile open their own
-            // connections.
+            // Holds one permit at a time; searches that arrive meanwhile open their own connections.
             let Ok(_permit) = self.pool.free.try_acquire() else { return Ok(()) };
             let backend = self.pool.connect_warm().await?;
             self.pool.idle().push(backend);
         }
     }
 
-    /// Begins to open this many connections for searching, while the caller does something else. If there may be no more
-    /// than these, a search that needs one meanwhile waits for it. One that cannot be opened is tried again by the search,
-    /// which says why.
+    /// Begins to open this many connections for searching in the background. If the pool has room for no more, a search
+    /// that needs one meanwhile waits for it. If opening fails, the search tries again, and reports the error.
     pub fn connect_ahead(&self, connections: usize) {
         for _ in 0..connections {
             let Ok(permit) = Arc::clone(&self.pool.free).try_acquire_owned() else { return };
@@ -149,15 +143,14 @@ impl Lease {
         }
     }
 
-    /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
-    /// one.
+    /// Runs a read-only statement. If the connection has died since its last use, runs it on a new one.
     pub(crate) async fn rows(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
         self.store.count();
         let backend = self.backend.as_mut().expect("there until it is done");
         let again = self.untested.then(|| bound.clone());
         match (bound.rows(&mut backend.conn).await, again) {
             (Err(Error::Unreachable(_)), Some(again)) => {
-                // The other pooled connections are as old.
+                // The other pooled connections may be dead, too.
                 self.store.pool.idle().clear();
                 *backend = self.store.pool.connect().await?;
                 self.untested = false;
@@ -209,8 +202,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
-        // The connection is kept until the cancel request was sent, so that its process id cannot
-        // have passed to another backend.
+        // Keep the connection until the cancel request is sent, so that no other backend can get its process id.
         let (control, permit) = (self.store.control().clone(), self.permit.take());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
@@ -237,7 +229,7 @@ mod tests {
         Ok(rows[0].0)
     }
 
-    /// Returns the id of the server process at the other end.
+    /// Returns the process id of the server's backend.
     fn pid(lease: &Lease) -> i32 {
         lease.backend.as_ref().unwrap().pid
     }
@@ -273,7 +265,7 @@ mod tests {
         });
     }
 
-    /// A connection counts as open until its statement was cancelled, however long that takes.
+    /// A connection counts as open until its statement is cancelled, however long that takes.
     #[test]
     fn a_dropped_connection_is_free_only_when_its_statement_is_cancelled() {
         on_index(1, async |store| {
