@@ -21,7 +21,7 @@ use crate::{BlobId, Epoch, ShardId};
 /// The pattern that matches every text.
 const ANY: &str = "%";
 
-/// Candidates of a lookup in a shard, some of them false.
+/// Candidates of a lookup in a shard; some may be false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexAnswer {
     /// Documents as ranges of chunk numbers, ascending and disjoint.

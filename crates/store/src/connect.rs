@@ -146,7 +146,7 @@ async fn indexes(target: &Target) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Creates the database on a private server. A URL's owner creates its database.
+/// Creates the database on a private server. The owner of a URL's database creates it.
 async fn make_database(target: &Target) -> Result<()> {
     let Target::Socket { database, .. } = target else { return Ok(()) };
     let mut conn = connect(&options(target)?.database("postgres")).await?;
@@ -257,7 +257,7 @@ mod tests {
             );
             let made = format!("select count(*) from pg_database where datname = '{name}'");
             assert_eq!(value::<i64>(store, &made).await, 0);
-            // A database that is no index is not made one.
+            // A database without an index does not get one.
             let refused =
                 Store::connect(&database("postgres"), 1, Missing::Refuse).await.unwrap_err();
             assert!(matches!(refused, Error::Empty), "{refused}");

@@ -1,4 +1,4 @@
-//! Starts the searches of shards: no more than are probably needed, or than will show how many are needed.
+//! Starts the searches of shards: only as many as are probably needed, or as will show how many are needed.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

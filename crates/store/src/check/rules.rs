@@ -1,4 +1,4 @@
-//! Rules between the tables of an index. They hold whenever no ingest is running.
+//! The rules between the tables of an index, while no ingest is running.
 
 use sqlx::AssertSqlSafe;
 

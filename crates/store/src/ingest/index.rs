@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::{ShardId, docs};
 
 impl Store {
-    /// Builds the trigram indexes of a shard's texts and docs, unless they exist.
+    /// Builds the trigram index of a shard and the index of its docs, unless they exist.
     ///
     /// Also updates the planner's statistics of the shard; without them it would combine the lookup by trigram with one
     /// by shard. The build is one transaction: however it ends, the shard has a complete index or none. `memory_kb`

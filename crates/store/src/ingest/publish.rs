@@ -48,8 +48,8 @@ struct Counts {
 }
 
 impl Session {
-    /// Makes the new state of these repositories current, removes the repositories in `gone` (none of these), and makes
-    /// the shards in `indexed` live. Until [`Store::build_path_indexes`], lookups scan all paths of those shards.
+    /// Makes the new state of these repositories current, removes the repositories in `gone` (others than these), and
+    /// makes the shards in `indexed` live. Until [`Store::build_path_indexes`], lookups scan all paths of those shards.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement; then the index is unchanged, except for rows that the next

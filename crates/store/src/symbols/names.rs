@@ -24,7 +24,7 @@ pub struct SymbolNames {
 }
 
 impl SymbolNames {
-    /// Returns the blob that defines the name with an index.
+    /// Returns the blob that defines the name with an index, from 0.
     pub fn blob(&self, name: usize) -> Option<BlobId> {
         self.ends.get(self.ends.partition_point(|(end, _)| *end <= name)).map(|(_, blob)| *blob)
     }
