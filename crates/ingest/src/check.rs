@@ -1,4 +1,4 @@
-//! Checks an index, and rebuilds what is derived from its texts.
+//! Checks an index, and rebuilds data derived from its texts.
 
 use store::{Problem, Result, Store};
 
@@ -18,11 +18,11 @@ pub struct Options {
 pub struct Report {
     /// Whether nothing was ever indexed.
     pub is_new: bool,
-    /// Number of shards that were read.
+    /// Number of shards read.
     pub shards: usize,
     /// Problems found and not repaired.
     pub problems: Vec<Problem>,
-    /// Number of shards that were repaired.
+    /// Number of shards repaired.
     pub repaired: usize,
 }
 

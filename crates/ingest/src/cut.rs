@@ -1,13 +1,13 @@
 //! Cuts a text into chunks.
 //!
-//! A chunk is a run of whole lines. No line is ever cut, so a match within a line lies within one chunk. A
-//! line that is longer than a chunk is a chunk of its own, however long.
+//! A chunk is a run of whole lines. No line is ever cut, so a match within a line lies within one chunk. A line that is
+//! longer than a chunk is a chunk of its own, however long.
 
 use memchr::{memchr, memchr_iter, memrchr};
 use store::ChunkRow;
 
-/// Most bytes in a chunk of several lines. Smaller chunks have fewer n-grams, so that fewer are read in vain;
-/// larger ones need less room for their filters.
+/// Maximum bytes in a chunk of several lines. Smaller chunks have fewer n-grams, so searches read fewer in vain; larger
+/// chunks take less room for their filters.
 const CHUNK_BYTES: usize = 4096;
 
 /// Cuts a text into chunks. Returns at least one chunk, and the number of lines.

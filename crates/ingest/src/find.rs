@@ -1,4 +1,4 @@
-//! Finds the repositories below a folder, and asks git's data what they are called.
+//! Finds the repositories below a folder, and reads their names from git's data.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,10 +10,10 @@ use super::Error;
 use files::shortened;
 use git::checkout::{Config, GitData, Origin, Trust, Unread, web};
 
-/// Most bytes of a repository's name. A longer path is cut.
+/// Maximum bytes of a repository's name. Longer paths are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 500;
 
-/// Most folders of one kind that are listed: the others are counted.
+/// Maximum number of folders of one kind to list; the others are counted.
 const MAX_LISTED: usize = 20;
 
 /// A repository on disk.
@@ -35,27 +35,27 @@ pub(crate) struct FoundRepo {
     pub(crate) git_folders: Vec<PathBuf>,
     /// Parts of its git data that are not read.
     pub(crate) unread: Vec<Unread>,
-    /// Whether its origin's URL makes no name.
+    /// Whether its origin's URL yields no name.
     pub(crate) is_origin_odd: bool,
 }
 
-/// The result of looking for repositories below a folder.
+/// The result of the search for repositories below a folder.
 #[derive(Debug, Default)]
 pub(crate) struct FoundRepos {
     pub(crate) repos: Vec<FoundRepo>,
-    /// Folders without repositories beside others that have some.
+    /// Folders without repositories, next to folders with some.
     pub(crate) without_repos: Listed,
-    /// Symbolic links beside repositories: what they lead to is not looked at.
+    /// Symbolic links next to repositories. Ingest does not follow them.
     pub(crate) links: Listed,
-    /// Files beside repositories: they belong to none.
+    /// Files next to repositories, which belong to none.
     pub(crate) loose: Listed,
-    /// Folders that cannot be read, so that their contents are unknown.
+    /// Folders that cannot be read; their contents are unknown.
     pub(crate) unreadable: Vec<PathBuf>,
     /// Repositories whose configured rank is not a number.
     pub(crate) unranked: Vec<PathBuf>,
 }
 
-/// Folders, of which the first ones are named.
+/// Folders: the first ones, and the number of the others.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     pub(crate) first: Vec<PathBuf>,
@@ -74,12 +74,12 @@ impl Listed {
     }
 }
 
-/// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down; `path` itself if
-/// there are none. Checkouts inside of these (worktrees, submodules) are repositories of their own. If it `follows`
-/// them, git's data elsewhere are read, too, if they are ours.
+/// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down; `path` itself
+/// if there are none. Checkouts inside them (worktrees, submodules) are separate repositories. If `follows` is set,
+/// also reads git's data outside of `path`, if the user owns them.
 ///
 /// # Errors
-/// `path` is no folder, cannot be read, or lies inside of a clone; or there are no folders `depth` levels down.
+/// `path` is no folder, cannot be read, or lies inside a clone; or there are no folders `depth` levels down.
 pub(crate) fn repositories(
     path: &Path,
     depth: Option<usize>,
@@ -129,7 +129,7 @@ pub(crate) fn check_readable(folder: &Path) -> std::io::Result<()> {
     fs::metadata(folder.join(".")).map(drop)
 }
 
-/// Whether a folder has nothing in it, or only what an empty file system has.
+/// Whether a folder is empty, or has only what an empty file system has.
 pub(crate) fn is_empty(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.flatten().all(|entry| entry.file_name() == "lost+found")
@@ -154,11 +154,11 @@ fn has_git(folder: &Path) -> bool {
     folder.join(".git").symlink_metadata().is_ok()
 }
 
-/// Returns the checkouts inside of a repository, by path.
+/// Returns the checkouts inside a repository, by path.
 fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut rest) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = rest.pop() {
-        // What cannot be read is told by the walk for files.
+        // The walk for files reports folders that cannot be read.
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries.flatten() {
             if entry.file_name() == ".git" {
@@ -175,7 +175,7 @@ fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Collects the repositories at and below `folder`. Returns whether there are any.
 fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> bool {
-    // Whatever it is, and wherever it leads.
+    // `.git` may be a file or link, too.
     let inside = match folder.join(".git").symlink_metadata() {
         Ok(_) => {
             repos.push(folder.to_owned());
@@ -201,14 +201,14 @@ fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> 
     if any {
         below.without_repos.append(without);
     }
-    // In a folder without repositories there is nothing beside them.
+    // Nothing to report without repositories and links.
     if any || !inside.links.is_empty() {
         inside.others_into(below);
     }
     any
 }
 
-/// What is in a folder, by name, without `.git`.
+/// The contents of a folder, by name, without `.git`.
 struct Inside {
     folders: Vec<PathBuf>,
     /// Symbolic links to folders.
@@ -233,7 +233,7 @@ impl Inside {
         Ok(Self { folders, links, has_files, folder: folder.to_owned() })
     }
 
-    /// Notes what is beside the repositories.
+    /// Notes links and files next to repositories.
     fn others_into(self, below: &mut FoundRepos) {
         self.links.into_iter().for_each(|link| below.links.push(link));
         if self.has_files {
@@ -242,7 +242,7 @@ impl Inside {
     }
 }
 
-/// Asks git's data about the repository in a folder.
+/// Reads git's data about the repository in a folder.
 fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<PathBuf>) -> FoundRepo {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy();
     let own = || root.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
@@ -403,7 +403,7 @@ mod tests {
             std::os::unix::fs::symlink(to, root.path().join(from)).unwrap();
         };
         make(root.path(), &[("one", "https://github.com/a/b"), ("two", "https://x/%00")], &[]);
-        // This would be read forever.
+        // Reading it would never end.
         link("/dev/zero", "one/.git/HEAD");
         link(".git", "three/.git");
         let below = repositories(root.path(), None, false).unwrap();

@@ -1,4 +1,4 @@
-//! Settles which folders are the repositories of an ingest, and which indexed ones are gone.
+//! Decides which folders are the repositories of an ingest, and which indexed ones are gone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::update::Repository;
 use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
 
 /// Finds the repositories below the given folders, takes the lock on ingests, and compares them with the indexed ones.
-/// Returns the repositories to be read, and those to be removed. Tells what stays as it was.
+/// Returns the repositories to read and those to remove. Reports what stays unchanged.
 pub(crate) async fn repositories(
     store: &Store,
     options: &Options,
@@ -35,8 +35,8 @@ pub(crate) async fn repositories(
         }
     }
     let all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
-    // A folder that cannot be read stays in the index as it was. Nor is the folder around it taken for one
-    // large repository instead.
+    // A folder that cannot be read stays in the index unchanged. Nor does the folder around it become one large
+    // repository instead.
     unreadable.retain(|folder| {
         known.iter().any(|row| Path::new(&row.source).starts_with(folder))
             || !found.iter().any(|repo| folder.starts_with(&repo.folder))
@@ -56,7 +56,7 @@ pub(crate) async fn repositories(
             folder.display()
         )));
     }
-    // A repository that was indexed and has nothing any more, not even a `.git`, is hardly meant so.
+    // Emptying an indexed repository, even of its `.git`, is hardly intended.
     let emptied = |repo: &find::FoundRepo| {
         let is_known = known.iter().any(|row| Path::new(&row.source) == repo.folder);
         is_known && find::is_empty(&repo.folder)
@@ -100,7 +100,7 @@ pub(crate) async fn repositories(
         };
         let found = repos.iter().any(|repo| repo.row.id == row.id);
         let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
-        // A checkout inside of a clone that is none any more is a part of the clone.
+        // A folder inside a clone that is no longer a checkout is part of the clone.
         let is_part = || {
             let around =
                 |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);

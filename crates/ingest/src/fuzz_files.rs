@@ -74,7 +74,7 @@ pub fn git(bytes: &[u8]) {
     }
 }
 
-/// Names a folder of this process's own.
+/// Returns the path of this process's own folder.
 fn scratch() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };

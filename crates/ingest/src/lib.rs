@@ -4,7 +4,7 @@
 //! [`walk`] their files, compare them with the index (in Postgres), [`load`] new ones ([`read`] decodes and hashes, [`cut`]
 //! makes chunks), build the indexes of fresh shards, and publish. From [`update`] on, files come from a [`source`].
 //!
-//! Memory does not grow with the tree: the walk sends what it sees to a temporary table at once, and files
+//! Memory does not grow with the tree: the walk sends the files that it sees to a temporary table at once, and files
 //! are read a few megabytes at a time.
 
 pub mod check;
@@ -40,29 +40,28 @@ pub use files::SkipReason;
 pub struct Options {
     /// Folders in which to look for repositories.
     pub paths: Vec<PathBuf>,
-    /// Levels below each path at which every folder is a repository. `None`: every folder with a `.git` is
-    /// one.
+    /// Levels below each path at which every folder is a repository. `None`: every folder with a `.git` is one.
     pub depth: Option<usize>,
-    /// Most bytes of a file that is indexed.
+    /// Maximum bytes of a file to index.
     pub max_bytes: u64,
     /// Whether to leave out files that `.gitignore` names.
     pub gitignore: bool,
-    /// Whether to read git's data outside of a path if they are the user's own.
+    /// Whether to read git's data outside of a path if the user owns them.
     pub follow_git: bool,
     /// Whether to read every file, even if its fingerprint is unchanged.
     pub again: bool,
     /// Bytes of text at which a shard is full, for tests; `None` for the default.
     pub shard_bytes: Option<u64>,
-    /// Folders on the disks on which the index grows; none if these are another machine's.
+    /// Folders on the disks on which the index grows; none if another machine has them.
     pub disks: Vec<PathBuf>,
 }
 
 /// The result of an ingest.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Names of the repositories that were read, in order.
+    /// Names of the repositories read, in order.
     pub repos: Vec<String>,
-    /// Names of the repositories that were removed because their folders are gone.
+    /// Names of the repositories removed because their folders are gone.
     pub removed: Vec<String>,
     /// Folders that could not be read. Their part of the index is unchanged.
     pub untouched: Vec<PathBuf>,
@@ -91,29 +90,29 @@ pub struct Report {
 pub enum Event {
     /// A notice for the user: a folder that is not indexed, a repository that moved.
     Notice(String),
-    /// Another ingest is running; this one waits for its end.
+    /// Another ingest is running; this one waits for it to end.
     Waiting,
     /// Files seen so far.
     Walked(Totals),
-    /// All files to read.
+    /// Total of the files to read.
     Reading(Totals),
     /// Files read since the last event of this kind.
     Read(Totals),
-    /// Bytes of the shards whose indexes are to be built.
+    /// Bytes of the shards whose indexes will be built.
     Indexing(i64),
-    /// Bytes of those whose indexes are built.
+    /// Bytes of the shards whose indexes are built.
     Indexed(i64),
-    /// Bytes of the texts whose symbols are to be taken.
+    /// Bytes of the texts whose symbols will be extracted.
     Symbols(i64),
-    /// Bytes of those that have had their turn.
+    /// Bytes of the texts already processed.
     SymbolsTaken(i64),
-    /// Bytes of the SCIP index that is to be imported.
+    /// Bytes of the SCIP index to import.
     Scip(i64),
-    /// Bytes of it that were read.
+    /// Bytes of the SCIP index read so far.
     ScipRead(i64),
 }
 
-/// Why an ingest ended early.
+/// The reason why an ingest ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A given path cannot be read.
@@ -130,10 +129,10 @@ pub enum Error {
     /// There is nothing to index.
     #[error("no files in {}", list(.0))]
     NoFiles(Vec<PathBuf>),
-    /// Nothing that could be indexed can be read.
+    /// No folder or file that could be indexed can be read.
     #[error("cannot read {}, or its name is not UTF-8; the index was not changed", .0.display())]
     Closed(PathBuf),
-    /// A given path is a folder of a clone, and so a part of its repository.
+    /// A given path is a folder inside a clone, and so part of its repository.
     #[error(
         "{path} is in the clone {clone}; run: codesearch ingest {clone} (or use --depth 0 for this folder alone)",
         path = .path.display(),
@@ -145,7 +144,7 @@ pub enum Error {
         /// The folder of the clone.
         clone: PathBuf,
     },
-    /// A given path has nothing in it, and had repositories.
+    /// A given path is empty, but had repositories.
     #[error(
         "{path} is empty, but {} below it are indexed; is a disk missing? To remove a repository, run: codesearch \
          remove NAME",
@@ -169,10 +168,10 @@ pub enum Error {
     /// No repository has this name.
     #[error("no repository is named '{0}'; codesearch repos lists them")]
     NoSuchRepo(String),
-    /// The process that parses cannot be started.
+    /// The parsing process cannot be started.
     #[error("no symbols were extracted: cannot start the process that parses texts: {0}")]
     Parser(std::io::Error),
-    /// The disk of the index has too little room.
+    /// The disk of the index has too little free space.
     #[error(
         "the disk that holds {} is nearly full: {free} MB are left, and this needs about {need} MB; free some space \
          and run it again; nothing is lost", .disk.display()
@@ -180,9 +179,9 @@ pub enum Error {
     NoRoom {
         /// A folder on the disk.
         disk: PathBuf,
-        /// MB that are free.
+        /// Free space in MB.
         free: u64,
-        /// MB that are needed.
+        /// Required space in MB.
         need: u64,
     },
     /// A statement failed, or the database could not be reached.
@@ -267,7 +266,7 @@ fn repositories(count: usize) -> String {
     if count == 1 { "1 repository".to_owned() } else { format!("{count} repositories") }
 }
 
-/// Returns the number of threads that this machine runs at once.
+/// Returns the number of threads that this machine can run at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }

@@ -1,5 +1,5 @@
-//! Loads files: reads and decodes them on all cores, a few megabytes at a time, while the batches before are
-//! stored over several connections, each of which fills a shard of its own.
+//! Loads files: reads and decodes them on all cores, a few megabytes at a time, while several connections store the
+//! previous batches, each filling a shard of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,42 +18,41 @@ use super::source::{FileSource, Skipped};
 use super::{Error, Event, Progress, cores};
 use files::UNKNOWN;
 
-/// Bytes of files that are read at once. At any time, memory holds a few such batches and what the loaders hold
+/// Bytes of files to read at once. At any time, memory holds a few such batches and the files that the loaders hold
 /// back: together less than 300 MB.
 const BATCH_BYTES: i64 = 6 << 20;
 
-/// Most files that are read at once, for trees of tiny files.
+/// Maximum number of files to read at once, for trees of tiny files.
 const BATCH_FILES: i64 = 4096;
 
-/// Bytes of text above which a file comes last in its shard, by size: a search with a limit reads a shard
-/// from its start, and finds more files in less text. In the fetched corpus these are 11% of the files and
-/// 68% of the bytes. The other files stay in the order of their paths, since blocks of files have path
-/// filters.
+/// Bytes of text above which a file comes last in its shard, by size: a search with a limit reads a shard from its
+/// start, and so finds more files in less text. In the fetched corpus these are 11% of the files and 68% of the bytes.
+/// The other files stay in the order of their paths, since blocks of files have path filters.
 const LARGE: i64 = 16 << 10;
 
-/// Most bytes of large files that a loader holds back until its shard is full: as many as most shards have.
+/// Maximum bytes of large files that a loader holds back until its shard is full: as many as most shards have.
 const LATE_BYTES: i64 = 48 << 20;
 
-/// Most connections that store at once. With more, reading is slower than storing; and each holds two batches
-/// in memory.
+/// Maximum number of connections that store at once. With more, reading is slower than storing; and each connection
+/// holds two batches in memory.
 const MAX_LOADERS: usize = 4;
 
 /// The parameters that all groups of an ingest share.
 pub(crate) struct Plan {
     /// The files of each repository.
     pub(crate) sources: Arc<HashMap<RepoId, Arc<dyn FileSource>>>,
-    /// Most bytes of a file that is indexed.
+    /// Maximum bytes of a file to index.
     pub(crate) max_bytes: u64,
     /// Bytes of text at which a shard is full.
     pub(crate) full: i64,
     /// Whether the whole ingest is small.
     pub(crate) small: bool,
-    /// Bytes after which a group ends at the next end of a repository.
+    /// Bytes after which a group ends, with the current repository.
     pub(crate) group: i64,
 }
 
 impl Plan {
-    /// Returns the bytes of files that are read at once: no more than fit into a shard.
+    /// Returns the number of bytes of files to read at once: no more than fit into a shard.
     fn batch_bytes(&self) -> i64 {
         BATCH_BYTES.min(self.full)
     }
@@ -62,7 +61,7 @@ impl Plan {
 /// The result of loading one group of repositories.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    /// Number of the last file that was read.
+    /// Number of the last file read.
     pub(crate) last: i64,
     /// First repository after the group; `None` if there is none.
     pub(crate) upto: Option<RepoId>,
@@ -70,7 +69,7 @@ pub(crate) struct Group {
     pub(crate) stored: Totals,
     /// Shards that hold them.
     pub(crate) filled: Vec<ShardId>,
-    /// Docs whose texts were sent to be stored without them.
+    /// Docs of texts that were sent to be stored without them.
     late: Vec<(ShardId, BlobId, DocRow)>,
 }
 
@@ -90,7 +89,7 @@ pub(crate) async fn load(
     loop {
         let mut batch = session.await_other(reading).await.expect("reading does not panic");
         let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
-        // A group ends with a repository, so the files of the next one are dropped and read again later.
+        // A group ends with a repository, so the next repository's files are dropped and read again later.
         if bytes >= plan.group {
             let current = batch[0].0.repo;
             if let Some(cut) = batch.iter().position(|(todo, _)| todo.repo != current) {
@@ -192,13 +191,13 @@ async fn dispatch(
 ) -> Result<(), Error> {
     let oids: HashSet<Oid> =
         batch.iter().filter_map(|(_, read)| Some(read.as_ref().ok()?.oid)).collect();
-    // Look at what is being stored first, then at what is stored: contents that are committed in between are
-    // found anyway.
+    // Look among the contents being stored first, then among those stored. Contents committed in between are still
+    // found.
     let mut places = loaders.places(&oids);
     let unknown: Vec<Oid> = oids.into_iter().filter(|oid| !places.contains_key(oid)).collect();
     let mut stored = session.stored(&unknown).await?;
     for (_, read) in &batch {
-        // A version before stored another text of it, or did not tell that bytes were replaced.
+        // An earlier version stored another text of it, or did not record that bytes were replaced.
         if let Ok(file) = read
             && (file.encoding.is_foreign() || !file.encoding.is_exact())
             && stored.get(&file.oid).is_some_and(|at| at.encoding.as_deref() == Some(UNKNOWN))
@@ -226,8 +225,8 @@ async fn dispatch(
             if let Some(at) = stored.get(&text.oid) {
                 written.push((at.shard, at.blob, doc.clone()));
             } else if let Some(place) = places.get_mut(&text.oid).filter(|place| !place.doc) {
-                // These contents came from a file without docs. The doc of this file is stored with them, if
-                // they are not sent yet, else after them.
+                // These contents came from a file without docs. Store the doc of this file with them if they are not
+                // sent yet, else later.
                 place.doc = true;
                 let with = (place.shard == loader.shard)
                     .then(|| fresh.iter_mut().find(|contents| contents.id == place.blob));
@@ -292,15 +291,15 @@ type Places = HashMap<Oid, BlobPlace>;
 struct BlobPlace {
     shard: ShardId,
     blob: BlobId,
-    /// Whether they are stored with a doc.
+    /// Whether they have a doc.
     doc: bool,
 }
 
-/// The connections that store, each with the shard it fills.
+/// The connections for storing, each with the shard it fills.
 struct ShardLoaders<'a> {
     store: &'a Store,
     loaders: Vec<ShardLoader>,
-    /// Number of turns so far; the next loader follows from it.
+    /// Number of turns so far; it determines the next loader.
     next: usize,
 }
 
@@ -315,7 +314,7 @@ struct ShardLoader {
     late_bytes: i64,
     send: mpsc::Sender<(ShardId, Vec<Contents>)>,
     task: JoinHandle<Result<(), store::Error>>,
-    /// Contents that may not be committed yet: those of the batch being stored and of the one waiting.
+    /// Contents that may not be committed yet: those of the batch being stored and of the waiting batch.
     pending: [Places; 2],
 }
 
@@ -361,7 +360,7 @@ impl ShardLoaders<'_> {
         Ok(at)
     }
 
-    /// Returns the places of contents that are being stored right now.
+    /// Returns the places of contents that are being stored now.
     fn places(&self, oids: &HashSet<Oid>) -> Places {
         let pending = self.loaders.iter().flat_map(|loader| &loader.pending);
         pending
@@ -382,7 +381,7 @@ impl ShardLoaders<'_> {
 }
 
 impl ShardLoader {
-    /// Returns whether the shard has room only for what is held back.
+    /// Returns whether the shard has room only for held-back files.
     fn is_full(&self, plan: &Plan) -> bool {
         self.bytes + self.late_bytes >= plan.full
     }
@@ -404,7 +403,7 @@ impl ShardLoader {
             // The receiver is gone, so the task has ended; it does so only with an error.
             (&mut self.task).await.expect("storing does not panic")?;
         }
-        // The channel holds one batch: once this one is in it, the one before the last is committed.
+        // The channel holds one batch: once it accepts this batch, the one before the last is committed.
         self.pending.swap(0, 1);
         self.pending[1] = places;
         Ok(())

@@ -1,4 +1,4 @@
-//! Names repositories, and matches them with those that are indexed.
+//! Names repositories, and matches them with indexed ones.
 //!
 //! A folder keeps its name unless its origin changes. No two folders have the same name: a second clone of an
 //! origin is named after its folder.
@@ -17,7 +17,7 @@ use git::checkout::Unread;
 pub(crate) struct NamedRepo {
     pub(crate) folder: PathBuf,
     pub(crate) name: String,
-    /// The indexed repository that it is, if any.
+    /// Its row in the index, if it has one.
     pub(crate) known: Option<RepoRow>,
     /// URL before the paths of its files on the web.
     pub(crate) web: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) struct NamedRepo {
     pub(crate) git_folders: Vec<PathBuf>,
     /// Parts of its git data that are not read.
     pub(crate) unread: Vec<Unread>,
-    /// The name that its origin would give it, if it is new and another repository has that.
+    /// The name that its origin would give it, if it is new and another repository has that name.
     pub(crate) taken: Option<String>,
 }
 
@@ -70,8 +70,7 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
         let place = repo.folder.to_string_lossy();
         let place = shortened(place.trim_start_matches('/'), MAX_NAME_BYTES);
         let candidates = repo.origin.clone().into_iter().chain([repo.below.clone(), place.clone()]);
-        // A name is free if no repository has it, or if the folder that had it is gone: then the repository
-        // has moved.
+        // A name is free if no repository has it, or if the folder that had it is gone: then the repository has moved.
         let free = |name: &String| {
             !names.contains(name)
                 && by_name
@@ -87,13 +86,13 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
     settled
 }
 
-/// Returns whether a folder certainly does not exist any more. One that cannot be looked at may exist.
+/// Returns whether a folder certainly no longer exists. A folder that cannot be accessed may exist.
 pub(crate) fn is_gone(source: &str) -> bool {
     matches!(Path::new(source).try_exists(), Ok(false))
 }
 
-/// Whether the folder is gone with all that was beside it: the nearest folder above it is empty, as the place is where a
-/// disk was.
+/// Whether the folder is gone along with its neighbours: its nearest existing ancestor is empty, like the mount point
+/// of a missing disk.
 pub(crate) fn may_be_unmounted(source: &str) -> bool {
     let above = Path::new(source).ancestors().skip(1).find(|folder| folder.is_dir());
     above.is_some_and(is_empty)

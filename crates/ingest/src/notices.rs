@@ -1,4 +1,4 @@
-//! What an ingest tells of the folders and repositories that it found, besides what is in the ledger.
+//! Notices of an ingest about the folders and repositories that it found, besides those in the ledger.
 
 use super::find::FoundRepos;
 use super::names::NamedRepo;
@@ -6,7 +6,7 @@ use super::{Event, Progress};
 use files::SkipReason;
 use git::checkout::Unread;
 
-/// Tells which folders are no repositories, and what of others' settings makes no sense.
+/// Reports folders that are no repositories, and settings of repositories that are invalid.
 pub(super) fn tell_found(below: &FoundRepos, progress: &dyn Progress) {
     let tell = |notice: String| progress(Event::Notice(notice));
     for folder in &below.without_repos.first {
@@ -55,7 +55,7 @@ pub(super) fn tell_found(below: &FoundRepos, progress: &dyn Progress) {
     }
 }
 
-/// Tells what of a repository's git data is not read, and who has its name.
+/// Reports unread git data of a repository, and a name that another one has.
 pub(super) fn tell_odd(repo: &NamedRepo, progress: &dyn Progress) {
     let folder = repo.folder.display();
     for Unread { path, reason } in &repo.unread {

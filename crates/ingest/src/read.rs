@@ -1,4 +1,4 @@
-//! Reads one file: decodes it, hashes it and recognises its language; or says why it is left out.
+//! Reads one file: decodes it, hashes it and recognises its language; or returns why it is left out.
 
 use store::{ChunkRow, DocRow, Oid};
 

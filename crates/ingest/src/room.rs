@@ -1,4 +1,5 @@
-//! Room on the disk of the index. An ingest ends before the disk is full: a Postgres that cannot write its log stops.
+//! Free space on the disk of the index. Ingest stops before the disk is full: a Postgres that cannot write its log
+//! stops.
 
 use std::path::PathBuf;
 
@@ -9,35 +10,35 @@ use super::Error;
 /// Bytes that an ingest leaves free.
 const KEPT: u64 = 48 << 20;
 
-/// Thousandths of a text's bytes that the index of it takes, with all that is made of it (`docs/performance.md`).
+/// Thousandths of a text's bytes that its index takes, with all derived data (`docs/performance.md`).
 const INDEX_PER_TEXT: u64 = 1300;
 
-/// Thousandths of the bytes of files to be read that the index of them takes at least: many may be left out, or have
-/// contents that others have.
+/// Thousandths of the bytes of files to read that their index takes at least: many files may be left out, or have the
+/// same contents as others.
 const INDEX_PER_FILE: u64 = 500;
 
-/// The room at some moment.
+/// The free space at some moment.
 pub(crate) struct Room<'a> {
     disks: &'a [PathBuf],
-    /// Bytes that may be used; `None` if nobody knows.
+    /// Bytes that may be used; `None` if unknown.
     free: Option<u64>,
 }
 
 impl<'a> Room<'a> {
-    /// Looks at the disks that hold some folders.
+    /// Measures free space on the disks of some folders.
     pub(crate) fn of(disks: &'a [PathBuf]) -> Self {
         Self { disks, free: free_bytes(disks) }
     }
 
-    /// Checks that files of so many bytes can be indexed, before one is read.
+    /// Checks that there is space to index files of so many bytes, before one is read.
     pub(crate) fn check_files(&self, bytes: i64) -> Result<(), Error> {
         self.check(bytes, INDEX_PER_FILE)
     }
 
-    /// Checks that the index of so many bytes of text has room, that were stored since this looked.
+    /// Checks that there is space to index so many bytes of text, stored since the measurement.
     pub(crate) fn check_stored(&self, bytes: i64) -> Result<(), Error> {
         self.check(bytes, INDEX_PER_TEXT)?;
-        // Others use the disk, too.
+        // Other programs use the disk, too.
         Self::of(self.disks).check(0, 0)
     }
 
@@ -78,7 +79,7 @@ mod tests {
         );
         assert!(room(200).check(100 << 20, INDEX_PER_TEXT).is_ok());
         assert!(room(200).check(130 << 20, INDEX_PER_TEXT).is_err());
-        // Of another machine's disk nothing is known.
+        // The free space of another machine is unknown.
         assert!(Room::of(&[]).check_stored(i64::MAX).is_ok());
         assert!(free_bytes(&disks).is_some());
     }

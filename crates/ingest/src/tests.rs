@@ -1,4 +1,4 @@
-//! An ingest does the same with files in memory as with those in a folder.
+//! An ingest treats files in memory like files in a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::source::{Entry, FileContents, FileSource, Reader, Skipped, fingerprin
 use crate::update::{Repository, update};
 use crate::{Error, Options, Report, SkipReason, lock};
 
-/// Most bytes of a file.
+/// Maximum bytes of a file.
 const MAX_BYTES: u64 = 1000;
 
 /// Files by path, with their bytes or the reason why they cannot be read.
@@ -27,7 +27,7 @@ fn tree(files: &[(&'static str, &[u8])]) -> Tree {
     files.iter().map(|(path, bytes)| (*path, Ok(bytes.to_vec()))).collect()
 }
 
-/// Where a tree is put, and ingested from.
+/// A place to put a tree, and to ingest it from.
 trait Place: Send + Sync {
     fn put(&self, tree: &Tree);
     fn source(&self) -> &dyn FileSource;
@@ -76,7 +76,7 @@ fn hash(bytes: &[u8]) -> i64 {
     fingerprint(bytes.iter().map(|byte| u64::from(*byte)))
 }
 
-/// Files in a folder. What cannot be read is a folder, too.
+/// Files in a folder. An unreadable file becomes a folder.
 struct Disk(PathBuf, FolderSource);
 
 impl Place for Disk {
@@ -107,7 +107,7 @@ impl Place for Disk {
 }
 
 impl Disk {
-    /// Waits until the files are so old that their times can be relied on.
+    /// Waits until the files are old enough for their times to be reliable.
     fn settle(&self) {
         let changed = |entry: fs::DirEntry| {
             let found = entry.metadata().unwrap();
@@ -120,7 +120,7 @@ impl Disk {
     }
 }
 
-/// A source that becomes another tree when it has been listed, and notes what is read.
+/// A source that becomes another tree once listed, and records reads.
 struct Changing {
     place: Arc<dyn Place>,
     then: Tree,
@@ -145,7 +145,7 @@ impl FileSource for Changing {
 /// Path, bytes, language, hash, encoding, text.
 type StoredFile = (String, i32, Option<String>, String, Option<String>, String);
 
-/// What an ingest has done, and what the index has then.
+/// The results of an ingest, and the index after it.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     /// Paths that were read.
@@ -312,7 +312,7 @@ fn files_in_memory_are_ingested_as_those_in_a_folder() {
         assert_eq!((&*changed.read, changed.counts), (&["a.rs".to_owned()][..], [8, 1, 1, 2]));
         assert_eq!(changed.texts()[..2], [("a.rs", "fn changed() {}\n"), ("empty", "")]);
 
-        // What happens between listing and reading.
+        // Changes between listing and reading.
         let names = ["folder", "gone", "grown", "rewritten"];
         files.extend(names.map(|name| (name, Ok(name.as_bytes().to_vec()))));
         let mut then = files.clone();
@@ -333,7 +333,7 @@ fn files_in_memory_are_ingested_as_those_in_a_folder() {
             ]
         );
         assert!(raced.texts().contains(&("rewritten", "another")));
-        // All but what was read whole is tried again.
+        // All but files read whole are tried again.
         let mut again = files.clone();
         again.insert("rewritten", Ok(b"another".to_vec()));
         let again = both(&again, &again).await;

@@ -1,4 +1,4 @@
-//! Brings the index up to date with repositories, wherever their files come from.
+//! Brings the index up to date with repositories, from any source.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::room::Room;
 use super::source::FileSource;
 use super::{Error, Event, Options, Progress, Report, cores, load, walk};
 
-/// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1
-/// ms, so a small corpus should not use all of them. Measured: shards of 60 MB were faster to search than
-/// those of 8 MB, and than those of 256 MB (docs/design/partitions.md).
+/// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1 ms, so a
+/// small corpus should not use all of them. Measured: shards of 60 MB were faster to search than those of 8 MB, and
+/// than those of 256 MB (docs/design/partitions.md).
 const FULL_SHARD_BYTES: i64 = 64 << 20;
 
-/// Bytes of files to read below which an ingest inserts into a live shard. More is worth a fresh shard and an
-/// index build.
+/// Bytes of files to read below which an ingest inserts into a live shard. Larger ingests are worth a fresh shard and
+/// an index build.
 const SMALL_INGEST_BYTES: i64 = 16 << 20;
 
-/// Bytes of new text, about, after which a group of repositories is published. So a long first ingest becomes
+/// Approximate bytes of new text after which a group of repositories is published. So a long first ingest becomes
 /// searchable step by step, and after a kill only the current group is repeated.
 const GROUP_BYTES: i64 = 4 << 30;
 
-/// A repository that is to be brought up to date.
+/// A repository to bring up to date.
 pub(crate) struct Repository {
     pub(crate) row: RepoRow,
     pub(crate) files: Arc<dyn FileSource>,
@@ -34,7 +34,7 @@ pub(crate) struct Repository {
     pub(crate) unread: Vec<Unread>,
 }
 
-/// Reads what is new in some repositories, and removes those that are gone.
+/// Updates some repositories in the index, and removes those that are gone.
 pub(crate) async fn update(
     store: &Store,
     session: &mut Session,
@@ -76,7 +76,7 @@ async fn apply(
 ) -> Result<(), Error> {
     let (mut repos, sources): (Vec<RepoRow>, HashMap<RepoId, Arc<dyn FileSource>>) =
         repos.into_iter().map(|repo| (repo.row.clone(), (repo.row.id, repo.files))).unzip();
-    // The order in which files are read.
+    // Files are read in this order.
     repos.sort_by_key(|repo| repo.id);
     let (stored, shards) = session.stored_bytes();
     let plan = load::Plan {
@@ -128,11 +128,11 @@ async fn apply(
     Ok(())
 }
 
-/// Builds the trigram indexes of all shards that have none, after deriving and sorting their documents and filters. Builds
-/// one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
+/// Builds the trigram indexes of all shards that have none, after deriving and sorting their documents and filters.
+/// Builds one index per core at a time, and derives at most [`MAX_DERIVERS`] shards at a time. Returns these shards.
 ///
-/// One shard more than there are builders is under way: deriving waits for the server and the server for it, and
-/// then the other keeps the core busy.
+/// One shard more than there are builders is in progress: while deriving waits for the server, or the server for it,
+/// the other shard keeps the core busy.
 async fn build_indexes(
     store: &Store,
     session: &Session,
@@ -187,8 +187,8 @@ async fn build_indexes(
     Ok(shards.into_iter().map(|(shard, _)| shard).collect())
 }
 
-/// Brings the documents and filters of all shards up to date with their texts, at most [`MAX_DERIVERS`] shards
-/// at a time. Returns the shards that were behind.
+/// Brings the documents and filters of all shards up to date with their texts, at most [`MAX_DERIVERS`] shards at a
+/// time. Returns the shards that were behind.
 async fn derive(store: &Store, session: &mut Session) -> Result<Vec<ShardId>, Error> {
     let shards = session.underived().await?;
     let work = shards.clone().into_iter().map(|shard| {

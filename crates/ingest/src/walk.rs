@@ -1,4 +1,4 @@
-//! Sends what a source lists to the database, and reads no file.
+//! Sends a source's list of files to the database; reads no file.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::{Error, Event, Progress};
 use files::SkipReason;
 use git::checkout::Unread;
 
-/// Files that are sent to the database at once: a few hundred kilobytes.
+/// Number of files to send to the database at once: a few hundred kilobytes.
 const BATCH: usize = 4096;
 
-/// Sends every file of a repository to the session. Those of more than `max_bytes` are left out. `before` are the files seen
-/// in earlier repositories.
+/// Sends every file of a repository to the session. Files of more than `max_bytes` are left out. `before` are the files
+/// seen in earlier repositories.
 pub(crate) async fn walk(
     session: &mut Session,
     repo: RepoId,
@@ -49,7 +49,7 @@ pub(crate) async fn walk(
     Ok(totals)
 }
 
-/// Returns the rows of parts of a repository's git data.
+/// Returns the rows of unread parts of a repository's git data.
 pub(crate) fn of_git(repo: RepoId, unread: &[Unread]) -> Vec<SeenRow> {
     let entry = |part: &Unread| Entry::unknown(Path::new(&part.path), part.reason);
     unread.iter().map(|part| row(repo, u64::MAX, entry(part))).collect()

@@ -1,4 +1,4 @@
-//! Batches: the candidates of a shard, cut into pieces that are read at a time.
+//! Batches: the candidates of a shard, cut into pieces to read one at a time.
 
 use store::{BlobId, File};
 
@@ -36,7 +36,7 @@ pub(crate) struct FileGroup {
 }
 
 impl Batch {
-    /// Returns about how many chunks are read: the candidate chunks, or the blobs if those are more, since a
+    /// Returns the approximate number of chunks to read: the candidate chunks, or the blobs if those are more, since a
     /// blob that is read as a whole has no candidate chunks.
     pub(crate) fn reads(&self) -> usize {
         self.chunks.len().max(self.blobs.len())
@@ -101,19 +101,19 @@ pub(crate) struct Batches<'a> {
     at: usize,
     /// Whether some term is matched in whole texts.
     pub(crate) whole: bool,
-    /// Whether candidate chunks are read before their files. With chunks in memory this costs less than
-    /// asking for files most of which do not match.
+    /// Whether candidate chunks are read before their files. With chunks in memory this costs less than asking for
+    /// files, most of which do not match.
     pub(crate) read_first: bool,
-    /// Number of batches, about, into which one read is cut; 1 if nothing is read ahead.
+    /// Approximate number of batches into which one read is cut; 1 if nothing is read ahead.
     parts: usize,
-    /// The part of the blobs that the first of several candidate lists left, when they were last read one after the other.
+    /// The share of blobs left after the first of several candidate lists, when lists were last read one by one.
     pub(crate) share_left: Option<f64>,
 }
 
 impl<'a> Batches<'a> {
-    /// Cuts candidates into batches. `files` are all files of the shard if no blobs are named. `whole` says
-    /// that some term is matched in whole texts, `read_first` that chunks are read before their files, and
-    /// `ahead` on how many cores they are read ahead, if they are.
+    /// Cuts candidates into batches. `files` are all files of the shard if no blobs are named. `whole`: some term is
+    /// matched in whole texts. `read_first`: chunks are read before their files. `ahead`: the number of cores for
+    /// reading chunks ahead; `None` for no reading ahead.
     pub(crate) fn of(
         candidates: &'a Candidates,
         files: Option<Vec<File>>,
@@ -128,7 +128,7 @@ impl<'a> Batches<'a> {
         };
         blobs.dedup();
         let read_first = read_first && files.is_none() && !candidates.lists.is_empty();
-        // Whole texts are read when their turn comes.
+        // Whole texts are never read ahead.
         let ahead = ahead.filter(|_| read_first && !whole);
         Self {
             lists: &candidates.lists,
@@ -143,8 +143,8 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Returns the size of the next batch in chunks, if `at_once` chunks are to be read at a time and
-    /// `underway` of them are being read; `None` if none is to be started now.
+    /// Returns the size of the next batch in chunks, if `at_once` chunks may be read at a time and `underway` of them
+    /// are being read; `None` if no batch should start now.
     pub(crate) fn size(&self, at_once: usize, underway: usize) -> Option<usize> {
         let left = at_once.saturating_sub(underway);
         if underway > 0 && (self.parts == 1 || left < SMALL_BATCH) {
@@ -153,13 +153,13 @@ impl<'a> Batches<'a> {
         if self.parts == 1 || at_once * CHUNK_BYTES <= JOB_BYTES {
             return Some(left);
         }
-        // The rest is cut evenly, so a batch may be nearly twice `size`, which still is no more than
+        // The remaining chunks are cut evenly, so a batch may be nearly twice `size`, which is still no more than
         // `READ_FIRST`.
         let size = (at_once / self.parts).clamp(JOB_BYTES / CHUNK_BYTES, READ_FIRST / 2);
         Some(left / (left / size).max(1))
     }
 
-    /// Returns whether batches are read ahead of their turn.
+    /// Returns whether batches are read ahead.
     pub(crate) fn are_pipelined(&self) -> bool {
         self.parts > 1
     }
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Returns the sizes of the batches that start one after another while none is done.
+    /// Returns the sizes of the batches that start in a row before one is done.
     fn begun(parts: usize, at_once: usize) -> Vec<usize> {
         let batches = batches(parts);
         let mut sizes: Vec<usize> = Vec::new();

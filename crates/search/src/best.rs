@@ -1,7 +1,6 @@
 //! A search whose results will be ranked. It finds the first matching files, and those anywhere that define the name or
-//! are called like it ([`BoostQueries`](rank::boost::BoostQueries)); and if more match than are ranked, other files
-//! that are likely to be wanted.
-//!
+//! are named after it ([`BoostQueries`](rank::boost::BoostQueries)); and if more match than are ranked, other files
+//! that users probably want.
 //! These boosted files are part of the first page. A search that continues after it finds them again and leaves them
 //! out, so that all pages together have each file once.
 
@@ -27,7 +26,7 @@ pub(crate) type Plain<'s> = dyn Fn(Arc<Request>, mpsc::Sender<Vec<FileMatch>>) -
     + Sync
     + 's;
 
-/// Files, each by its repository and its path.
+/// Files, by repository and path.
 type Files = HashSet<(RepoId, String)>;
 
 /// Searches a state of the index, with a search that finds files in any order.
@@ -88,7 +87,7 @@ pub(crate) async fn near_definitions(
     Ok(scored.into_iter().map(only_definitions).collect())
 }
 
-/// Searches for another query beside a request: returns the first files, and the counters.
+/// Runs an auxiliary query for a request: returns the first files, and the counters.
 async fn auxiliary(
     plain: &Plain<'_>,
     switch: Switch,
@@ -215,8 +214,8 @@ impl BoostedSearch<'_, '_> {
 }
 
 impl Stats {
-    /// Notes that the search for boosted files was incomplete. Later pages leave boosted files out, so if some were not
-    /// found, the search is incomplete.
+    /// Records whether the search for boosted files was incomplete. Later pages leave boosted files out, so if some
+    /// were not found, the search is incomplete.
     fn note_boost(&mut self, led: &Self, request: &Request) {
         match &led.stopped {
             Some(Stopped::Timeout(_)) => {

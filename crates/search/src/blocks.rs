@@ -1,4 +1,4 @@
-//! Evaluates the predicates of a query by the filters of blocks of one shard, as far as these are in memory.
+//! Evaluates the predicates of a query with the block filters of one shard, as far as these are in memory.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use query::{CompiledQuery, Lookup, Predicate};
 use super::plans::HitBitmaps;
 use crate::cache::CachedShard;
 
-/// The blocks of a shard that may hold each term that is matched line by line, by the number of the term.
+/// The blocks of a shard that may hold each term matched line by line, with the number of the term.
 #[derive(Debug, Default)]
 pub(crate) struct TermBlocks(Vec<(usize, SurvivingBlocks)>);
 
@@ -23,7 +23,7 @@ impl TermBlocks {
         hits: &mut HitBitmaps,
     ) -> Option<bool> {
         let may_hold = match predicate {
-            // The name of a symbol stands in the text.
+            // The name of a symbol occurs in the text.
             Predicate::Content(number) | Predicate::Symbol(number) => {
                 let (filter, term) = (cached.filters.as_ref()?, &query.terms[number]);
                 if term.matcher.spans_lines() {

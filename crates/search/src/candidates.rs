@@ -1,5 +1,5 @@
-//! Candidates: the blobs of a shard that can match, and for each term the chunks that can. This module
-//! follows a plan; [`super::find`] answers its lookups.
+//! Candidates: the blobs of a shard that can match, and for each term the chunks that can. This module follows a plan;
+//! [`super::find`] answers its lookups.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ pub(crate) struct Candidates {
     within: Vec<(Vec<Predicate>, Vec<BlobId>)>,
 }
 
-/// The chunks in which at least one of some terms can match: all those of the candidate blobs, and perhaps
-/// others.
+/// The chunks in which at least one of some terms can match: all those of the candidate blobs, and perhaps others.
 #[derive(Clone, Debug)]
 pub(crate) struct CandidateList {
     pub(crate) terms: Vec<usize>,
@@ -32,18 +31,18 @@ pub(crate) struct CandidateList {
 
 /// Answers the lookups of a plan in one shard.
 pub(crate) trait LookupExecutor {
-    /// Returns a superset of what a lookup asks for; `None` if nothing is ruled out. For chunks, paths and symbols,
+    /// Returns a superset of the matches of a lookup; `None` if nothing is ruled out. For chunks, paths and symbols,
     /// the answer may leave out blobs that are not in `left`.
     fn look_up(&self, lookup: &Lookup, left: Option<&[BlobId]>) -> Option<Answer>;
 
-    /// Returns about how many chunks or files a lookup goes through, if that is known beforehand.
+    /// Returns the approximate number of chunks or files that a lookup examines, if known in advance.
     fn count(&self, lookup: &Lookup) -> Option<usize>;
 
     /// Returns the blobs that the chunks of answers belong to, if any answer has chunks.
     fn starts(&self) -> Option<&Arc<BlobStarts>>;
 }
 
-/// The answer to a lookup in a shard; may hold too much, never too little.
+/// The answer to a lookup in a shard; a superset of the true answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Chunks(ChunkSet),
@@ -52,13 +51,13 @@ pub(crate) enum Answer {
 }
 
 impl Candidates {
-    /// Follows a plan. Then answers the lookups of negated terms for the blobs that are left: these list chunks, and
-    /// leave out no blob.
+    /// Follows a plan. Then answers the lookups of negated terms for the remaining blobs: these list chunks, and leave
+    /// out no blob.
     pub(crate) fn of(plan: &Plan, negated: &[Lookup], source: &impl LookupExecutor) -> Self {
         let mut found = Self { starts: source.starts().cloned(), ..Self::default() };
         found.blobs = match plan {
-            // Only the top level narrows: within an alternative, a blob that is not left may still be found
-            // by another alternative.
+            // Only the top level narrows: within an alternative, a blob that was ruled out may still be found by
+            // another alternative.
             Plan::All(parts) => found.narrow(&shortest_first(parts, source), source),
             plan => found.follow(plan, source, None),
         };
@@ -136,7 +135,7 @@ impl Candidates {
         plan.fold(&mut look_up, &|one, other| intersection(&one, &other), &union)
     }
 
-    /// Returns the blobs that all plans find. Each plan looks only at the blobs that those before it left.
+    /// Returns the blobs that all plans find. Each plan looks only at the blobs that earlier plans left.
     fn narrow(&mut self, parts: &[&Plan], source: &impl LookupExecutor) -> Option<Vec<BlobId>> {
         let mut left: Option<Vec<BlobId>> = None;
         for part in parts {
@@ -179,8 +178,9 @@ impl Candidates {
     }
 }
 
-/// Returns the parts of a plan in the order in which they are followed: the one with the fewest candidates first, since
-/// the others then look only at what it leaves. Keeps the plan's order, which is an estimate, if not all are known.
+/// Returns the parts of a plan in the order in which to follow them: the part with the fewest candidates first, since
+/// the others then look only at the blobs that it leaves. Keeps the plan's order, which is an estimate, if not all
+/// counts are known.
 fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookupExecutor) -> Vec<&'p Plan> {
     let count = |plan: &Plan| {
         let mut count = |lookup: &Lookup| source.count(lookup);
@@ -193,8 +193,8 @@ fn shortest_first<'p>(parts: &'p [Plan], source: &impl LookupExecutor) -> Vec<&'
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Returns a superset of the blobs that hold the literals, each literal in any of their chunks; `None` for
-/// all blobs. `in_a_chunk` answers for literals that must lie in a single chunk.
+/// Returns a superset of the blobs that hold the literals, each literal in any of their chunks; `None` for all blobs.
+/// `in_a_chunk` answers for literals that must lie in a single chunk.
 pub(crate) fn blobs_with(
     literals: &LiteralQuery,
     in_a_chunk: &impl Fn(&LiteralQuery) -> Option<Vec<BlobId>>,
@@ -222,7 +222,7 @@ pub(crate) fn blobs_with(
     }
 }
 
-/// Returns whether a text with these literals has them in a single chunk: no `All` asks for several.
+/// Returns whether a text with these literals has them in a single chunk: no `All` needs several.
 fn is_in_a_chunk(literals: &LiteralQuery) -> bool {
     match literals {
         LiteralQuery::Any(parts) => !parts.iter().any(|part| matches!(part, LiteralQuery::All(_))),
@@ -278,12 +278,12 @@ mod tests {
 
     use super::*;
 
-    /// Answers each lookup with the first blobs of a shard: as many as its literal has letters, tenfold for paths.
+    /// Answers each lookup with the first blobs of a shard: one for each letter of its literal, tenfold for paths.
     #[derive(Default)]
     struct Letters {
-        /// The lookups that were answered, each with the number of blobs that were left.
+        /// The answered lookups, each with the number of blobs that were left.
         asked: RefCell<Vec<(String, Option<usize>)>>,
-        /// Whether the numbers of paths are unknown beforehand.
+        /// Whether the numbers of paths are unknown in advance.
         unknown: bool,
     }
 

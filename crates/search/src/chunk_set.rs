@@ -1,7 +1,7 @@
 //! Sets of chunks of one shard, and the blobs that they belong to.
 //!
-//! The chunks of a blob have neighbouring numbers, and the number of the first is the blob's own. So a bitmap of
-//! the first chunks says which blob a chunk belongs to.
+//! The chunks of a blob have neighbouring numbers, and the number of the first is the blob's own. So a bitmap of the
+//! first chunks maps each chunk to its blob.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::candidates::intersection;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkSet(Columns);
 
-/// The blobs of a shard that are known: bit n is set if a blob begins with chunk n. A chunk of another blob counts to
+/// The known blobs of a shard: bit n is set if a blob begins with chunk n. A chunk of another blob counts as part of
 /// the blob before it.
 #[derive(Debug)]
 pub(crate) struct BlobStarts(Columns);
@@ -39,7 +39,7 @@ impl ChunkSet {
         Self::of_ranges(chunks, blobs.iter().map(|blob| starts.extent(*blob)))
     }
 
-    /// Adds a range of chunks, as far as the shard has them.
+    /// Adds those chunks of a range that the shard has.
     pub(crate) fn add_range(&mut self, range: Range<i32>) {
         self.0.add_range(range.start.max(0) as usize..range.end.max(0) as usize);
     }
@@ -49,14 +49,14 @@ impl ChunkSet {
         self.0.set_bytes(first as usize / 8, columns.bytes());
     }
 
-    /// Keeps only the chunks that are in another set, too.
+    /// Keeps only the chunks that are also in another set.
     pub(crate) fn and(&mut self, other: &Self) {
         self.0.and(&other.0);
     }
 
     /// Keeps only the chunks of some blobs, which are in ascending order.
     pub(crate) fn retain_blobs(&mut self, blobs: &[BlobId], starts: &BlobStarts) {
-        // The set may have few of the blobs, or the blobs few of the set's.
+        // The set may have few of the blobs, or the blobs few of the set's chunks.
         let kept = intersection(&self.blobs(starts), blobs);
         self.0.retain_ranges(kept.iter().map(|blob| {
             let extent = starts.extent(*blob);
@@ -100,11 +100,11 @@ impl ChunkSet {
         self.within(range).next().is_some()
     }
 
-    /// Returns the blobs that its chunks belong to, ascending. Leaves out chunks before the first blob.
+    /// Returns the blobs of its chunks, ascending. Leaves out chunks before the first blob.
     pub(crate) fn blobs(&self, starts: &BlobStarts) -> Vec<BlobId> {
         let (mut blobs, mut end) = (Vec::new(), 0);
         for n in self.numbers() {
-            // Most chunks belong to the blob of the chunk before.
+            // Most chunks belong to the previous chunk's blob.
             if n >= end
                 && let Some(blob) = starts.blob_of(n)
             {
@@ -141,8 +141,8 @@ impl BlobStarts {
         self.0.iter_from(n as usize).next().map(|start| BlobId(start as i32))
     }
 
-    /// Returns the range of the chunks of a blob, which may end beyond the last chunk of the shard; empty if no such blob is
-    /// known.
+    /// Returns the range of the chunks of a blob, which may end beyond the last chunk of the shard; empty if the blob
+    /// is unknown.
     pub(crate) fn extent(&self, blob: BlobId) -> Range<i32> {
         if !self.0.contains(blob.0 as usize) {
             return blob.0..blob.0;

@@ -1,4 +1,4 @@
-//! Which terms to match in which chunks.
+//! The terms to match in each chunk.
 
 use store::BlobId;
 
@@ -38,7 +38,7 @@ impl ChunkTerms {
         self.0.iter().map(|(n, _)| *n).collect()
     }
 
-    /// Returns match inputs for those of these chunks that were read, in their order.
+    /// Returns match inputs for the chunks that were read, in their order.
     pub(crate) fn inputs(
         self,
         chunks: Vec<TextChunk>,
@@ -75,9 +75,9 @@ pub(crate) fn rarest_first(chunks: &[(i32, BlobId, usize)], lists: usize) -> Vec
     groups
 }
 
-/// Returns whether reading all candidate lists of a batch at once takes no more than reading the lists of `first` and then
-/// the others, if the share `share_left` of the blobs remains after the first. Chunks that are in several lists are read twice
-/// then.
+/// Returns whether reading all candidate lists of a batch at once takes no more than reading the lists of `first` and
+/// then the others, if the share `share_left` of the blobs remains after the first. In two steps, chunks in several
+/// lists are read twice.
 pub(crate) fn are_read_at_once(
     chunks: &[(i32, BlobId, usize)],
     first: &[usize],
@@ -117,7 +117,7 @@ mod tests {
             (0..10).map(|n| chunk(n, 0)).chain((0..20).map(|n| chunk(n, 1))).collect();
         assert!(are_read_at_once(&chunks, &[0], 1.0) && are_read_at_once(&chunks, &[0], 0.5));
         assert!(!are_read_at_once(&chunks, &[0], 0.4));
-        // Lists that share nothing are read one after the other, unless nothing is ruled out.
+        // Lists with no common chunk are read one after the other, unless nothing is ruled out.
         let chunks: Vec<_> =
             (0..10).map(|n| chunk(n, 0)).chain((10..20).map(|n| chunk(n, 1))).collect();
         assert!(are_read_at_once(&chunks, &[0], 1.0) && !are_read_at_once(&chunks, &[0], 0.9));

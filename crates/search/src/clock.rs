@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The deadline of a search, and whether the search is over. The deadline is extended while the receiver of results is
-/// not ready for more.
+/// The deadline of a search, and whether the search is over. The deadline is extended while the receiver is not ready
+/// for more results.
 #[derive(Debug)]
 pub(crate) struct Clock {
     begun: Instant,
-    /// Nanoseconds that the search may take; `u64::MAX` for no deadline.
+    /// Maximum duration of the search in nanoseconds; `u64::MAX` for no deadline.
     most: AtomicU64,
-    /// Whether the search is over, so that nobody waits for its work any more.
+    /// Whether the search is over, so that no task waits for its work any more.
     over: AtomicBool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn add(
     }
 }
 
-/// Returns whether a text has a line at its offset.
+/// Returns whether a text contains a line at its offset.
 pub(crate) fn stands_in(line: &Line, text: &str) -> bool {
     let from = line.offset as usize;
     text.as_bytes().get(from..from + line.text.len()) == Some(line.text.as_bytes())

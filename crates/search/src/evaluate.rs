@@ -16,7 +16,7 @@ use answer::symbol::Symbol;
 use answer::{FileMatch, Line};
 use answer::{apart, merge, with_symbols};
 
-/// A file that may match, judging without its text.
+/// A file that may match, judged without its text.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
     /// Terms that match its path.
@@ -44,7 +44,7 @@ impl Hits {
         }
     }
 
-    /// Notes that all candidate chunks of some terms were read.
+    /// Records that all candidate chunks of some terms were read.
     pub(crate) fn add_read(&mut self, terms: &[usize]) {
         self.read.extend(terms);
     }
@@ -54,7 +54,7 @@ impl Hits {
         self.read.contains(&term)
     }
 
-    /// Notes that whole blobs were read.
+    /// Records that whole blobs were read.
     pub(crate) fn add_whole(&mut self, blobs: FxHashMap<BlobId, Terms>) {
         self.whole.extend(blobs);
     }
@@ -111,7 +111,7 @@ impl<'a> Evaluator<'a> {
         (self.expr().eval(&|of| self.known(&open, of)) != Some(false)).then_some(open)
     }
 
-    /// Returns whether a file with this blob can match, whatever its path, as far as its candidate chunks were read.
+    /// Returns whether a file with this blob can match, whatever its path, given the candidate chunks read so far.
     pub(crate) fn may_match(&self, blob: BlobId, hits: &Hits) -> bool {
         let known = |of: Predicate| match of {
             _ if self.rules_out(of) || self.candidates.rules_out(blob, of) => Some(false),
@@ -187,7 +187,7 @@ impl<'a> Evaluator<'a> {
         blobs
     }
 
-    /// Matches the terms about symbols with the rows of these blobs.
+    /// Matches the symbol terms with the rows of these blobs.
     pub(crate) fn add_symbols(&self, blobs: &[BlobId], rows: &[SymbolRow], hits: &mut Hits) {
         let query = self.search.query();
         let go_on = || self.search.state.clock.goes_on();
@@ -216,7 +216,7 @@ impl<'a> Evaluator<'a> {
         self.expr().eval(&|of| self.known_with(open, hits, of)) != Some(false)
     }
 
-    /// Returns the terms about symbols that a matching file shows.
+    /// Returns the symbol terms that a matching file shows.
     pub(crate) fn shown_symbols(&self, open: &OpenFile, hits: &Hits) -> Vec<usize> {
         let query = self.search.query();
         let mut terms = Vec::new();
@@ -230,7 +230,7 @@ impl<'a> Evaluator<'a> {
         terms
     }
 
-    /// Returns whether some term is about symbols.
+    /// Returns whether the query has a symbol term.
     pub(crate) fn asks_symbols(&self) -> bool {
         let mut asks = false;
         self.expr().predicates(&mut |of| {
@@ -264,7 +264,7 @@ impl<'a> Evaluator<'a> {
         wanted
     }
 
-    /// Returns the file as a result if the query holds for it. `last` tells that no later file has the same blob; then
+    /// Returns the file as a result if the query holds for it. `last` means that no later file has the same blob; then
     /// its lines can be moved out of `hits`.
     pub(crate) fn decide(&self, open: OpenFile, last: bool, hits: &mut Hits) -> Option<FileMatch> {
         let query = self.search.query();
@@ -320,8 +320,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Builds match jobs. Nearly all texts of a search have the same terms and the same condition, so jobs share
-/// them.
+/// Builds match jobs. Nearly all texts of a search have the same terms and the same condition, so jobs share them.
 pub(crate) struct Jobs<'a> {
     evaluator: Evaluator<'a>,
     terms: Option<Terms>,

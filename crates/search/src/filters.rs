@@ -1,7 +1,7 @@
-//! The filters of a shard: which chunks may hold what a lookup asks for, and which blobs the chunks belong to.
+//! The filters of a shard: they tell which chunks may match a lookup, and which blobs the chunks belong to.
 //!
-//! A server keeps the filters of blocks in memory, and those of chunks beside the texts that are there. Of a shard
-//! whose texts are not in memory, Postgres reads the rows of the filters that a query asks for.
+//! A server keeps block filters in memory, and chunk filters next to the texts in memory. If a shard's texts are not in
+//! memory, Postgres reads the filter rows that a query needs.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -20,33 +20,33 @@ use crate::cache::texts::Texts;
 
 /// The filters of one shard.
 pub(crate) trait Filters {
-    /// Returns the chunks that may hold what a lookup of scope chunk asks for; `None` if nothing is known. May leave out
-    /// chunks that are not `left`.
+    /// Returns the chunks that may match a lookup of scope chunk; `None` if nothing is known. May leave out chunks that
+    /// are not `left`.
     fn of_lookup(&self, lookup: &Lookup, left: Option<&ChunkSet>) -> Option<ChunkSet>;
 
     /// Returns the chunks that may hold some literals; `None` if nothing is known.
     fn of_literals(&self, literals: &LiteralQuery) -> Option<ChunkSet>;
 
-    /// Returns about how many chunks [`of_lookup`](Self::of_lookup) has to look at, to begin with the fewest; `None` if that is
-    /// unknown.
+    /// Returns the approximate number of chunks that [`of_lookup`](Self::of_lookup) has to examine, to begin with the
+    /// fewest; `None` if unknown.
     fn estimate(&self, lookup: &Lookup) -> Option<usize>;
 
     /// Returns the blobs that the chunks belong to, if they are known.
     fn starts(&self) -> Option<&Arc<BlobStarts>>;
 }
 
-/// Filters in memory. A block whose texts are not in memory survives as a whole, but for the blobs without a wanted file.
+/// Filters in memory. A block without texts in memory survives as a whole, except blobs without a wanted file.
 pub(crate) struct CachedFilters<'a> {
     pub(crate) task: &'a ShardTask,
     pub(crate) selection: &'a Selection,
     pub(crate) query: &'a CompiledQuery,
     pub(crate) texts: &'a Texts,
-    /// The files that are wanted whatever their texts; `None` for all, or if the files are not in memory. Prepared only
+    /// The files that are wanted whatever their texts; `None` for all, or if the files are not in memory. Computed only
     /// when needed: most shards are ruled out before.
     wanted: OnceCell<Option<ShardFileFilter<'a>>>,
 }
 
-/// The rows of the stored filters that a query asked for, and the filters of blocks in memory.
+/// The rows of the stored filters that a query needs, and the block filters in memory.
 pub(crate) struct StoredFilters<'a> {
     pub(crate) rows: &'a StoredRows,
     pub(crate) task: &'a ShardTask,
@@ -73,8 +73,8 @@ impl<'a> CachedFilters<'a> {
     fn wanted(&self) -> Option<&ShardFileFilter<'a>> {
         let Self { task, selection, query, .. } = *self;
         let prepare = || {
-            // `file_condition` lacks predicates on which all chosen repositories of the shard agree, so the
-            // repositories are checked, too.
+            // `file_condition` lacks predicates on which all chosen repositories of the shard agree, so check the
+            // repositories, too.
             let condition = &task.query.file_condition;
             let repos = selection.files.repos.as_deref();
             let all = *condition == Expr::Const(true) && repos.is_none();
@@ -88,8 +88,8 @@ impl<'a> CachedFilters<'a> {
         self.task.blocks.surviving(lookup, &self.task.cached, self.query)
     }
 
-    /// Returns the chunks in some blocks that may hold some n-grams: of those that are `left` if that is given, else of the
-    /// wanted ones.
+    /// Returns the chunks in some blocks that may hold some n-grams: only chunks in `left` if given, else only wanted
+    /// ones.
     fn chunks(
         &self,
         ngrams: &NgramQuery,
@@ -161,7 +161,7 @@ impl StoredRows {
         Self { starts: Arc::new(rows.starts().clone().into()), rows }
     }
 
-    /// Returns the n-grams that the lookups of a shard ask the stored filters for.
+    /// Returns the n-grams that the lookups of a shard need from the stored filters.
     pub(crate) fn ngrams<'q>(
         shard_query: &'q ShardQuery,
         query: &'q CompiledQuery,

@@ -1,5 +1,5 @@
-//! Finds the candidates of one shard: by its filters, then by the documents that its trigram index names where that is
-//! worth a statement, then by names.
+//! Finds the candidates of one shard: by its filters, then by the documents from its trigram index if that is worth a
+//! statement, then by names.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::survivors::Survivors;
 use super::symbols::defining;
 use crate::cache::texts::Texts;
 
-/// Answers of Postgres to lookups: of the trigram indexes, and of the names of symbols.
+/// Answers of Postgres to lookups, from the trigram indexes and the symbols' names.
 pub(crate) type IndexAnswers<'s> = Vec<(&'s Lookup, IndexAnswer)>;
 
 /// Finds the candidates of one shard, and reads their files and texts.
@@ -32,11 +32,11 @@ pub(crate) struct Finder<'s> {
     pub(crate) task: &'s ShardTask,
     /// Chunks that survive the filters in memory.
     pub(crate) survivors: &'s Survivors,
-    /// Texts in memory, if those of the shard are there.
+    /// Texts in memory, if the shard's texts are there.
     pub(crate) texts: Option<&'s Texts>,
-    /// Whether Postgres is not asked for candidates.
+    /// Whether to find candidates without Postgres.
     pub(crate) in_memory: bool,
-    /// The candidates, if they are known beforehand.
+    /// The candidates, if known in advance.
     pub(crate) ready: Option<&'s Candidates>,
 }
 
@@ -57,7 +57,7 @@ impl Source for Finder<'_> {
             costs: if has_texts { &MEMORY } else { &POSTGRES },
             // Without a limit, other shards keep all cores busy.
             pipelines: has_texts && search.request.limit.is_some(),
-            // From Postgres, reading a chunk takes longer than reading a file's row.
+            // From Postgres, reading a chunk takes longer than reading the row of a file.
             reads_chunks_first: has_texts || self.reader.contents.is_some(),
             known_chunks: known.filter(|_| in_memory),
             named_blobs: names.of_symbols().filter(|_| in_memory),
@@ -102,7 +102,7 @@ impl<'s> Finder<'s> {
         ))
     }
 
-    /// Asks Postgres for the names of symbols that are not in memory, the trigram indexes that are worth asking, and the
+    /// Asks Postgres for the symbols' names that are not in memory, the trigram indexes that are worth asking, and the
     /// stored filters of some n-grams.
     async fn ask(
         &self,
@@ -134,7 +134,7 @@ impl<'s> Finder<'s> {
         Ok((found, rows))
     }
 
-    /// Looks up the names of symbols that are not in memory.
+    /// Looks up the symbols' names that are not in memory.
     async fn look_up_symbols(&self, lease: &mut Lease) -> Result<IndexAnswers<'s>, store::Error> {
         let Self { ref reader, search, task, .. } = *self;
         let mut found = Vec::new();
@@ -152,14 +152,14 @@ impl<'s> Finder<'s> {
     }
 }
 
-/// The stored filters of a shard, as far as a query asked for them, and the chunks that survive them.
+/// The stored filters of a shard that a query needs, and the chunks that survive them.
 pub(crate) struct Stored {
     rows: StoredRows,
     survivors: Survivors,
 }
 
 impl Stored {
-    /// Finds the chunks that survive, given the rows that the lookups of a shard asked for.
+    /// Finds the surviving chunks, given the rows that the lookups of a shard need.
     pub(crate) fn of(rows: ChunkRows, search: &Search, task: &ShardTask) -> Self {
         let (rows, query) = (StoredRows::new(rows), search.query());
         let filters = StoredFilters { rows: &rows, task, query };
@@ -183,8 +183,8 @@ impl Stored {
     }
 }
 
-/// Returns the candidates of a shard among some blobs, given its filters, if these are known, and the answers of Postgres to
-/// the lookups that it was asked.
+/// Returns the candidates of a shard among some blobs, given its filters, if known, and Postgres's answers to the
+/// lookups sent to it.
 pub(crate) fn follow<F: Filters>(
     (search, task): (&Search, &ShardTask),
     filters: Option<(&F, &Survivors)>,
@@ -197,17 +197,17 @@ pub(crate) fn follow<F: Filters>(
     Candidates::of(plan, negated, &Lookups { names, filters, answers, blobs })
 }
 
-/// Answers the lookups of a shard by its filters, the documents that its trigram index names, and the names in memory.
+/// Answers the lookups of a shard from its filters, the documents of its trigram index, and the names in memory.
 struct Lookups<'s, F> {
     names: Names<'s>,
     filters: Option<(&'s F, &'s Survivors)>,
     answers: &'s [(&'s Lookup, IndexAnswer)],
-    /// The blobs that are searched.
+    /// The blobs to search.
     blobs: Range<i32>,
 }
 
 impl<F: Filters> Lookups<'_, F> {
-    /// Returns the answer of Postgres to a lookup, if it was asked.
+    /// Returns Postgres's answer to a lookup, if there is one.
     fn answer(&self, lookup: &Lookup) -> Option<&IndexAnswer> {
         self.answers.iter().find(|(of, _)| *of == lookup).map(|(_, answer)| answer)
     }
@@ -278,7 +278,7 @@ impl<F: Filters> LookupExecutor for Lookups<'_, F> {
     }
 }
 
-/// Returns the lookups of a shard for which the trigram indexes are worth asking. `survivors` are those of a shard whose
+/// Returns the lookups of a shard for which the trigram indexes are worth asking. `survivors` are given if the shard's
 /// texts are in memory.
 pub(crate) fn indexed<'s>(
     search: &Search,

@@ -32,7 +32,7 @@ pub(crate) struct MatchQueue {
     clock: Arc<Clock>,
     counters: Arc<Counters>,
     queued: Mutex<VecDeque<QueuedMatch>>,
-    /// Scratch space that is free to be used again.
+    /// Scratch space that is free for reuse.
     scratches: Mutex<Vec<Scratches>>,
 }
 
@@ -70,7 +70,7 @@ impl MatchQueue {
         }
     }
 
-    /// Starts to match texts. `alone` tells that nothing else of the shard is being read: then the waiting task keeps
+    /// Starts to match texts. `alone` means that nothing else of the shard is being read: then the waiting task keeps
     /// few texts, and many are split among threads.
     pub(crate) fn start(self: &Arc<Self>, inputs: Vec<MatchInput>, alone: bool) -> Matching {
         let bytes = size(&inputs);

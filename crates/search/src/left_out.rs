@@ -55,9 +55,9 @@ pub(crate) async fn count(
     Ok(counting.await.expect("counting does not panic"))
 }
 
-/// Returns what a search for symbols could not find. `found` tells whether it found something. With all symbols in
-/// memory, it queries the database only if nothing was found in given languages, or if files with given up symbols are
-/// not in memory.
+/// Returns what a search for symbols could not find. `found` tells whether it found anything. With all symbols in
+/// memory, it queries the database only if nothing was found in given languages, or if files with incomplete symbols
+/// are not in memory.
 pub(crate) async fn symbols<'s>(
     search: &'s Search,
     store: &Store,
@@ -110,10 +110,10 @@ pub(crate) async fn symbols<'s>(
     Ok(left)
 }
 
-/// A shard, and its blobs whose symbols were given up.
+/// A shard, and its blobs with incomplete symbols.
 type OfShard<'s> = (&'s ShardCandidate, Cow<'s, [GivenUp]>);
 
-/// Counts the files that the query may mean and whose symbols were given up, by reason.
+/// Counts the files that the query may mean and whose symbols are incomplete, by reason.
 async fn reasons(
     search: &Search,
     store: &Store,
@@ -147,7 +147,7 @@ async fn reasons(
 }
 
 /// Returns whether a query may mean a file, whatever its text and symbols are. Once `go_on` returns false, it may mean
-/// any.
+/// any file.
 fn may_mean(search: &Search, file: &File, go_on: &dyn Fn() -> bool) -> bool {
     let query = search.query();
     let known = |of| match of {

@@ -1,5 +1,5 @@
-//! Searching: from the shards that may hold a match to the files that do. A [`Searcher`] holds what all searches of a
-//! process share; a [`View`] of it is the only way to what the index has.
+//! Searching: from the shards that may hold a match to the files that do. A [`Searcher`] holds the state that all
+//! searches of a process share; a [`View`] of it is the only way to the data of the index.
 //!
 //! | step | where |
 //! |---|---|

@@ -17,8 +17,8 @@ pub(crate) struct Names<'s> {
 }
 
 impl Names<'_> {
-    /// Returns the blobs in `blobs`, ascending, that have a name which a lookup finds; `None` if it is not one of names, or
-    /// these are not in memory. May leave out blobs that are not `left`.
+    /// Returns the blobs in `blobs`, ascending, with a name that a lookup finds; `None` if it looks up no names, or
+    /// they are not in memory. May leave out blobs that are not `left`.
     pub(crate) fn matching(
         &self,
         lookup: &Lookup,
@@ -35,8 +35,8 @@ impl Names<'_> {
         }
     }
 
-    /// Returns about how many blobs have names that must be matched for a lookup; `None` if it is not one of names, or these
-    /// are not in memory.
+    /// Returns the approximate number of blobs whose names must be matched for a lookup; `None` if it looks up no
+    /// names, or they are not in memory.
     pub(crate) fn count(&self, lookup: &Lookup) -> Option<usize> {
         let cached = &self.task.cached;
         match lookup.scope {
@@ -48,15 +48,15 @@ impl Names<'_> {
         }
     }
 
-    /// Returns about how many blobs have names that must be matched for the shard, if symbols alone say which blobs are
-    /// candidates, and are in memory.
+    /// Returns the approximate number of blobs whose names must be matched for the shard, if symbols alone determine
+    /// the candidates and are in memory.
     pub(crate) fn of_symbols(&self) -> Option<usize> {
         let Plan::Lookup(lookup) = &self.task.query.plan else { return None };
         self.count(lookup).filter(|_| lookup.scope == Scope::Symbol)
     }
 
-    /// Returns the blobs, ascending, that the first of some plans finds which asks for symbols, and for few. Texts of other
-    /// blobs need not be considered then. Paths alone are decided with the other properties of files.
+    /// Returns the blobs, ascending, of the first plan that looks up symbols and finds few blobs. The search can then
+    /// ignore the texts of other blobs. Paths alone are decided with the other properties of files.
     pub(crate) fn of_first(&self, plans: &[Plan]) -> Option<Vec<BlobId>> {
         let few = |plan: &&Plan| {
             let count =

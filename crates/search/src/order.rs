@@ -1,10 +1,10 @@
-//! The order in which the shards of a search are searched. It depends on the query and on what is stored,
-//! never on what is in memory or on the limit.
+//! The order in which a search goes through its shards. It depends on the query and on the stored data, never on the
+//! contents of memory or on the limit.
 //!
-//! First come the shards with the most expected blocks: by the filters of blocks, many blocks may hold a match, and most
-//! chunks are in a wanted language, or in one that the wanted file name extension stands for. With a limit,
-//! the others are then hardly looked at. Among equals, the smaller number comes first. Filters that are not
-//! in memory are read from Postgres, only the few rows that matter.
+//! First come the shards with the most expected blocks: by the block filters, many blocks may hold a match, and most
+//! chunks are in a wanted language, or in a language with the wanted file name extension. A search with a limit then
+//! hardly reads the others. Among equals, the smaller number comes first. If filters are not in memory, Postgres
+//! returns the few rows that matter.
 
 use std::cmp::Reverse;
 use std::hash::Hasher;
@@ -18,15 +18,16 @@ use super::cost::{MANY_BLOCKS, ORDER_HASHES};
 use super::plans::{HitBitmaps, PlanCache, ShardQuery};
 use super::shards::{Selection, ShardCandidate};
 
-/// Expected blocks, in thousandths, of a block all of whose chunks are in a wanted language.
+/// Expected blocks, in thousandths, of a block with all chunks in a wanted language.
 const WHOLE: u64 = 1000;
 
-/// Hashes all that determines which files match a query. A cursor holds the hash, to be valid for the same query only.
+/// Hashes all parts of a query that determine which files match. A cursor holds the hash, to be valid for the same
+/// query only.
 pub(crate) fn hash(query: &CompiledQuery) -> u64 {
     let mut hasher = siphasher::sip::SipHasher13::new();
     hasher.write(format!("{:?}", (&query.expr, query.select, &query.languages)).as_bytes());
     for term in &query.terms {
-        // The name of a pattern without letters does not say whether it matches those of either case: `[!-^]`.
+        // The name of a pattern without letters does not tell whether it is caseless: `[!-^]`.
         hasher.write(format!("{:?}", (&term.name, term.is_caseless())).as_bytes());
     }
     hasher.finish()
@@ -35,7 +36,7 @@ pub(crate) fn hash(query: &CompiledQuery) -> u64 {
 /// Sorts the shards of a search.
 ///
 /// # Errors
-/// The filters of a shard are not in memory, and the database cannot be asked for them.
+/// The filters of a shard are not in memory, and the database query fails.
 pub(crate) async fn sort(
     selection: &mut Selection,
     query: &CompiledQuery,
@@ -53,7 +54,7 @@ pub(crate) async fn sort(
             Blocks { candidate, query, hits: &mut plans.sampled }.expected_blocks(&shard_query)
         });
     }
-    // If nothing is known of any shard, keep the order of numbers rather than sort by size.
+    // If nothing is known about any shard, keep the order of numbers rather than sort by size.
     if selection.shards.iter().any(|candidate| candidate.expected_blocks.is_some()) {
         let everything = |of: &ShardCandidate| count_blocks(&of.shard) as u64 * WHOLE;
         selection.shards.sort_by_key(|candidate| {
@@ -65,9 +66,9 @@ pub(crate) async fn sort(
     Ok(())
 }
 
-/// Estimates how many chunks of a shard match, from the part of its blocks that may hold a match; 0 if that
-/// is unknown. Chunks that match at random places fall into blocks by a Poisson distribution, so a part p of
-/// blocks with matches means -ln(1-p) matching chunks per block.
+/// Estimates how many chunks of a shard match, from the part of its blocks that may hold a match; 0 if unknown. Chunks
+/// that match at random places fall into blocks by a Poisson distribution, so a part p of blocks with matches means
+/// -ln(1-p) matching chunks per block.
 pub(crate) fn estimate_matching_chunks(candidate: &ShardCandidate) -> usize {
     let (Some(expected_blocks), blocks) =
         (candidate.expected_blocks, count_blocks(&candidate.shard))
@@ -75,7 +76,7 @@ pub(crate) fn estimate_matching_chunks(candidate: &ShardCandidate) -> usize {
         return 0;
     };
     let part = expected_blocks as f64 / (blocks as u64 * WHOLE).max(1) as f64;
-    // Files that have much in common lie together: where many blocks match, most chunks of a block do.
+    // Similar files lie together: where many blocks match, most chunks of a block do.
     if part > MANY_BLOCKS {
         return candidate.shard.chunks as usize;
     }
@@ -106,7 +107,7 @@ async fn read_filters(
     Ok(())
 }
 
-/// Returns the number of blocks of a shard that have filters.
+/// Returns the number of a shard's blocks with filters.
 fn count_blocks(shard: &Shard) -> usize {
     (shard.filtered.max(0) as usize).div_ceil(BLOCK_CHUNKS as usize)
 }
@@ -134,7 +135,7 @@ impl Blocks<'_> {
         Some(blocks.unwrap_or(count_blocks(shard) as u64) * wanted.unwrap_or(WHOLE))
     }
 
-    /// Returns the blocks that may hold what a lookup asks for; `None` if unknown.
+    /// Returns the blocks that may match a lookup; `None` if unknown.
     fn of_lookup(&mut self, lookup: &Lookup) -> Option<Columns> {
         let each: Option<Vec<Columns>> =
             lookup.terms.iter().map(|term| self.of_term(*term)).collect();
@@ -159,8 +160,8 @@ fn combined(with: fn(&mut Columns, &Columns)) -> impl Fn(Columns, Columns) -> Co
     }
 }
 
-/// Returns how many chunks in 1000 belong to files in the languages that a condition asks for, by name or by
-/// path extension; `None` if it does not ask for any.
+/// Returns how many chunks in 1000 belong to files in the languages that a condition requires, by name or by path
+/// extension; `None` if it requires none.
 fn in_languages(file_condition: &Expr, shard: &Shard, query: &CompiledQuery) -> Option<u64> {
     let names = match file_condition {
         Expr::Predicate(Predicate::Language(index)) => &query.languages[*index],

@@ -1,5 +1,4 @@
-//! Results that a search computes once for many shards: their plans, and the hits of each term in signature
-//! files.
+//! Results that a search computes once for many shards: their plans, and the hits of each term in signature files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +13,9 @@ use super::cost::ORDER_HASHES;
 pub(crate) struct ShardQuery {
     /// Plan for the indexes of the shard.
     pub(crate) plan: Plan,
-    /// The part of the plan that is about texts: [`Plan::of_texts`].
+    /// The part of the plan about texts: [`Plan::of_texts`].
     pub(crate) of_texts: Option<Plan>,
-    /// Lookups for terms that must not match: elsewhere they are known not to.
+    /// Lookups for terms that must not match: they cannot match elsewhere.
     pub(crate) negated: Vec<Lookup>,
     /// Condition on a file, whatever its text.
     pub(crate) file_condition: Expr,
@@ -39,17 +38,16 @@ pub(crate) struct PlanCache {
     order: Vec<usize>,
 }
 
-/// The hits of a query's terms in signature files. One bitmap holds the hits in all shards of a signature
-/// file.
+/// The hits of a query's terms in signature files. One bitmap holds the hits in all shards of a signature file.
 #[derive(Debug)]
 pub(crate) struct HitBitmaps {
     known: Vec<(usize, HitBitmap)>,
-    /// Most hashes that are looked up for each literal.
+    /// Maximum number of hashes to look up for each literal.
     most: usize,
 }
 
 impl HitBitmaps {
-    /// Returns the hits of a term in the signature file of `filter`. Looks them up only once.
+    /// Returns the hits of a term in the signature file of `filter`, from the first lookup on cached.
     pub(crate) fn of(
         &mut self,
         term: usize,
@@ -83,8 +81,7 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// Returns the order in which to evaluate predicates, as indices: first the terms that fewest blocks may
-    /// hold.
+    /// Returns the order in which to evaluate predicates, as indices: the terms with the fewest possible blocks first.
     pub(crate) fn order(
         &mut self,
         predicates: &[Predicate],
@@ -108,8 +105,8 @@ impl PlanCache {
         self.order.clone()
     }
 
-    /// Returns the plan and conditions for a shard whose predicates have these values; `None` if no file can
-    /// match. With `brute`, every plan is a scan.
+    /// Returns the plan and conditions for a shard whose predicates have these values; `None` if no file can match.
+    /// With `brute`, every plan is a scan.
     pub(crate) fn shard_query(
         &mut self,
         (predicates, brute): (&[Predicate], bool),
@@ -126,7 +123,7 @@ impl PlanCache {
 }
 
 impl ShardQuery {
-    /// Returns the lookups of the plan, also those of terms that must not match.
+    /// Returns the lookups of the plan, including those of terms that must not match.
     pub(crate) fn lookups(&self) -> impl Iterator<Item = &Lookup> {
         self.plan.lookups().into_iter().chain(&self.negated)
     }

@@ -1,5 +1,5 @@
-//! Reads from Postgres what the next shards need, for several at once, while others are searched. A search for something
-//! rare looks into every shard.
+//! Reads rows that the next shards need from Postgres, for several shards at once, while others are searched. A search
+//! for something rare looks into every shard.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use super::together::{Prefetched, answer_all, asks_together, read_all};
 use crate::cache::texts::Texts;
 use crate::threads::of_slow;
 
-/// What was read for shards before their turn.
+/// Data that was read for shards before their turn.
 #[derive(Default)]
 pub(crate) struct Prefetch {
     known: HashMap<ShardId, Prefetched>,
-    /// The shards for which something is being read, and the sum of their expected blocks; 0 if it is contents.
+    /// The shards being read, and the sum of their expected blocks; 0 if their contents are being read.
     reading: Option<(Vec<ShardId>, u64)>,
-    /// The task that reads. It runs apart from the merge, so that it gives its connections back even while the merge waits
+    /// The task that reads. It runs apart from the merge, so that it returns its connections even while the merge waits
     /// for a client.
     task: JoinSet<Result<Vec<(ShardId, Prefetched)>, store::Error>>,
-    /// Number of chunks that were read, about.
+    /// Approximate number of chunks read.
     pub(crate) chunks: usize,
-    /// Expected blocks of the shards whose lookups were answered, and their candidate chunks.
+    /// Expected blocks of the shards with answered lookups, and their candidate chunks.
     pub(crate) estimate: ChunkEstimate,
 }
 
-/// Returns whether the texts of a shard are not in memory, so that Postgres is certainly asked.
+/// Returns whether the texts of a shard are not in memory, so that it certainly needs Postgres.
 fn lacks_texts(candidate: &ShardCandidate) -> bool {
     !candidate.cached.texts
 }
 
 impl Prefetch {
-    /// Returns whether something is to be read for a shard before its turn.
+    /// Returns whether data of a shard remain to be read before its turn.
     pub(crate) fn lacks(&self, candidate: &ShardCandidate) -> bool {
         match self.known.get(&candidate.shard.id) {
             None => lacks_texts(candidate),
@@ -47,27 +47,27 @@ impl Prefetch {
         }
     }
 
-    /// Returns whether the lookups of a shard are still to be answered.
+    /// Returns whether the lookups of a shard are not answered yet.
     pub(crate) fn lacks_answers(&self, candidate: &ShardCandidate) -> bool {
         !self.known.contains_key(&candidate.shard.id)
     }
 
-    /// Takes what is known of a shard whose turn has come.
+    /// Takes the data known about a shard whose turn has come.
     pub(crate) fn take(&mut self, shard: ShardId) -> Prefetched {
         self.known.remove(&shard).unwrap_or(Prefetched::AsksItself)
     }
 
-    /// Returns whether something is being read.
+    /// Returns whether a read is in progress.
     pub(crate) fn is_reading(&self) -> bool {
         self.reading.is_some()
     }
 
-    /// Leaves what is being read to itself; it ends a few statements later. Aborting it would cost its connections.
+    /// Detaches the current read, which ends a few statements later. Aborting it would cost its connections.
     pub(crate) fn detach(&mut self) {
         self.task.detach_all();
     }
 
-    /// Waits for what is being read.
+    /// Waits for the current read.
     pub(crate) async fn finish_reading(&mut self) {
         let Some((shards, expected_blocks)) = &self.reading else {
             return std::future::pending().await;
@@ -81,7 +81,7 @@ impl Prefetch {
                 }
                 self.known.extend(read);
             }
-            // The shards ask again, and report what is wrong.
+            // The shards ask again, and report the error.
             failed => {
                 if let Some(Ok(Err(error))) = failed {
                     tracing::debug!("nothing could be read ahead: {error}");
@@ -92,12 +92,12 @@ impl Prefetch {
         self.reading = None;
     }
 
-    /// Has a shard ask for itself.
+    /// Lets a shard ask for itself.
     pub(crate) fn leave_alone(&mut self, shard: ShardId) {
         self.known.insert(shard, Prefetched::AsksItself);
     }
 
-    /// Begins to answer the lookups of those of some shards that are searched in Postgres, of the first [`AHEAD_SHARDS`].
+    /// Begins to answer lookups in Postgres, for the first [`AHEAD_SHARDS`] shards without texts in memory.
     pub(crate) fn begin_answers(
         &mut self,
         shards: &[&ShardCandidate],
@@ -107,7 +107,7 @@ impl Prefetch {
     ) {
         let (selection, query) = (&search.selection, search.query());
         let go_on = || search.state.clock.goes_on();
-        // No wanted file may lie near what the filters of blocks leave.
+        // The block filters may leave only places without a wanted file.
         let is_ruled_out = |task: &ShardTask| {
             texts.is_some_and(|texts| {
                 let filters = CachedFilters::new(task, selection, query, texts);
@@ -140,7 +140,7 @@ impl Prefetch {
         }
     }
 
-    /// Begins to read the contents of some shards with few candidates, of about `most` chunks in all.
+    /// Begins to read the contents of some shards with few candidates, about `most` chunks in all.
     pub(crate) fn begin_contents(
         &mut self,
         shards: impl Iterator<Item = ShardId>,

@@ -1,4 +1,4 @@
-//! The only collector of results in an order, for the command line, JSON, pages, agents and Zoekt's clients.
+//! The only collector of sorted results, for the command line, JSON, pages, agents and Zoekt's clients.
 
 use futures_util::future::BoxFuture;
 use std::mem::take;

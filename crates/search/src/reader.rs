@@ -1,4 +1,4 @@
-//! Reads files and texts of a shard from memory, and those that are not there from Postgres.
+//! Reads files and texts of a shard from memory, and the missing ones from Postgres.
 
 use std::collections::HashMap;
 use std::iter::once;
@@ -30,7 +30,7 @@ pub(crate) struct ShardReader {
     /// Symbols of the shard, if they are in memory.
     pub(crate) symbols: Option<Arc<ShardSymbols>>,
     pub(crate) cache: Option<Arc<ShardCache>>,
-    /// What was read beforehand.
+    /// Rows that were read in advance.
     pub(crate) contents: Option<Arc<PrefetchedRows>>,
     pub(crate) state: Arc<SearchState>,
     /// Number of connections that may read chunks of the shard at once.
@@ -126,7 +126,8 @@ impl ContentReader for ShardReader {
 }
 
 impl ShardReader {
-    /// Reads what is `wanted` from memory, and `load`s the rest from Postgres. Returns the chunks by ascending number.
+    /// Reads the `wanted` chunks from memory, and `load`s the missing ones from Postgres. Returns them by ascending
+    /// number.
     async fn cached_or<K: Copy, C: IntoIterator<Item = CompressedChunk>>(
         &self,
         wanted: &[K],

@@ -52,9 +52,9 @@ impl Searcher {
         self
     }
 
-    /// Runs the shards of a search without a limit on the threads of another runtime. A search with a limit
-    /// stays on its own runtime: the task that merges results then does more work than each shard, so waking
-    /// another thread costs more than it saves.
+    /// Runs the shards of a search without a limit on the threads of another runtime. A search with a limit stays on
+    /// its own runtime: the task that merges results then does more work than each shard, so waking another thread
+    /// costs more than it saves.
     #[must_use]
     pub fn with_runtime(mut self, threads: Handle) -> Self {
         self.threads = Some(threads);
@@ -77,7 +77,7 @@ impl Searcher {
         self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `changed` after each. Meanwhile searches
+    /// Listens for changes of the index until the connection fails, and calls `changed` after each. Meanwhile searches
     /// need not check in Postgres whether their catalog is the newest.
     ///
     /// # Errors

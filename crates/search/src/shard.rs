@@ -1,5 +1,4 @@
-//! The search of one shard, whatever its source: candidates, then their files, then their texts, then
-//! matches.
+//! The search of one shard, from any source: candidates, then their files, then their texts, then matches.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -36,7 +35,7 @@ pub(crate) struct ShardSearch<'s, S> {
     pub(crate) source: S,
     /// First blob to search.
     pub(crate) from: BlobId,
-    /// Most results that an earlier search has given and this one finds again.
+    /// Maximum number of results of an earlier search that this one finds again.
     pub(crate) max_repeats: usize,
     /// Number of threads that may work on this shard at once.
     pub(crate) cores: usize,
@@ -59,8 +58,8 @@ struct PendingBatch {
 }
 
 impl<S: Source> ShardSearch<'_, S> {
-    /// Searches, and sends results batch by batch. Ends soon after finding one result more than the limit,
-    /// which shows that there are more, or when the receiver closes.
+    /// Searches, and sends results batch by batch. Ends soon after finding one result more than the limit, which shows
+    /// that there are more, or when the receiver closes.
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
         let Search { request, state, .. } = self.search;
         let select = self.search.query().select;
@@ -74,8 +73,8 @@ impl<S: Source> ShardSearch<'_, S> {
         self.search.state.clock.is_over()
     }
 
-    /// Searches the shard range by range. With a limit, the first range is as large as is likely to hold
-    /// enough results, and each later one twice as large as the one before.
+    /// Searches the shard range by range. With a limit, the first range is as large as is likely to hold enough
+    /// results, and each later one twice as large as the one before.
     async fn search(&self, results: &mut ResultSender) -> Result<(), store::Error> {
         let pace = self.source.pace();
         let mut sizer = BatchSizer::new(self.search.request.limit, pace.costs);
@@ -116,7 +115,7 @@ impl<S: Source> ShardSearch<'_, S> {
         state.counters.candidates.fetch_add(candidates.chunks(), Ordering::Relaxed);
         if pace.known_chunks.is_none() {
             let blobs = candidates.blobs.as_ref().map_or(self.task.shard.chunks as usize, Vec::len);
-            // The other ranges are likely to have as many.
+            // The other ranges probably have as many.
             let counted = candidates.chunks().max(blobs) as f64 / part;
             self.chunks.set_counted(counted as usize);
             // Wakes the merge: the exact count may make it start more shards.
@@ -221,7 +220,7 @@ impl<S: Source> ShardSearch<'_, S> {
         let mut groups =
             FileGroups { whole: batches.whole, batch, open: open.into_iter().peekable() };
         while let Some(group) = groups.next() {
-            // Hits belong to the blobs of one group and are of no use for the next.
+            // Hits belong to the blobs of one group; the next group cannot use them.
             if !batches.read_first {
                 hits = Hits::default();
             }
@@ -233,8 +232,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(Ok(()))
     }
 
-    /// Returns the files of a batch that may match, as far as this is known without their texts. The texts of
-    /// other files, and of blobs that no visible file has, need not be loaded.
+    /// Returns the files of a batch that may match, as far as is known without their texts. The texts of other files,
+    /// and of blobs without a visible file, need not be loaded.
     async fn open(
         &self,
         batch: &mut Batch,
@@ -265,7 +264,7 @@ impl<S: Source> ShardSearch<'_, S> {
         if !batches.read_first {
             self.read_lists(&open, &group.chunks, evaluator, hits).await?;
         }
-        // Then whole texts, where chunks did not decide, or did not give all lines to show.
+        // Then read whole texts, if chunks did not decide, or did not yield all lines to show.
         let mut wanted = evaluator.wanted(&open, hits);
         wanted.retain(|_, terms| {
             terms.retain(|term| !evaluator.candidates.lists_term(*term));
@@ -296,8 +295,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(files)
     }
 
-    /// Reads the candidate chunks of some files, list by list, the rarest first: in a blob without its terms, the
-    /// chunks of other lists need not be read.
+    /// Reads the candidate chunks of some files, list by list, the rarest first: if a blob lacks its terms, the chunks
+    /// of other lists need not be read.
     async fn read_lists(
         &self,
         open: &[OpenFile],
@@ -334,7 +333,7 @@ impl<S: Source> ShardSearch<'_, S> {
         Some(named.inputs(chunks, evaluator))
     }
 
-    /// Reads chunks, and matches each with the terms that named it.
+    /// Reads chunks, and matches each with the terms that list it.
     async fn match_chunks(
         &self,
         named: ChunkTerms,
@@ -344,7 +343,7 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(self.verify(named.inputs(chunks, evaluator)).await)
     }
 
-    /// Reads whole texts, and matches each with the terms still wanted of its blob.
+    /// Reads whole texts, and matches each with the terms still wanted for its blob.
     async fn read_whole(
         &self,
         open: &[OpenFile],
@@ -444,7 +443,7 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
-    /// Adds what symbols are around the matching lines.
+    /// Adds the symbols around the matching lines.
     async fn add_enclosing(&self, files: &mut [FileMatch]) -> Result<(), store::Error> {
         let shown = files.iter().filter(|file| !file.lines.is_empty());
         let mut blobs: Vec<BlobId> = shown.map(|file| file.blob_key.1).collect();

@@ -1,4 +1,4 @@
-//! Selects the repositories and shards that a search looks at, and the plan for each shard.
+//! Selects the repositories and shards of a search, and the plan for each shard.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::blocks::TermBlocks;
 use super::plans::{PlanCache, ShardQuery};
 use crate::cache::{CachedShard, ShardCache};
 
-/// The repositories and shards that a search looks at.
+/// The repositories and shards of a search.
 #[derive(Debug)]
 pub(crate) struct Selection {
     /// Shards that hold wanted files: by number at first, later in the order in which they are searched.
@@ -32,8 +32,8 @@ pub(crate) struct ShardCandidate {
     pub(crate) cached: CachedShard,
     /// Value of each predicate, if all chosen repositories of the shard agree on it.
     pub(crate) agreed: Vec<Option<bool>>,
-    /// Number of blocks that may hold a match, in thousandths of a block, if known. A block counts less if
-    /// few chunks of the shard are in a wanted language.
+    /// Number of blocks that may hold a match, in thousandths of a block, if known. A block counts less if few chunks
+    /// of the shard are in a wanted language.
     pub(crate) expected_blocks: Option<u64>,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct ShardTask {
     pub(crate) shard: Shard,
     pub(crate) cached: CachedShard,
     pub(crate) query: Arc<ShardQuery>,
-    /// Blocks that survive the filters of the shard, for the terms that are matched line by line.
+    /// Blocks that survive the filters of the shard, for the terms matched line by line.
     pub(crate) blocks: TermBlocks,
 }
 
 impl Selection {
-    /// Chooses the repositories that the query does not rule out by name, and the shards that hold them. `files` are those
-    /// that may be seen. With `brute`, every plan is a scan. Once `go_on` returns false, the result is incomplete and must not be
-    /// used.
+    /// Chooses the repositories that the query does not rule out by name, and the shards that hold them. `files` are
+    /// the visible files. With `brute`, every plan is a scan. Once `go_on` returns false, the result is incomplete and
+    /// must not be used.
     pub(crate) fn of(
         (files, shards): (FileFilter, &[Shard]),
         repos: &HashMap<RepoId, CatalogRepo>,
@@ -72,7 +72,7 @@ impl Selection {
             predicates,
             brute,
         };
-        // For each shard with wanted files, the values on which its repositories agree.
+        // For each shard with wanted files: the values on which its repositories agree.
         let chosen = selection.choose_repos(repos, query, go_on);
         let view = cache.filter(|_| !brute).map(ShardCache::view);
         for shard in shards {
@@ -94,7 +94,7 @@ impl Selection {
         selection
     }
 
-    /// Returns what to search for in a shard; `None` if its repositories and filters rule it out.
+    /// Returns the search task for a shard; `None` if its repositories and filters rule it out.
     pub(crate) fn task(
         &self,
         candidate: &ShardCandidate,
@@ -123,13 +123,12 @@ impl Selection {
     /// Returns whether a predicate on names holds for a repository; `None` for other predicates.
     pub(crate) fn repo_holds(&self, repo: RepoId, predicate: Predicate) -> Option<bool> {
         let Predicate::Repo(term) = predicate else { return None };
-        // A repository that the catalog lacks is not part of its epoch.
+        // A repository missing from the catalog is not part of its epoch.
         Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
     }
 
-    /// Notes which terms match the name of each repository, and which repositories are not ruled out. Returns
-    /// the shards that hold those, each with the values on which its repositories agree; `None` for all
-    /// shards.
+    /// Records which terms match the name of each repository, and which repositories are not ruled out. Returns the
+    /// shards that hold the latter, each with the values on which its repositories agree; `None` for all shards.
     fn choose_repos(
         &mut self,
         repos: &HashMap<RepoId, CatalogRepo>,
@@ -174,7 +173,7 @@ impl Selection {
     }
 }
 
-/// Returns the languages, one of which every file must have, if the query says so at its top level.
+/// Returns languages of which every file must have one, if the query states them at its top level.
 fn languages(query: &CompiledQuery) -> Option<Vec<String>> {
     let of = |expr: &Expr| match expr {
         Expr::Predicate(Predicate::Language(index)) => Some(query.languages[*index].clone()),
@@ -199,8 +198,8 @@ mod tests {
         Shard { id, bytes: 0, since: epoch, chunks: 10, changed: epoch, filtered: 10, languages }
     }
 
-    /// Selects among three repositories in three shards: `host/one` in the first two, `host/two` in the
-    /// second, `other` in the third.
+    /// Selects among three repositories in three shards: `host/one` in the first two, `host/two` in the second, `other`
+    /// in the third.
     fn selection(text: &str) -> (CompiledQuery, Selection) {
         let repo = |name: &str, shards: &[i16]| CatalogRepo {
             name: name.to_owned(),
@@ -233,7 +232,7 @@ mod tests {
         assert_eq!(plans("c:foo"), [(0, foo()), (1, foo()), (2, foo())]);
         assert_eq!(plans("c:foo r:two"), [(1, foo())]);
         assert_eq!(plans("c:foo r:nowhere"), []);
-        // Where all repositories agree on a predicate, the plan is made from the rest of the query.
+        // If all repositories agree on a predicate, the plan is made from the rest of the query.
         let scan = || Some("scan".to_owned());
         assert_eq!(plans("c:foo or r:one"), [(0, scan()), (1, scan()), (2, foo())]);
         assert_eq!(plans("c:foo -r:host"), [(2, foo())]);

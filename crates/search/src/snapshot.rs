@@ -96,7 +96,7 @@ impl Snapshots {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
 
-    /// Listens for changes of the index until the connection breaks, and calls `on_change` after each.
+    /// Listens for changes of the index until the connection fails, and calls `on_change` after each.
     ///
     /// # Errors
     /// The connection failed.
@@ -169,7 +169,7 @@ impl Earlier {
     }
 }
 
-/// Tells whether the index may have changed since the last check.
+/// Tracks whether the index may have changed since the last check.
 #[derive(Debug, Default)]
 struct Changes {
     /// Whether there is a listener, so that every change is counted.
@@ -194,7 +194,7 @@ impl Changes {
     }
 }
 
-/// Notes on drop that nobody listens for changes.
+/// Records on drop that nobody listens for changes.
 struct StopsListening<'a>(&'a Changes);
 
 impl Drop for StopsListening<'_> {

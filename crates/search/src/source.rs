@@ -1,5 +1,4 @@
-//! What the search of a shard needs: candidates, and their files and texts. The search itself does not know where these
-//! come from.
+//! The interface between the search of a shard and its source, which provides candidates, and their files and texts.
 
 use std::ops::Range;
 
@@ -17,11 +16,11 @@ pub(crate) trait Source: Send + Sync {
     /// Returns the reader of the shard's files and texts.
     fn reader(&self) -> &Self::Reader;
 
-    /// Returns how the shard is read.
+    /// Returns the pace at which to read the shard.
     fn pace(&self) -> Pace;
 
-    /// Returns the blob at which a range ends that holds about the chunks with numbers under `end`, without
-    /// cutting a blob; `i32::MAX` for the end of the shard.
+    /// Returns the blob that ends a range with about the chunks numbered below `end`, without cutting a blob;
+    /// `i32::MAX` for the end of the shard.
     fn end_of_range(&self, end: i32) -> i32;
 
     /// Returns the candidates among a range of blobs.
@@ -31,34 +30,33 @@ pub(crate) trait Source: Send + Sync {
     ) -> impl Future<Output = Result<Candidates, store::Error>> + Send;
 }
 
-/// How much of a shard is read at a time, and in which order.
+/// The amounts of a shard to read at a time, and their order.
 pub(crate) struct Pace {
     pub(crate) costs: &'static SourceCosts,
-    /// Whether later batches are read and matched while the results of the first are handed on. That is worth it only
+    /// Whether later batches are read and matched while the results of the first are passed on. This pays off only
     /// without round trips.
     pub(crate) pipelines: bool,
-    /// Whether chunks are read before their files. Not worth it where reading a chunk costs more than a file.
+    /// Whether chunks are read before their files. Not worth it if reading a chunk costs more than a file.
     pub(crate) reads_chunks_first: bool,
     /// Number of chunks that may have to be read; `None` if unknown.
     pub(crate) known_chunks: Option<usize>,
-    /// About how many blobs have their names matched, if names alone say which blobs are candidates and they are matched
+    /// Approximate number of blobs whose names are matched, if names alone determine the candidates and are matched
     /// range by range.
     pub(crate) named_blobs: Option<usize>,
 }
 
 /// Reads files and texts of one shard for one search, independent of the source of candidates.
 pub(crate) trait ContentReader: Send + Sync {
-    /// Returns the files that have one of these blobs, or all files, in the order of blob, repository and
-    /// path.
+    /// Returns the files that have one of these blobs, or all files, in the order of blob, repository and path.
     fn files(
         &self,
         blobs: Option<&[BlobId]>,
     ) -> impl Future<Output = Result<Vec<File>, store::Error>> + Send;
 
-    /// Returns chunks by ascending number, if all of them can be had without waiting.
+    /// Returns chunks by ascending number, if all are available without waiting.
     fn cached_chunks(&self, numbers: &[i32]) -> Option<Vec<TextChunk>>;
 
-    /// Reads chunks by ascending number. Chunks that are gone are left out.
+    /// Reads chunks by ascending number. Deleted chunks are left out.
     fn chunks(
         &self,
         numbers: &[i32],

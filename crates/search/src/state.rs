@@ -18,7 +18,7 @@ use crate::types::Request;
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) request: Arc<Request>,
-    /// Repositories of the catalog that is searched.
+    /// Repositories of the searched catalog.
     pub(crate) repos: Arc<HashMap<RepoId, CatalogRepo>>,
     pub(crate) selection: Selection,
     pub(crate) state: Arc<SearchState>,
@@ -38,7 +38,7 @@ pub(crate) struct SearchState {
     pub(crate) clock: Arc<Clock>,
     /// Results per chunk read, over all shards.
     pub(crate) hit_rate: HitRate,
-    /// Results of the shards that are done.
+    /// Results of the finished shards.
     pub(crate) finished_results: AtomicUsize,
     /// Repositories in the answer, if repositories are the results.
     repos: Option<Mutex<HashSet<RepoId>>>,
@@ -59,20 +59,20 @@ impl SearchState {
         }
     }
 
-    /// Returns whether a repository is in the answer already, so that its files need not be looked at.
+    /// Returns whether a repository is already in the answer, so that its files can be skipped.
     pub(crate) fn has_repo(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return false };
         repos.lock().unwrap_or_else(PoisonError::into_inner).contains(&repo)
     }
 
-    /// Notes that a repository is in the answer. Returns false if it was there already.
+    /// Records that a repository is in the answer. Returns false if it was there already.
     pub(crate) fn add_repo(&self, repo: RepoId) -> bool {
         let Some(repos) = &self.repos else { return true };
         repos.lock().unwrap_or_else(PoisonError::into_inner).insert(repo)
     }
 }
 
-/// The number of chunks that may have to be read in a shard: an estimate until its source has named them.
+/// The number of chunks that may have to be read in a shard: an estimate until its source has listed them.
 #[derive(Debug)]
 pub(crate) struct ChunkCount {
     estimate: usize,
@@ -84,7 +84,7 @@ impl ChunkCount {
         Self { estimate, counted: OnceLock::new() }
     }
 
-    /// Sets the number that was counted. Only the first call counts.
+    /// Sets the counted number. Only the first call has an effect.
     pub(crate) fn set_counted(&self, chunks: usize) {
         let _ = self.counted.set(chunks);
     }
@@ -99,7 +99,7 @@ impl ChunkCount {
 }
 
 /// The sum of [`ShardCandidate::expected_blocks`](super::shards::ShardCandidate::expected_blocks) over some shards, and
-/// of the chunks that were then named in them.
+/// the number of candidate chunks then found in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChunkEstimate {
     pub(crate) expected_blocks: u64,

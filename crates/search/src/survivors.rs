@@ -14,7 +14,7 @@ use super::state::Search;
 #[derive(Debug, Default)]
 pub(crate) struct Survivors {
     chunks: Vec<(Vec<usize>, Surviving)>,
-    /// No file has the names that are asked for.
+    /// No file has the requested names.
     no_name: bool,
 }
 
@@ -25,8 +25,8 @@ struct Surviving {
 }
 
 impl Survivors {
-    /// Finds the survivors of a shard by its filters. Where few blobs have the names that are asked for, the filters are asked
-    /// for no others.
+    /// Finds the survivors of a shard by its filters. If few blobs have the requested names, the filters look only at
+    /// those.
     pub(crate) fn of(
         task: &ShardTask,
         query: &CompiledQuery,
@@ -46,7 +46,7 @@ impl Survivors {
         survivors
     }
 
-    /// Finds the survivors of several plans that must all hold: for each plan only in the blobs that those before it left.
+    /// Finds the survivors of several plans that must all hold, each plan only in the blobs that earlier plans left.
     fn narrow(
         &mut self,
         parts: &[Plan],
@@ -121,25 +121,25 @@ impl Survivors {
         self.no_name || plan.fold(&mut is_empty, &or, &and) == Some(true)
     }
 
-    /// Returns the number of chunks that survive for the plan of a shard, each lookup taken by itself; `None` if unknown. Of
-    /// an `All`, it counts the part with the fewest: blobs without that part are not read for the others.
+    /// Returns the number of chunks that survive for the plan of a shard, counting each lookup separately; `None` if
+    /// unknown. For an `All`, it counts the part with the fewest: blobs without that part are not read for the others.
     pub(crate) fn count(&self, task: &ShardTask) -> Option<usize> {
         let mut count = |lookup: &Lookup| self.count_of(lookup);
         task.query.of_texts.as_ref()?.fold(&mut count, &usize::min, &usize::saturating_add)
     }
 
-    /// Estimates what asking the trigram index for a lookup is worth; `None` if too little is known of it.
+    /// Estimates the worth of asking the trigram index for a lookup; `None` if too little is known.
     pub(crate) fn index_worth(
         &self,
         lookup: &Lookup,
         search: &Search,
         task: &ShardTask,
     ) -> Option<IndexWorth> {
-        // At 1000 nothing is known of the literals, such as those without a trigram.
+        // 1000 means unknown, as for literals without a trigram.
         let frequency = Some(lookup.literals.frequency()).filter(|frequency| *frequency < 1000)?;
         let ngrams = lookup.ngrams(search.query()).chunk_ngrams();
         let worth = IndexWorth::of(ngrams, frequency, task.shard.chunks, self.count_of(lookup)?);
-        // With a limit, the shards with the most results come first, where less is ruled out.
+        // With a limit, shards with the most results come first, and filters rule out less in them.
         let times = match search.request.limit {
             None => self.chunks_for_each(lookup, &task.query.plan),
             Some(_) => 1.0,
@@ -147,8 +147,8 @@ impl Survivors {
         Some(worth.times(times))
     }
 
-    /// Returns how many chunks need not be read for each chunk of a lookup that is ruled out: in a blob without what one
-    /// part of an `All` asks for, those of the other parts are not read.
+    /// Returns the number of chunks saved for each chunk of a lookup that is ruled out: if a blob fails one part of an
+    /// `All`, its chunks for the other parts are not read.
     fn chunks_for_each(&self, lookup: &Lookup, plan: &Plan) -> f64 {
         let Plan::All(parts) = plan else { return 1.0 };
         let count = |part: &Plan| -> usize {

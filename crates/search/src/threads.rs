@@ -1,4 +1,4 @@
-//! Threads that compute: one for each processor, pinned to it.
+//! Computing threads: one for each processor, pinned to it.
 //!
 //! Two threads halve work of a few milliseconds only if both start at once. In a virtual machine the Linux scheduler
 //! may take an idle virtual processor for one that the host has preempted (`available_idle_cpu` in the kernel). It then

@@ -1,7 +1,7 @@
 //! Asks Postgres about several shards at once: a statement costs as much as reading twenty chunks.
 //!
-//! First come the answers to lookups: of the stored filters, and of the trigram indexes where the filters leave many
-//! candidates. Then, of shards with few candidates, their files and chunks.
+//! First come the answers to lookups: from the stored filters, and from the trigram indexes if the filters leave many
+//! candidates. Then come files and chunks, for shards with few candidates.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ use super::shards::ShardTask;
 use super::state::Search;
 use super::stats::Phase;
 
-/// What is known of a shard before its turn.
+/// The data known about a shard before its turn.
 pub(crate) enum Prefetched {
     /// Its filters rule it out.
     RuledOut,
     /// Its candidates.
     Candidates(Box<ReadyShard>),
-    /// Nothing: the shard asks for itself.
+    /// Nothing: the shard asks Postgres itself.
     AsksItself,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Prefetched {
 pub(crate) struct ReadyShard {
     pub(crate) task: ShardTask,
     pub(crate) candidates: Candidates,
-    /// The files and chunks of the candidates, once they are read; only few are.
+    /// The files and chunks of the candidates, once read, if there are few.
     pub(crate) contents: Option<PrefetchedRows>,
     are_few: bool,
 }
@@ -68,8 +68,8 @@ impl PrefetchedRows {
     }
 }
 
-/// Returns whether what a shard asks of Postgres can be asked along with what others ask. Lookups of symbols have
-/// statements of their own; what is in memory is not asked.
+/// Returns whether Postgres can answer the lookups of a shard along with those of others. Lookups of symbols have
+/// statements of their own; lookups in memory need no statement.
 pub(crate) fn asks_together(task: &ShardTask) -> bool {
     let of_texts = |lookup: &Lookup| matches!(lookup.scope, Scope::Chunk | Scope::Blob);
     !task.query.plan.has_symbols()
@@ -90,19 +90,19 @@ impl Prefetched {
 }
 
 impl ReadyShard {
-    /// Returns whether its candidates are few and still to be read.
+    /// Returns whether its candidates are few and not read yet.
     pub(crate) fn is_unread(&self) -> bool {
         self.are_few && self.contents.is_none()
     }
 }
 
-/// A search, where it reads, and on how many connections at once.
+/// A search, its store, and its number of connections at once.
 pub(crate) type ReadContext = (Arc<Search>, Store, usize);
 
-/// A shard, and what survives its filters, if they were asked.
+/// A shard, and the survivors of its stored filters, if read.
 type AskedShard = (ShardTask, Option<Stored>);
 
-/// Cuts a list into equal parts for several connections, or fewer if it is short.
+/// Cuts a list into equal parts for several connections, or into fewer if it is short.
 fn parts<T>(all: &[T], connections: usize) -> impl Iterator<Item = &[T]> {
     all.chunks(all.len().div_ceil(connections.max(1)).max(SHARDS_PER_CONNECTION))
 }
@@ -164,7 +164,7 @@ pub(crate) async fn answer_all(
     search.state.counters.time(Phase::Lookup, answering).await
 }
 
-/// Asks the stored filters of some shards for all that is looked up in any of them.
+/// Asks the stored filters of some shards for all of their lookups.
 async fn ask_filters(
     tasks: &[ShardTask],
     search: &Search,
@@ -216,7 +216,7 @@ async fn look_up(
     Ok(asking.await?.into_iter().flatten().collect())
 }
 
-/// Returns the candidates of a shard, `None` if there are none.
+/// Returns the candidates of a shard; `None` if there are none.
 fn candidates(
     search: &Search,
     task: &ShardTask,
@@ -261,7 +261,7 @@ pub(crate) async fn read_all(
     Ok(read.into_iter().flatten().collect())
 }
 
-/// Reads the files of some shards' candidates, and then the chunks of those whose files may match.
+/// Reads the files of some shards' candidates, then the chunks of candidates whose files may match.
 async fn read_contents(
     mut shards: Vec<ReadyShard>,
     search: &Search,

@@ -162,7 +162,7 @@ pub(crate) fn verify(
 struct Verifier<'s> {
     buffer: &'s mut DecompressBuffer,
     opened: Opened,
-    /// Terms, each after the number of inputs in which it is matched.
+    /// Terms, each after the number of its inputs.
     terms: Vec<(usize, usize)>,
 }
 
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(found("c:alpha c:beta", false), (both.into(), 3, 30));
         let all = [((1, 0), 1), ((1, 1), 3), ((2, 1), 3)];
         assert_eq!(found("c:alpha or c:beta", false), (all.into(), 5, 40));
-        // A negated term holds where it is not found.
+        // A negated term holds if it is not found.
         assert_eq!(found("-c:alpha c:beta", false), ([((1, 0), 1), ((2, 1), 3)].into(), 4, 30));
         let first = [((1, 0), 1), ((1, 1), 1)];
         assert_eq!(found("c:alpha c:beta", true).0, first.into());

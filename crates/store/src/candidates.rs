@@ -1,5 +1,5 @@
-//! Lookups in the trigram indexes of shards: one statement answers several. For texts, the indexed
-//! rows are documents: runs of neighbouring chunks with their lexemes.
+//! Lookups in the trigram indexes of shards: one statement answers several. For texts, the indexed rows are documents:
+//! runs of neighbouring chunks with their lexemes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::{BlobId, Epoch, ShardId};
 /// The pattern that matches every text.
 const ANY: &str = "%";
 
-/// Candidates of a lookup in a shard. There may be false ones.
+/// Candidates of a lookup in a shard; some may be false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexAnswer {
     /// Documents as ranges of chunk numbers, ascending and disjoint.
@@ -31,10 +31,10 @@ pub enum IndexAnswer {
 }
 
 impl Lease {
-    /// Answers some lookups of texts or paths in some shards: those of paths with blobs, all others with documents, in the
-    /// order of the lookups. A document holds all that its lookup asks for.
+    /// Answers some lookups of texts or paths in some shards: path lookups with blobs, all others with documents, in
+    /// the order of the lookups. A document holds all that its lookup asks for.
     ///
-    /// One statement is for neighbouring shards: see [`shard_ranges`].
+    /// One statement covers neighbouring shards: see [`shard_ranges`].
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -64,9 +64,9 @@ impl Lease {
 }
 
 impl Lease {
-    /// Answers some lookups in one shard as [`lookups`](Self::lookups), and asks its chunk filters for some n-grams as
-    /// [`chunk_rows`](Self::chunk_rows): with one statement, which does not read the filters if the answers rule `plan`
-    /// out.
+    /// Answers some lookups in one shard like [`lookups`](Self::lookups), and asks its chunk filters for some n-grams
+    /// like [`chunk_rows`](Self::chunk_rows). Uses one statement, which skips the filters if the answers rule out
+    /// `plan`.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -107,11 +107,11 @@ fn found(lookup: &Lookup, row: &PgRow, column: &mut usize) -> Result<IndexAnswer
     Ok(IndexAnswer::Documents(documents))
 }
 
-/// A statement under construction. Its first parameters are the epoch and the shards that are asked; the others are
-/// patterns for lexemes or paths.
+/// A statement under construction. Its first parameters are the epoch and the shards to ask; the others are patterns
+/// for lexemes or paths.
 ///
-/// It names the partitions: with the shard as a parameter, planning would go through all of them
-/// and take four times as long (0.43 ms against 0.09 for a rare literal).
+/// It names the partitions: with the shard as a parameter, planning would go through all of them and take four times as
+/// long (0.43 ms against 0.09 for a rare literal).
 struct Statement {
     no_recheck: bool,
     /// The condition of each lookup.
@@ -146,7 +146,7 @@ impl Statement {
         statement
     }
 
-    /// Returns the statement for a range of shards; only those that are asked are looked into.
+    /// Returns the statement for a range of shards; it looks only into the shards in its parameter.
     fn sql(&self, lookups: &[&Lookup], shards: Range<i16>) -> String {
         let branches: Vec<String> =
             shards.map(|shard| self.branch(lookups, ShardId(shard))).collect();
@@ -165,8 +165,8 @@ impl Statement {
         bound
     }
 
-    /// Returns the statement for one shard that also reads its chunk filters, unless the lookups rule the plan out: of
-    /// the literals and bits in the two parameters after the patterns. Each row has the answers to all lookups.
+    /// Returns the statement for one shard that also reads its chunk filters, unless the lookups rule out the plan. The
+    /// two parameters after the patterns hold the literals and bits to read. Each row has the answers to all lookups.
     fn sql_with_filters(
         &self,
         lookups: &[&Lookup],
@@ -189,7 +189,7 @@ impl Statement {
         format!("select {columns} from {tables} where {} = any($2::smallint[])", shard.0)
     }
 
-    /// Returns what is selected, and the tables that it comes from.
+    /// Returns the columns to select, and their tables.
     fn columns_and_tables(&self, lookups: &[&Lookup], shard: ShardId) -> (String, String) {
         let (mut columns, mut tables) = (vec![format!("{}::smallint", shard.0)], Vec::new());
         for (i, (lookup, condition)) in lookups.iter().zip(&self.conditions).enumerate() {
@@ -238,11 +238,12 @@ impl Statement {
         BEFORE_PATTERNS + self.patterns.len()
     }
 
-    /// Adds the condition on a path. Paths are stored as they are, and how the server folds letters outside ASCII depends
-    /// on its locale: so these may be any, and paths with one that folds to ASCII may hold every s and k.
+    /// Adds the condition on a path. Paths are stored unchanged, and the server's locale determines how it folds
+    /// letters outside ASCII. So those letters may be any, and paths with one that folds to ASCII may hold every s and
+    /// k.
     fn path_condition(&mut self, sql: &mut String, text: &str) {
         let parts: Vec<&str> = text.split(|c: char| !c.is_ascii()).collect();
-        // Nothing is told of a literal without a trigram unless the server rechecks it. That reads all paths.
+        // Without a recheck, a literal without a trigram tells nothing. A recheck reads all paths.
         let no_recheck = self.no_recheck && parts.iter().any(|part| has_trigram(part));
         let pattern = match &*parts {
             [_] if no_recheck => trigram_pattern(text),
@@ -272,7 +273,7 @@ impl Statement {
     }
 }
 
-/// Returns the condition that the answers to some lookups do not rule a plan out.
+/// Returns the condition that the answers to some lookups leave a plan possible.
 fn may_hold(plan: &Plan, lookups: &[&Lookup]) -> String {
     let mut is_found = |of: &Lookup| {
         let asked = lookups.iter().position(|lookup| *lookup == of)?;
@@ -282,8 +283,7 @@ fn may_hold(plan: &Plan, lookups: &[&Lookup]) -> String {
     plan.fold(&mut is_found, &both("and"), &both("or")).unwrap_or_else(|| "true".to_owned())
 }
 
-/// Returns the pattern of the rarest trigrams of a text, for the operator without a recheck:
-/// `%fmt.%ntln%`.
+/// Returns the pattern of the rarest trigrams of a text, for the operator without a recheck: `%fmt.%ntln%`.
 fn trigram_pattern(text: &str) -> String {
     let parts = rarest_parts(text);
     if parts.is_empty() { like_pattern(text) } else { pattern_of(&parts) }
@@ -304,9 +304,9 @@ fn pattern_of(parts: &[&str]) -> String {
     pattern
 }
 
-/// Returns a pattern for each word of a text: `%fmt %` and `% Print%`. They are separate, because
-/// lexemes are not in the order of the text. Their number is a power of two, so that there are few
-/// different prepared statements; the longest words come first.
+/// Returns a pattern for each word of a text: `%fmt %` and `% Print%`. They are separate, because lexemes are not in
+/// the order of the text. Their number is a power of two, so that there are few different prepared statements; the
+/// longest words come first.
 fn word_patterns(text: &str) -> Vec<String> {
     let mut parts = word_parts(head(text));
     parts.retain(|part| has_trigram(part));

@@ -15,11 +15,11 @@ use crate::store::Store;
 use crate::target::{ANSWER, answered};
 use crate::{Epoch, FileFilter, RepoId, ShardId, Switch};
 
-/// Longest time for the connection that pins an epoch to read the newest epoch, one row of one
-/// table. After that it is taken for lost, and another one is made.
+/// Maximum time for the connection that pins an epoch to read the newest epoch, one row of one table. A slower
+/// connection counts as lost, and is replaced.
 const PIN_ANSWERS: Duration = Duration::from_secs(2);
 
-/// Most restricted catalogs that a catalog keeps.
+/// Maximum number of restricted catalogs that a catalog keeps.
 const MAX_RESTRICTED: usize = 16;
 
 /// The shards and repositories of one epoch, or those of them that may be seen ([`Catalog::only`]).
@@ -40,16 +40,16 @@ pub struct Catalog {
     pub shards: Vec<Shard>,
     /// The repositories that may be seen.
     pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
-    /// Whether the epoch has further repositories, which may not be seen.
+    /// Whether the epoch has repositories that may not be seen.
     is_restricted: bool,
-    /// Restrictions of this catalog, each with the names that may be seen.
+    /// Restrictions of this catalog, each with the visible names.
     restricted: StdMutex<Vec<Restricted>>,
     pin: Arc<Mutex<PgConnection>>,
     skipped: OnceCell<Vec<SkippedFile>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
 }
 
-/// The names of repositories that may be seen, and the catalog with these alone.
+/// The names of visible repositories, and the catalog with these alone.
 type Restricted = (HashSet<String>, Arc<Catalog>);
 
 /// A file that was left out.
@@ -233,14 +233,14 @@ impl Catalog {
         Ok(now? == Current { identity, epoch, switch })
     }
 
-    /// Returns whether its epoch is still pinned: its connection lives, and with it the lock.
+    /// Returns whether its epoch is still pinned: its connection lives, and so the lock holds.
     pub async fn is_held(&self) -> bool {
         let asking = async { self.pin.lock().await.ping().await.is_ok() };
         tokio::time::timeout(PIN_ANSWERS, asking).await.unwrap_or(false)
     }
 
-    /// Returns whether this is the given state of the same index or a later one. Facts about that
-    /// state which did not change since then hold for this one, too.
+    /// Returns whether this is the given state of the same index or a later one. Facts about that state which did not
+    /// change since then also hold for this one.
     pub fn follows(&self, identity: i64, switch: Switch) -> bool {
         self.identity == identity && self.history.contains(&switch)
     }
@@ -250,8 +250,8 @@ impl Catalog {
         (self.identity, self.switch) == (other.identity, other.switch)
     }
 
-    /// Returns the same state with only the repositories whose names may be seen. A restriction is made once and then kept
-    /// as long as this catalog, so that equal names give the same catalog again.
+    /// Returns the same state with only the repositories whose names may be seen. A restriction is made once and kept
+    /// with this catalog, so equal names give the same catalog.
     pub fn only(&self, may_see: impl Fn(&str) -> bool) -> Arc<Self> {
         let seen = self.repos.iter().filter(|(_, repo)| may_see(&repo.name));
         let repos: HashMap<RepoId, CatalogRepo> =
@@ -295,7 +295,7 @@ impl Catalog {
         FileFilter { epoch: self.epoch, repos: self.visible(), languages: None }
     }
 
-    /// Returns every file that was left out. Read on the first call, then kept.
+    /// Returns every file that was left out. The first call reads them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -317,8 +317,7 @@ impl Catalog {
         self.skipped.get_or_try_init(read).await.map(Vec::as_slice)
     }
 
-    /// Returns the files that were left out, if [`skipped`](Self::skipped) has read them; else
-    /// none.
+    /// Returns the files that were left out, if [`skipped`](Self::skipped) has read them; else none.
     pub fn skipped_now(&self) -> &[SkippedFile] {
         self.skipped.get().map_or(&[], Vec::as_slice)
     }
@@ -406,7 +405,7 @@ mod tests {
             assert_eq!(value::<i64>(store, chunks).await, 2);
             let newest = store.catalog().await.unwrap();
             assert_eq!(newest.epoch, Epoch(2));
-            // Closes the connection and waits for the end of its lock, before garbage is collected.
+            // Closes the connection and waits until its lock is gone, before garbage is collected.
             Arc::into_inner(catalog.pin).unwrap().into_inner().close().await.unwrap();
             let held = format!(
                 "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}

@@ -1,4 +1,4 @@
-//! Connecting a program to its database, and making the partitions of an index.
+//! Connects a program to its database, and makes the partitions of an index.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::store::Store;
 use crate::tables::{self, Groups};
 use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
 
-/// What to do about an index that is not there.
+/// What to do about a missing index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Make it.
     Make,
-    /// Say so: whoever only reads has mistyped its name, or is early.
+    /// Report an error: a user who only reads has mistyped its name, or is early.
     Refuse,
 }
 
@@ -53,14 +53,12 @@ impl Store {
             return Err(Error::Empty);
         }
         let searching = options.clone().options([
-            // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never
-            // is.
+            // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never is.
             ("enable_seqscan", "off"),
-            // Each statement names its partition and has only one useful index, so one plan fits
-            // all parameters.
+            // Each statement names its partition and has only one useful index, so one plan fits all parameters.
             ("plan_cache_mode", "force_generic_plan"),
             ("jit", "off"),
-            // Shards are searched side by side; starting workers takes longer than a statement.
+            // Shards are searched in parallel; starting workers takes longer than a statement.
             ("max_parallel_workers_per_gather", "0"),
         ]);
         let pool = ConnectionPool::new(Arc::new(searching), server.room(connections));
@@ -75,8 +73,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes `shards` partitions of each table unless their number is already fixed, and returns
-    /// the number.
+    /// Makes `shards` partitions of each table unless their number is already fixed, and returns the number.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -84,7 +81,7 @@ impl Store {
         self.init_with(shards, Groups::OF_NEW).await
     }
 
-    /// As [`init`](Self::init), with groups of this size.
+    /// Like [`init`](Self::init), with groups of this size.
     pub(crate) async fn init_with(&self, shards: i16, groups: Groups) -> Result<i16> {
         let mut conn = self.connection().await?;
         let mut tx = conn.begin().await?;
@@ -115,8 +112,8 @@ fn lacks_database(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.code().as_deref() == Some("3D000"))
 }
 
-/// Returns whether an error is about characters that the database's encoding does not have, or that the server cannot
-/// convert to UTF-8 at all: the codes `untranslatable_character`, and `invalid_parameter_value` of `client_encoding`.
+/// Returns whether an error is about characters that the database's encoding lacks, or that the server cannot convert
+/// to UTF-8 at all: the codes `untranslatable_character`, and `invalid_parameter_value` of `client_encoding`.
 fn is_of_encoding(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| match error.code().as_deref() {
         Some("22P05") => true,
@@ -128,7 +125,7 @@ fn is_of_encoding(error: &sqlx::Error) -> bool {
     })
 }
 
-/// Returns the error about an index that is not there.
+/// Returns the error about a missing index.
 async fn no_index(target: &Target, error: sqlx::Error) -> Error {
     let Target::Socket { database, .. } = target else { return error.into() };
     match indexes(target).await {
@@ -149,14 +146,13 @@ async fn indexes(target: &Target) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Creates the database on a private server. The database of a URL is its owner's to create.
+/// Creates the database on a private server. The owner of a URL's database creates it.
 async fn make_database(target: &Target) -> Result<()> {
     let Target::Socket { database, .. } = target else { return Ok(()) };
     let mut conn = connect(&options(target)?.database("postgres")).await?;
     let name = database.replace('"', "\"\"");
     let made = conn.execute(AssertSqlSafe(format!("create database \"{name}\""))).await;
-    // Another program may have created it meanwhile: 42P04 is duplicate_database, 23505 the race
-    // for it.
+    // Another program may have created it meanwhile: 42P04 is duplicate_database, 23505 the race for it.
     if let Err(error) = made {
         let code = error.as_database_error().and_then(|e| e.code().map(Cow::into_owned));
         if !matches!(code.as_deref(), Some("42P04" | "23505")) {
@@ -261,7 +257,7 @@ mod tests {
             );
             let made = format!("select count(*) from pg_database where datname = '{name}'");
             assert_eq!(value::<i64>(store, &made).await, 0);
-            // A database that is no index is not made one, either.
+            // A database without an index does not get one.
             let refused =
                 Store::connect(&database("postgres"), 1, Missing::Refuse).await.unwrap_err();
             assert!(matches!(refused, Error::Empty), "{refused}");

@@ -1,7 +1,7 @@
-//! Loading files, chunks and whole texts in batches.
+//! Loads files, chunks and whole texts in batches.
 //!
-//! The statements name the partitions, so that planning does not go through all of them. They still
-//! compare the shard, since it is the first column of the keys.
+//! The statements name the partitions, so that planning does not go through all of them. They still compare the shard,
+//! since it is the first column of the keys.
 
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
@@ -57,7 +57,7 @@ pub struct Chunk {
     pub contents: SharedText,
 }
 
-/// A text that shares one allocation with the texts that were read along with it.
+/// A text that shares one allocation with the texts read with it.
 #[derive(Clone, Debug)]
 pub struct SharedText {
     all: Arc<str>,
@@ -81,7 +81,7 @@ impl From<&str> for SharedText {
 /// The columns of a file.
 const FILE_COLUMNS: &str = "blob, bytes, repo, path, language";
 
-/// The condition that a filter lets a file pass, with [`FILTER_PARAMETERS`] parameters from `$1` on.
+/// The condition that a file passes a filter, with [`FILTER_PARAMETERS`] parameters from `$1` on.
 const VISIBLE: &str = "valid_from <= $1 and valid_to > $1
     and ($2::int[] is null or repo = any($2)) and ($3::text[] is null or lower(language) = any($3))";
 
@@ -110,7 +110,7 @@ fn sort(files: &mut [File]) {
     files.sort_unstable_by(|a, b| (a.blob, a.repo, &a.path).cmp(&(b.blob, b.repo, &b.path)));
 }
 
-/// Returns the statement that reads the chunks for which a condition holds, some to a row.
+/// Returns the statement that reads the chunks that satisfy a condition, some in each row.
 fn texts_of(shard: ShardId, from: &str, condition: &str) -> String {
     format!(
         "select t.* from {from} cross join lateral (
@@ -123,8 +123,7 @@ fn texts_of(shard: ShardId, from: &str, condition: &str) -> String {
 }
 
 impl Lease {
-    /// Returns the files with one of these blobs, or all files of the shard, ordered by blob,
-    /// repository and path.
+    /// Returns the files with one of these blobs, or all files of the shard, ordered by blob, repository and path.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -182,7 +181,7 @@ impl Lease {
         self.texts(BoundStatement::new(sql).bind(ids)).await
     }
 
-    /// Returns the chunks that hold these bytes of their blobs, ascending, each once.
+    /// Returns the chunks that hold these bytes of their blobs, ascending, without duplicates.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -239,9 +238,9 @@ fn chunks_of(row: &PgRow, at: usize) -> Result<Vec<Chunk>> {
     Ok((0..n.len()).map(chunk).collect())
 }
 
-/// Few rows of several shards, which one statement for all of them reads.
+/// Reads a few rows of several shards with one statement.
 impl Lease {
-    /// Returns the chunks with some numbers of some shards, by shard, ascending. Each shard is given once.
+    /// Returns the chunks with some numbers of some shards, by shard, ascending. Shards must be distinct.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -269,8 +268,8 @@ impl Lease {
         Ok(chunks)
     }
 
-    /// Returns the files with some blobs of some shards, by shard, in the order of [`files`](Self::files). Each shard is
-    /// given once.
+    /// Returns the files with some blobs of some shards, by shard, in the order of [`files`](Self::files). Shards must
+    /// be distinct.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -297,8 +296,8 @@ impl Lease {
         Ok(files)
     }
 
-    /// Runs a statement with a branch for each of some shards. `$1`, `$2` and `$3` are those of [`VISIBLE`] if there is a
-    /// filter; the numbers asked of each shard are a parameter of its own.
+    /// Runs a statement with a branch for each of some shards. `$1`, `$2` and `$3` are those of [`VISIBLE`] if there is
+    /// a filter; each shard has a parameter for the numbers to look up.
     ///
     /// Every connection must prepare each different statement, so there should be few: see [`shard_ranges`].
     async fn of_shards(

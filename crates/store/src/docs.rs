@@ -1,8 +1,7 @@
-//! Docs as `tsvector`s: storing, finding and ranking them, and marking matches.
+//! Docs as `tsvector`s: stores, finds and ranks them, and marks matches.
 //!
-//! A doc is the prose of a blob: all of a README, manual page or the like, or the comment at the
-//! head of a source file. Texts and queries arrive here as words with spaces between them;
-//! `engine::docs` chooses the words.
+//! A doc is the prose of a blob: all of a README, manual page or the like, or the comment at the head of a source file.
+//! Texts and queries arrive here as words with spaces between them; `engine::docs` chooses the words.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,13 +11,12 @@ use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, FileFilter, ShardId};
 
-/// Factor for the rank of a comment, against 1 for a README or the like. This factor, with
-/// `ts_rank_cd` regardless of length, was the best of 40 rankings judged by right answers (the
-/// reference experiment `prose`).
+/// Factor for the rank of a comment, against 1 for a README or the like. This factor, with `ts_rank_cd` regardless of
+/// length, was the best of 40 rankings judged by right answers (the reference experiment `prose`).
 const COMMENT_WEIGHT: f32 = 0.5;
 
-/// Separator of the title, the headings and the body, across which no phrase may match. It occurs
-/// in no text and takes up positions, but is not indexed itself.
+/// Separator of the title, the headings and the body, across which no phrase may match. It occurs in no text and takes
+/// up positions, but is not indexed itself.
 pub const DOC_GAP: &str = "zqzgapzqz zqzgapzqz zqzgapzqz zqzgapzqz ";
 
 /// The doc of a blob, as words.
@@ -52,9 +50,9 @@ pub struct ShardDocsQuery {
     pub query: DocsQuery,
     /// The files to search.
     pub files: FileFilter,
-    /// Most rows to rank by all their words: those whose titles and headings rank best.
+    /// Maximum number of rows to rank by all their words: those whose titles and headings rank best.
     pub ranked: i64,
-    /// Most rows to return.
+    /// Maximum number of rows to return.
     pub limit: i64,
 }
 
@@ -93,8 +91,8 @@ pub struct Headline {
     pub text: String,
 }
 
-/// Returns the statements that build the index of a shard's docs, unless it exists, and update the
-/// planner's statistics.
+/// Returns the statements that build the index of a shard's docs, unless it exists, and update the planner's
+/// statistics.
 pub(crate) fn index_sql(shard: ShardId) -> String {
     let docs = shard.docs();
     format!(
@@ -102,8 +100,7 @@ pub(crate) fn index_sql(shard: ShardId) -> String {
     )
 }
 
-/// Builds the index of a shard's docs unless it exists. Shards filled before docs were indexed lack
-/// it.
+/// Builds the index of a shard's docs unless it exists. Shards filled before docs were indexed lack it.
 pub(crate) async fn build_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     conn.execute(AssertSqlSafe(index_sql(shard))).await?;
     Ok(())
@@ -152,8 +149,8 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Stores the docs of blobs that were stored without one: before docs were indexed, or for a file
-/// with no doc in it. A search that sees the blob sees its doc at once.
+/// Stores the docs of blobs that were stored without one: before docs were indexed, or for a file without a doc. A
+/// search that sees the blob sees its doc at once.
 pub(crate) async fn insert_missing(
     conn: &mut PgConnection,
     rows: &[(ShardId, BlobId, DocRow)],
@@ -188,9 +185,9 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
 }
 
 impl Lease {
-    /// Parses a query in the syntax of `websearch_to_tsquery` three times: for texts in English,
-    /// for other texts searched along with those, and for other texts searched alone. Each comes
-    /// with whether it asks for any word, and does not only exclude some.
+    /// Parses a query in the syntax of `websearch_to_tsquery` three times: for texts in English, for other texts
+    /// searched along with those, and for other texts searched alone. Each result tells whether the query asks for any
+    /// word, and does not only exclude some.
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.
@@ -206,11 +203,10 @@ impl Lease {
 
     /// Returns the blobs of a shard whose docs match a query, best first.
     ///
-    /// Ranking reads all lexemes of a doc, which Postgres stores in TOAST, outside the row. If very
-    /// many docs match, only the best by the lexemes of title and headings, which lie in the row,
-    /// are ranked. The two kinds of texts are looked up separately: with `or` between them,
-    /// Postgres would read the lexemes of all matches to tell the kinds apart (1.7 times the time,
-    /// measured on one shard).
+    /// Ranking reads all lexemes of a doc, which Postgres stores in TOAST, outside the row. If very many docs match,
+    /// only the best by the lexemes of title and headings, which lie in the row, are ranked. The two kinds of texts are
+    /// looked up separately: with `or` between them, Postgres would read the lexemes of all matches to tell the kinds
+    /// apart (1.7 times the time, measured on one shard).
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.
@@ -265,8 +261,8 @@ impl Lease {
         Ok(found)
     }
 
-    /// Marks the words of a query in some texts, and cuts the texts to the best fragments. `query`
-    /// is in the syntax of `websearch_to_tsquery`; `between` is put between fragments.
+    /// Marks the words of a query in some texts, and cuts the texts to the best fragments. `query` is in the syntax of
+    /// `websearch_to_tsquery`; `between` separates fragments.
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.

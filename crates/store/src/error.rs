@@ -1,4 +1,4 @@
-//! Errors between this program and Postgres, in words for the person who can fix them.
+//! Errors between this program and Postgres, worded for the person who can fix them.
 
 use sqlx::error::DatabaseError;
 
@@ -8,7 +8,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The reason why a call of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection could be made, or it broke.
+    /// The connection failed or was lost.
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
     /// All connections were in use for too long.
@@ -17,18 +17,18 @@ pub enum Error {
          in a moment"
     )]
     Busy,
-    /// The server cannot be used as it is.
+    /// The server is unsuitable as it is.
     #[error("{0}")]
     Unsuitable(String),
     /// Nothing was ever ingested into this database.
     #[error("nothing is indexed yet; run: codesearch ingest FOLDER (or: codesearch up FOLDER)")]
     Empty,
-    /// There is no index of this name.
+    /// No index has this name.
     #[error("there is no index named '{name}'; {}", listed(.others))]
     NoIndex {
         /// The name.
         name: String,
-        /// The indexes that there are.
+        /// The indexes that exist.
         others: Vec<String>,
     },
     /// The disk of the server is full.
@@ -36,7 +36,7 @@ pub enum Error {
         "the database's disk is full; free some space and run the command again; nothing is lost"
     )]
     DiskFull,
-    /// The stored data are not the data that were written.
+    /// The stored data differ from what was written.
     #[error(
         "the index is damaged: {0}; check the disk and the server's log, then re-index the repository (codesearch \
          remove, codesearch ingest)"
@@ -45,7 +45,7 @@ pub enum Error {
     /// The statement was cancelled, by this program or by the operator.
     #[error("the database cancelled the statement: {0}")]
     Cancelled(String),
-    /// A statement of the user is wrong, or not allowed.
+    /// A user's statement is wrong, or not allowed.
     #[error("{0}")]
     Statement(String),
     /// Any other error.
@@ -53,10 +53,10 @@ pub enum Error {
     Database(sqlx::Error),
 }
 
-/// Most names that a message lists.
+/// Maximum number of names that a message lists.
 const LISTED: usize = 10;
 
-/// Says which indexes there are.
+/// Lists the existing indexes.
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
     match names.len() {
@@ -108,8 +108,7 @@ fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
         "57014" => Error::Cancelled(message),
         "25006" => Error::Unsuitable(format!("the database is read-only: {message}")),
         "42501" => Error::Unsuitable(format!("the role lacks a privilege: {message}")),
-        // Connection lost, authentication failed, no such database, server starting or stopping,
-        // too many connections.
+        // Connection lost, authentication failed, no such database, server starting or stopping, too many connections.
         _ if code.starts_with("08") || code.starts_with("28") => Error::Unreachable(message),
         "3D000" | "57P01" | "57P02" | "57P03" | "53300" => Error::Unreachable(message),
         _ if message.contains("No space left on device") => Error::DiskFull,

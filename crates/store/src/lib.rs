@@ -1,9 +1,8 @@
 //! The only crate with SQL: the catalog, candidates, files and texts, filters, and ingest.
 //!
-//! No other crate names a table. No statement names the parent of a partitioned table; each names
-//! the partitions that it reads or writes. So planning does not go through all partitions, and a
-//! shard can lie on another server. `tables` lists them. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between
-//! the tables.
+//! No other crate names a table. No statement names the parent of a partitioned table; each names the partitions that
+//! it reads or writes. So planning does not go through all partitions, and a shard can lie on another server. `tables`
+//! lists them. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between the tables.
 
 mod candidates;
 mod catalog;
@@ -59,8 +58,8 @@ pub use symbols::{GivenUp, SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress}
 use tables::Groups;
 pub use target::Target;
 
-/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs`
-/// and of `symbols`; with others it shares one of `filters`, of `chunk_filters` and of `scip`.
+/// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs` and of `symbols`; it
+/// shares one of `filters`, of `chunk_filters` and of `scip` with other shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 
@@ -120,8 +119,8 @@ impl From<i32> for RepoId {
     }
 }
 
-/// The random number of one publishing. If an epoch is lost (a server restored from a backup, say)
-/// and another is made in its place, both have the same number but different switches.
+/// The random number of one publishing. If an epoch is lost (a server restored from a backup, say) and another is made
+/// in its place, both have the same number but different switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switch(pub i64);
 

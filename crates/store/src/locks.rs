@@ -3,16 +3,14 @@
 /// The lock on writing.
 pub(crate) const WRITE_LOCK: i64 = 0x6373_0000_0000;
 
-/// The lock that every connection which writes for an ingest holds in shared mode. When a program
-/// is killed, its statements run on until they notice. The next ingest terminates them and waits
-/// for the last by taking this lock.
+/// Every connection that writes for an ingest holds this lock in shared mode. When a program is killed, its statements
+/// run on until they notice. The next ingest terminates them and waits for the last by taking this lock.
 pub(crate) const HELPER_LOCK: i64 = WRITE_LOCK + 1;
 
 /// The lock on preparing the database.
 pub(crate) const SETUP_LOCK: i64 = 0x6373_0002_0000;
 
-/// First key of the locks by which searches hold an epoch; the second key is the epoch. Taken in
-/// shared mode.
+/// First key of the locks by which searches pin an epoch, in shared mode. The second key is the epoch.
 pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
 
 /// Held in shared mode by ingests that wait for the write lock. A run that only extracts symbols then yields, since the

@@ -1,4 +1,4 @@
-//! Counts what an ingest awaits that is not Postgres: while there is any, silence of Postgres is normal.
+//! Counts what an ingest awaits besides Postgres: while it awaits anything, Postgres may be silent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

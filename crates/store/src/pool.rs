@@ -14,23 +14,22 @@ use crate::target::connect;
 /// Time after which an unused connection is closed.
 pub(crate) const MAX_IDLE: Duration = Duration::from_mins(5);
 
-/// Statements that load, before the first search on a connection needs them, the library of the
-/// trigram operators, the dictionaries of docs search, and the descriptions of tables that the
-/// planner reads.
+/// Statements that load, before the first search on a connection needs them, the library of the trigram operators, the
+/// dictionaries of docs search, and the table descriptions that the planner reads.
 const WARMING: &str =
     "select show_trgm('warm'), to_tsvector('english', 'warm'), to_tsvector('simple', 'warm');
      select from state, shards, repos limit 0";
 
 /// The connections for searching.
 ///
-/// Unlike a usual pool, it knows the server process of each connection, so that a running statement
-/// can be cancelled. It does not test a connection before each use, which would cost as much as
-/// most statements; a statement that finds its connection dead is repeated on a new one.
+/// Unlike a usual pool, it knows the server process of each connection, so that a running statement can be cancelled.
+/// It does not test a connection before each use, which would cost as much as most statements; a statement that finds
+/// its connection dead is repeated on a new one.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionPool {
     options: Arc<PgConnectOptions>,
     pub(crate) most: usize,
-    /// Number of connections kept open although unused.
+    /// Number of connections to keep open even if unused.
     pub(crate) min_open: Arc<AtomicUsize>,
     pub(crate) free: Arc<Semaphore>,
     /// The unused connections, the most recently used on top.

@@ -1,5 +1,4 @@
-//! Preparing a database: the requirements on the server, the schema, and the operator without a
-//! recheck.
+//! Prepares a database: the requirements on the server, the schema, and the operator without a recheck.
 
 use std::sync::atomic::Ordering;
 
@@ -21,11 +20,11 @@ const MIN_SERVER: i32 = 150_000;
 /// Connections with which a program pins the newest epoch and a few earlier ones.
 const PINS: u32 = 5;
 
-/// Connections left to the operator, beside those that the server reserves for its superuser.
+/// Connections left to the operator, besides those that the server reserves for its superuser.
 const OPERATOR: i64 = 3;
 
-/// The properties of a server. One statement reads them all, since each statement is a round trip
-/// and every command of the command line begins with this one.
+/// The properties of a server. One statement reads them all, since each statement is a round trip and every command of
+/// the command line begins with this one.
 #[derive(Debug, sqlx::FromRow)]
 #[expect(clippy::struct_excessive_bools, reason = "they are columns of one row")]
 pub(crate) struct ServerProperties {
@@ -33,15 +32,14 @@ pub(crate) struct ServerProperties {
     encoding: String,
     /// Whether it folds letters as [`query`] does.
     folds: bool,
-    /// Whether it knows letters that are not ASCII: with `LC_CTYPE=C` it does not.
+    /// Whether it knows non-ASCII letters: with `LC_CTYPE=C` it does not.
     letters: bool,
-    /// Whether the schema exists, in whatever version; and `pg_trgm`, too.
+    /// Whether the schema exists, in any version; and `pg_trgm`, too.
     pub(crate) is_index: bool,
     has_schema: bool,
     /// Whether the operator without a recheck exists.
     pub(crate) no_recheck: bool,
-    /// Connections that it allows; that it reserves for superusers and the like; and that are in
-    /// use, without this one.
+    /// Connections that it allows; that it reserves for superusers and the like; and that are in use, without this one.
     connections: i64,
     reserved: i64,
     used: i64,
@@ -56,7 +54,7 @@ impl ServerProperties {
     /// Reads the properties of a server.
     ///
     /// # Errors
-    /// The server cannot be used, whatever is done to the database; or it cannot be reached.
+    /// The server is unsuitable regardless of the database, or cannot be reached.
     pub(crate) async fn of(conn: &mut PgConnection) -> Result<Self> {
         // A role and a database can have connection limits of their own; -1 is none.
         let sql = format!(
@@ -94,9 +92,8 @@ impl ServerProperties {
         if name != "UTF8" {
             return Err(encoding(Some(name.as_str())));
         }
-        // The planner folds ASCII letters by the locale (Turkish makes I a dotless ı), and a part
-        // of a word must fold as it does within the word (ICU folds a final Greek sigma to a form
-        // of its own).
+        // The planner folds ASCII letters by the locale (Turkish makes I a dotless ı), and a part of a word must fold
+        // as it does within the word (ICU folds a final Greek sigma to a form of its own).
         if !folds {
             return Err(Error::Unsuitable(
                 "the database's locale folds case in a way that would lose matches; create a database with: \
@@ -104,7 +101,7 @@ impl ServerProperties {
                     .to_owned(),
             ));
         }
-        // Documents are found by words in lowercase. An index that was made there is still searched.
+        // Lookups find documents by lowercase words. An index that was made there is still searched.
         if !letters && !is_index {
             return Err(Error::Unsuitable(
                 "the database's locale knows only ASCII letters, so other documents would not be found; create a \
@@ -116,12 +113,12 @@ impl ServerProperties {
         Ok(())
     }
 
-    /// Returns how many of the `wanted` connections may be used for searching. The remaining
-    /// connections must suffice for the rest of this program, an ingest, and the operator.
+    /// Returns how many of the `wanted` connections may be used for searching. The remaining connections must suffice
+    /// for the rest of this program, an ingest, and the operator.
     pub(crate) fn room(&self, wanted: u32) -> u32 {
         let Self { connections, reserved, used, .. } = self;
         let cores = std::thread::available_parallelism().map_or(2, usize::from) as i64;
-        // One shard more than there are cores is being derived or indexed, and deriving takes two connections.
+        // One shard more than cores is being derived or indexed, and deriving takes two connections.
         let working = cores + 1;
         let ingest = 1 + working + working.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
         let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
@@ -136,8 +133,8 @@ impl ServerProperties {
         room.min(wanted)
     }
 
-    /// Returns the size of the index's groups if there is nothing to prepare: the schema is this program's, and so is
-    /// the format of the filters.
+    /// Returns the size of the index's groups if there is nothing to prepare: the schema and the format of the filters
+    /// are this program's.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -174,12 +171,11 @@ pub(crate) fn encoding(name: Option<&str>) -> Error {
 }
 
 impl Store {
-    /// Brings the database up to date for this program, and returns whether it has the operator
-    /// without a recheck.
+    /// Brings the database up to date for this program, and returns whether it has the operator without a recheck.
     ///
     /// # Errors
-    /// The database lacks something that this role may not add, or has the schema of a newer
-    /// version; the server cannot be reached or refuses a statement.
+    /// The database lacks something that this role may not add, or has the schema of a newer version; the server cannot
+    /// be reached or refuses a statement.
     pub(crate) async fn prepare(&self, target: &Target, conn: &mut PgConnection) -> Result<bool> {
         // If several programs start at once, only one prepares the database.
         let backend: i32 = sqlx::query_scalar("select pg_backend_pid() from pg_advisory_lock($1)")
@@ -201,8 +197,7 @@ impl Store {
     }
 }
 
-/// Refuses to change the schema while programs of an earlier version are connected: they would
-/// misread it or stop.
+/// Refuses to change the schema while programs of an earlier version are connected: they would misread it or stop.
 async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
     let made: bool =
         sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
@@ -253,21 +248,18 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Adds an operator without a recheck to those that a stock `gin_trgm_ops` index answers:
-/// `lexemes @~~ pattern` has the strategy number of `LIKE` (3), so the index finds the same
-/// candidates. But the operator's function is true for every row, so Postgres neither decompresses
-/// nor rechecks the text; this program does the recheck.
+/// Adds an operator without a recheck to those that a stock `gin_trgm_ops` index answers: `lexemes @~~ pattern` has the
+/// strategy number of `LIKE` (3), so the index finds the same candidates. But the operator's function is true for every
+/// row, so Postgres neither decompresses nor rechecks the text; this program does the recheck.
 ///
-/// The function is one of the server's own, the transition function of the aggregate `bool_and`:
-/// given two values that are passed by reference, it only tests that they are not null pointers. A
-/// function in PL/pgSQL that returns true took as long as all the rest of a lookup of a common word
-/// (1.8 times the time in all).
+/// The function is one of the server's own, the transition function of the aggregate `bool_and`: given two values
+/// passed by reference, it only tests that they are not null pointers. A function in PL/pgSQL that returns true took as
+/// long as the rest of a lookup of a common word (1.8 times the time in all).
 ///
-/// The right-hand side is `bytea` because the family already has a `(text, text)` operator for that
-/// strategy; the index reads the bytes as text. Only a superuser may change an operator family.
-/// Without that right this returns false, and plain `ILIKE` finds the same rows with a recheck.
-/// (`pg_dump` does not carry the operator's place in the family, which belongs to the extension, so
-/// each start looks for it.)
+/// The right-hand side is `bytea` because the family already has a `(text, text)` operator for that strategy; the index
+/// reads the bytes as text. Only a superuser may change an operator family. Without that right this returns false, and
+/// plain `ILIKE` finds the same rows with a recheck. (`pg_dump` omits the operator's place in the family, which belongs
+/// to the extension, so each start looks for it.)
 async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
     let (exists,): (bool,) = sqlx::query_as(HAS_OPERATOR).fetch_one(&mut *conn).await?;
     if exists {

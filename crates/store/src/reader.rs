@@ -1,9 +1,9 @@
-//! The role as which people's statements run: it may read the views of `codesearch_sql`, and do nothing else.
+//! The role that runs users' statements: it may read the views of `codesearch_sql`, and do nothing else.
 //!
-//! The rights of Postgres alone do not see to that. Everybody may run functions that wait, take locks, wake servers or
-//! write large objects, run blocks of PL/pgSQL, and make temporary tables. In a private server these rights are taken
-//! from everybody but its owner, who is a superuser and needs none. In another server that would take them from others,
-//! too: there a statement that names such a function is refused.
+//! Postgres's default privileges are not enough. Anyone may run functions that wait, take locks, wake servers or write
+//! large objects, run blocks of PL/pgSQL, and make temporary tables. A private server revokes these rights from all but
+//! its owner, a superuser who needs none. On another server that would affect other users, so a statement that names
+//! such a function is refused there.
 
 use std::time::Duration;
 
@@ -17,23 +17,23 @@ use crate::target::{Target, connect, options};
 /// The role that may read the views and do nothing else.
 pub const READER: &str = "codesearch_reader";
 
-/// Where names are looked for that a statement does not qualify.
+/// The search path for unqualified names in a statement.
 const SEARCH_PATH: &str = "codesearch_sql,public";
 
-/// Connections that the role may have at once.
+/// Maximum number of connections of the role at once.
 const CONNECTIONS: u8 = 16;
 
-/// SQL: whether the settings of the role `r` are those that [`make`] gives it. It could change them, as every role can
-/// its own; but not how much a statement may have in temporary files, lest a sort fill the disk.
+/// SQL: whether the role `r` has the settings that [`make`] gives it. Like every role, it may change its own; but not
+/// the limit on a statement's temporary files, lest a sort fill the disk.
 const HAS_SETTINGS: &str = "coalesce(cardinality(r.rolconfig) = 4 and r.rolconfig @> array[
     'default_transaction_read_only=on', 'search_path=codesearch_sql, public', 'temp_file_limit=1GB',
     'idle_in_transaction_session_timeout=10min'], false)";
 
-/// How often the role is made again if another index has its rights changed at the same moment.
+/// Maximum number of attempts to make the role while another index changes its rights.
 const TRIES: u32 = 5;
 
-/// SQL: whether the function `p` may have effects. Those of Postgres that do are volatile, or take a transaction's
-/// number. What only runs within the server is no matter, and of the rest these tell something without an effect.
+/// SQL: whether the function `p` may have effects. In Postgres, such functions are volatile or take a transaction's
+/// number. Functions that only the server itself can call are harmless; the names below only return information.
 const HAS_EFFECTS: &str = "
     p.pronamespace <> all (array(
         select oid from pg_namespace where nspname in ('codesearch', 'codesearch_sql', 'information_schema')))
@@ -51,10 +51,10 @@ const IS_POWERLESS: &str = "(
     and not exists (select from pg_auth_members m where m.member = r.oid))";
 
 impl Store {
-    /// Checks that statements can run as [`READER`], which it makes in a private server.
+    /// Checks that statements can run as [`READER`]; makes the role in a private server.
     ///
     /// # Errors
-    /// As [`Store::sql`].
+    /// Those of [`Store::sql`].
     pub async fn check_reader(&self, reader: &Target) -> Result<()> {
         Ok(self.connect_reader(reader, Duration::ZERO).await?.0.close().await?)
     }
@@ -102,8 +102,8 @@ impl Store {
         }
     }
 
-    /// Makes the role in a private server, for all of its indexes, and lets it read the views of this one. Takes from
-    /// everybody but the server's owner what has effects.
+    /// Makes the role in a private server, for all of its indexes, and lets it read the views of this one. Revokes
+    /// functions with effects from all but the server's owner.
     async fn ensure_reader(&self) -> Result<()> {
         let is_ready = format!(
             "select exists (
@@ -129,7 +129,7 @@ impl Store {
             }
             tries += 1;
             match make(&mut conn).await {
-                // Another index had the role made, or its rights changed, at the same moment.
+                // Another index made the role, or changed its rights, at the same moment.
                 Err(error) if tries < TRIES => {
                     tracing::debug!("the role {READER} was not created: {error}");
                 }
@@ -146,17 +146,17 @@ impl Store {
 }
 
 /// Makes the role in a private server when an index is made or upgraded, so that other programs can connect as it, and
-/// so that one of an earlier version loses what that had given it.
+/// so that a role of an earlier version loses its extra rights.
 pub(crate) async fn prepare_reader(target: &Target, conn: &mut PgConnection) {
     if matches!(target, Target::Socket { .. })
         && let Err(error) = make(conn).await
     {
-        // Another index may just be doing the same.
+        // Another index may be doing the same now.
         tracing::debug!("the role {READER} was not created: {error}");
     }
 }
 
-/// Makes the role, and gives and takes rights. Nothing of it is there if a part of it fails.
+/// Makes the role, and grants and revokes rights, all or nothing.
 async fn make(conn: &mut PgConnection) -> Result<()> {
     let mut tx = conn.begin().await?;
     sqlx::query("select pg_advisory_xact_lock($1)").bind(SETUP_LOCK).execute(&mut *tx).await?;
@@ -214,7 +214,7 @@ pub fn reader_settings(timeout_ms: &str) -> Vec<(&str, &str)> {
     settings
 }
 
-/// Says what an administrator does so that statements can run.
+/// Tells an administrator how to make the role.
 fn unusable(why: &str) -> String {
     format!(
         "a statement runs as a role that may read the views and do nothing else, and there is none: {why}; as an \
@@ -224,8 +224,7 @@ fn unusable(why: &str) -> String {
     )
 }
 
-/// Returns the first of `names` that stands in a statement, in whatever place. A name that is written by the numbers of
-/// its characters could be any.
+/// Returns the first of `names` that occurs anywhere in a statement. A name written with Unicode escapes could be any.
 pub(crate) fn named<'n>(statement: &str, names: &'n [String]) -> Option<&'n str> {
     let statement = statement.to_ascii_lowercase();
     let first = names.first()?;

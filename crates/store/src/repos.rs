@@ -1,4 +1,4 @@
-//! The repositories: listing them, and the files left out of each.
+//! The repositories: lists them, and the files left out of each.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ pub struct Repo {
     pub skipped: i64,
     /// Its rank among the repositories, set by the operator; 0 for none.
     pub rank: u16,
-    /// The time when it was last read, as `2026-01-31 12:00:00Z`.
+    /// The time of its last ingest, as `2026-01-31 12:00:00Z`.
     pub indexed_at: String,
 }
 
@@ -82,8 +82,8 @@ impl Store {
         rows.iter().map(repo).collect()
     }
 
-    /// Returns Git's hash of a blob, in hex, and the encoding of its file (`blobs.encoding`); an empty hash if there is no
-    /// such blob.
+    /// Returns Git's hash of a blob, in hex, and the encoding of its file (`blobs.encoding`); an empty hash if the blob
+    /// does not exist.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -98,8 +98,8 @@ impl Store {
         Ok(row.unwrap_or_default())
     }
 
-    /// Returns the contents with a hash of Git's, in hex, if a file of this repository has them in one of these epochs.
-    /// What is stored for other repositories, or only because nothing has deleted it yet, is not given.
+    /// Returns the contents with Git's hash `hash`, in hex, if a file of this repository has them in one of these
+    /// epochs. Contents of other repositories, and those awaiting deletion, are not returned.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -148,7 +148,7 @@ impl Store {
         .await?)
     }
 
-    /// Returns why one of some paths of a repository was left out: of several the longest. `None` if none was.
+    /// Returns why one of some paths of a repository was left out: the longest such path. `None` if none was.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -164,7 +164,7 @@ impl Store {
         .await?)
     }
 
-    /// Returns how many files have a text that does not give their bytes again.
+    /// Returns the number of files whose texts do not reproduce their bytes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.

@@ -1,4 +1,4 @@
-//! Statements that people write: one at a time, read only, on the views of `codesearch_sql`.
+//! Users' statements: one at a time, read only, on the views of `codesearch_sql`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::reader::named;
 use crate::store::Store;
 use crate::target::Target;
 
-/// What makes the server read a statement as a query that changes nothing, and as nothing else: a cursor is declared for
-/// no other. It is not run.
+/// Makes the server accept a statement only if it is a query that changes nothing: a cursor can be declared for no
+/// other. It is not run.
 const DECLARE: &str = "declare codesearch no scroll cursor for\n";
 
-/// What is said of a statement that is no such query.
+/// The error for any other statement.
 const QUERIES: &str =
     "only queries are allowed: SELECT, WITH, VALUES or TABLE without changes, EXPLAIN, and SHOW";
 
-/// How the values of a column are told to programs.
+/// The representation of a column's values for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlKind {
     /// As a number.
     Number,
     /// As true or false.
     Boolean,
-    /// As the JSON that they are.
+    /// As they are, in JSON.
     Json,
     /// As text.
     Text,
@@ -40,11 +40,11 @@ pub enum SqlKind {
 pub struct SqlColumn {
     /// Its name; several columns may have the same one.
     pub name: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: SqlKind,
 }
 
-/// A statement that the server has understood.
+/// A statement that the server has parsed.
 #[derive(Debug)]
 pub struct SqlQuery {
     conn: PgConnection,
@@ -54,8 +54,8 @@ pub struct SqlQuery {
 }
 
 impl Store {
-    /// Has a statement understood that reads: a query, `explain` or `show`. It runs as the role of `reader`, and for
-    /// `timeout` at most, if that is not zero.
+    /// Has the server parse a statement that reads: a query, `explain` or `show`. It runs as the role of `reader`, and
+    /// for `timeout` at most, if that is not zero.
     ///
     /// # Errors
     /// [`Error::Statement`] if it is something else, or several; [`Error::Unsuitable`] if `reader` may do more than
@@ -72,7 +72,7 @@ impl Store {
                 "the function {name} may do more than read, and this server lets every role run it; remove its name"
             )));
         }
-        // The server takes exactly one statement here; below it would take several.
+        // Here the server accepts exactly one statement; below it would accept several.
         let prepared = conn
             .prepare(AssertSqlSafe(statement.to_owned()).into_sql_str())
             .await
@@ -96,12 +96,12 @@ impl Store {
     }
 }
 
-/// Returns whether a statement begins with `explain` or `show`. What `explain analyze` runs, a transaction that only
-/// reads refuses to write.
+/// Returns whether a statement begins with `explain` or `show`. If `explain analyze` runs a write, the read-only
+/// transaction refuses it.
 fn only_tells(statement: &str) -> bool {
     let mut rest = statement.trim_start();
     loop {
-        // A comment within a comment is not followed: such a statement is then taken for another one, and refused.
+        // Nested comments are not parsed: a statement after one counts as another kind, and is refused.
         let comment = match rest.get(..2) {
             Some("--") => rest.find(['\n', '\r']).map(|end| end + 1),
             Some("/*") => {
@@ -117,10 +117,10 @@ fn only_tells(statement: &str) -> bool {
 }
 
 impl SqlQuery {
-    /// Runs it, and hands over each row as the server writes it: none for null.
+    /// Runs it, and passes each row to `each` as the server's text; none for null.
     ///
     /// # Errors
-    /// [`Error::Statement`] if the server refuses it; it cannot be reached; or what `each` says.
+    /// [`Error::Statement`] if the server refuses it; the server cannot be reached; or an error of `each`.
     pub async fn run<E: From<Error>>(
         &mut self,
         mut each: impl FnMut(&[Option<&str>]) -> Result<(), E>,
@@ -144,7 +144,7 @@ impl SqlQuery {
     }
 }
 
-/// What the values of a type are.
+/// Returns the kind of a type's values.
 fn kind(name: &str) -> SqlKind {
     match name {
         "INT2" | "INT4" | "INT8" | "FLOAT4" | "FLOAT8" | "NUMERIC" | "OID" => SqlKind::Number,
@@ -154,10 +154,10 @@ fn kind(name: &str) -> SqlKind {
     }
 }
 
-/// The code of an error about a table that is not there: `undefined_table`.
+/// The code of an error about a missing table: `undefined_table`.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// What the server says of a statement, with the place in it.
+/// Returns the server's message about a statement, with the position in it.
 fn refused(error: sqlx::Error, statement: &str) -> Error {
     let sqlx::Error::Database(reply) = &error else { return error.into() };
     let Some(reply) = reply.try_downcast_ref::<PgDatabaseError>() else { return error.into() };

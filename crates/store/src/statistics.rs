@@ -1,9 +1,9 @@
-//! Statistics of searches: added hour by hour, read by spans of hours, thinned with age.
+//! Statistics of searches: added by the hour, read by spans of hours, thinned with age.
 
 use crate::error::Result;
 use crate::store::Store;
 
-/// Most slow searches that are kept.
+/// Maximum number of slow searches to keep.
 const MAX_SLOW: i64 = 1000;
 
 /// Histogram of the durations of searches of one hour, kind and outcome.
@@ -38,7 +38,7 @@ pub struct SlowSearch {
     pub plan: String,
 }
 
-/// The statistics that a server adds in one transaction.
+/// Statistics that a server adds in one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct StatisticsBatch {
     /// Histograms.
@@ -60,8 +60,7 @@ pub struct Statement {
     pub total_ms: f64,
     /// Total number of rows returned.
     pub rows: i64,
-    /// Share of the blocks needed that were in the server's memory, from 0 to 1; `None` if none
-    /// were needed.
+    /// Share of the needed blocks that were in the server's memory, from 0 to 1; `None` if none were needed.
     pub hit_share: Option<f64>,
 }
 
@@ -146,8 +145,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the histograms of the hours that begin in `from..to`, in seconds since 1970: one for
-    /// each kind and outcome.
+    /// Returns the histograms of the hours that begin in `from..to`, in seconds since 1970: one for each kind and
+    /// outcome.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -189,8 +188,7 @@ impl Store {
         .await?)
     }
 
-    /// Returns the slowest of the kept slow searches that ended in `from..to`, in seconds since
-    /// 1970.
+    /// Returns the slowest of the kept slow searches that ended in `from..to`, in seconds since 1970.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -218,8 +216,8 @@ impl Store {
             .collect())
     }
 
-    /// Merges the hours of each day more than `days_by_hour` days ago into one row, and deletes
-    /// everything older than `days` days.
+    /// Merges the hours of each day more than `days_by_hour` days ago into one row, and deletes everything older than
+    /// `days` days.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -252,9 +250,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what `pg_stat_statements` counts of this database, the most expensive statements
-    /// first; `None` if the server does not count. `add` allows adding the extension to the
-    /// database.
+    /// Returns the counters of `pg_stat_statements` for this database, the most expensive statements first; `None` if
+    /// the server does not count. `add` allows adding the extension to the database.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.

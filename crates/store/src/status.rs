@@ -25,14 +25,12 @@ pub struct Ingest {
     pub fresh: usize,
     /// Whether it is building indexes.
     pub indexing: bool,
-    /// Number of those shards' indexes that are built; indexes being built count by the part that
-    /// is done.
+    /// Number of those shards' indexes that are built; an index being built counts by its finished part.
     pub built: f64,
 }
 
 impl Ingest {
-    /// Returns the part of the indexes that is built, from 0 to 1; `None` unless it is building
-    /// them.
+    /// Returns the finished part of the indexes, from 0 to 1; `None` unless it is building them.
     pub fn done(&self) -> Option<f64> {
         self.indexing.then(|| (self.built / self.fresh.max(1) as f64).min(1.0))
     }
@@ -129,24 +127,24 @@ impl Store {
             .collect())
     }
 
-    /// Has the server write all changes to its tables, so that it deletes its log. An ingest ends with it on a private
-    /// server, where the log would keep a disk full.
+    /// Has the server write all changes to its tables, so that it deletes its log. An ingest on a private server ends
+    /// with it; otherwise the log would keep a disk full.
     ///
     /// # Errors
-    /// The server cannot be reached, or the role may not.
+    /// The server cannot be reached, or the role lacks the right.
     pub async fn checkpoint(&self) -> Result<()> {
         let mut conn = self.connection().await?;
         conn.execute("checkpoint").await?;
         Ok(conn.close().await?)
     }
 
-    /// Returns the bytes on disk of the tables, of the trigram indexes, and of docs with their
-    /// indexes; without symbols and SCIP indexes.
+    /// Returns the bytes on disk of the tables, of the trigram indexes, and of docs with their indexes; without symbols
+    /// and SCIP indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
-        // These come later.
+        // These are added later.
         Ok(sqlx::query_as(
             "with sizes as (
                  select c.relname like 'docs\\_%' docs, pg_total_relation_size(c.oid) total,

@@ -18,8 +18,7 @@ use crate::target::connect;
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: ConnectionPool,
-    /// Connections for occasional statements: listening for changes, and cancelling statements of
-    /// other connections.
+    /// Connections for occasional statements: listening for changes, and cancelling statements of other connections.
     control: PgPool,
     /// Number of statements made for searches and pages.
     statements: Arc<AtomicU64>,
@@ -30,18 +29,17 @@ pub struct Store {
     shards: Arc<OnceLock<i16>>,
     /// The size of the groups of the index: see [`Groups`].
     groups: Arc<AtomicI16>,
-    /// How full the rows of the chunk filters are, once that has been read.
+    /// The densities of the chunk filters' rows, once read.
     densities: Arc<OnceLock<Arc<Densities>>>,
     /// The connection on which the database was prepared, until the first use.
     spare: Arc<Mutex<Option<PgConnection>>>,
-    /// Process id of the backend that holds the lock on writing for this program, or held it last;
-    /// 0 before.
+    /// Process id of the backend that holds the lock on writing for this program, or held it last; 0 before.
     pub(crate) writer: Arc<AtomicI32>,
-    /// Counts what the ingest of this program awaits other than Postgres.
+    /// Counts what this program's ingest awaits besides Postgres.
     pub(crate) other_work: OtherWork,
 }
 
-/// Longest time for closing connections; those that do not answer by then are dropped.
+/// Maximum time for closing connections; those that do not answer by then are dropped.
 const CLOSE: Duration = Duration::from_secs(5);
 
 impl Store {
@@ -66,9 +64,8 @@ impl Store {
         }
     }
 
-    /// Returns whether the server has the operator without a recheck, so that it only names
-    /// candidates, by the rarest trigrams of each literal. Without that operator, it looks up whole
-    /// literals and rechecks its hits.
+    /// Returns whether the server has the operator without a recheck. It then only names candidates, by the rarest
+    /// trigrams of each literal. Without that operator, it looks up whole literals and rechecks its hits.
     pub fn no_recheck(&self) -> bool {
         self.no_recheck
     }
@@ -117,8 +114,8 @@ impl Store {
         self.statements.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of statements made so far to answer searches and to show pages. Of ingest
-    /// and of reading ahead, only the occasional statements on `control` are counted.
+    /// Returns the number of statements made so far to answer searches and to show pages. For ingest and prefetching,
+    /// it counts only the occasional statements on `control`.
     pub fn statements(&self) -> u64 {
         self.statements.load(Ordering::Relaxed)
     }

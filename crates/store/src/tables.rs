@@ -1,13 +1,13 @@
 //! The list of the tables that are partitioned by shard.
 //!
-//! Whoever makes, empties, counts or moves all that a shard has goes through this list: a new table needs an entry here and a
+//! Code that makes, empties, counts or moves all data of a shard uses this list: a new table needs an entry here and a
 //! migration that makes its parent. No other statement names a parent.
 
 use std::ops::Range;
 
 use crate::ShardId;
 
-/// What has a partition of its own.
+/// The unit that has a partition of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Each shard.
@@ -16,8 +16,8 @@ pub(crate) enum Unit {
     Group,
 }
 
-/// How many shards of an index share the partitions of groups: at least 1. It is chosen when the index is made. Where an
-/// index lies on several machines, a group lies on one.
+/// Number of shards of an index that share the partitions of a group: at least 1. It is fixed when the index is made.
+/// If an index lies on several machines, a group lies on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Groups(pub(crate) i16);
 
@@ -30,7 +30,7 @@ impl Groups {
         shard.0 / self.0
     }
 
-    /// Returns the shards that a group may have.
+    /// Returns the numbers of the shards in a group.
     pub(crate) fn shards(self, group: i16) -> Range<i16> {
         group * self.0..(group + 1) * self.0
     }
@@ -42,19 +42,19 @@ pub(crate) struct Table {
     /// The name of the parent, with which the names of its partitions begin.
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
-    /// `toast_tuple_target` in bytes: above it Postgres compresses the columns of a row, or moves them out of it. `None` for
-    /// its default.
+    /// `toast_tuple_target` in bytes: above it Postgres compresses the columns of a row, or moves them out of it.
+    /// `None` for its default.
     toast: Option<u16>,
-    /// The columns that identify a row. All begin with, or have, the shard: Postgres demands it of partitions, Citus of
-    /// tables that are distributed by shard.
+    /// The columns that identify a row. All include the shard: Postgres requires it of partitions, Citus of tables that
+    /// are distributed by shard.
     #[cfg_attr(not(test), expect(dead_code, reason = "the tests compare it with the schema"))]
     pub(crate) key: &'static [&'static str],
-    /// The columns that name a text of `blobs`, beside the shard; none for rows of several texts.
+    /// The columns that refer to a text of `blobs`, besides the shard; none for rows of several texts.
     #[cfg_attr(not(test), expect(dead_code, reason = "the tests compare it with the schema"))]
     pub(crate) blob: Option<&'static str>,
 }
 
-/// The low targets have Postgres compress the texts of chunks, which stay in their rows (storage main), and move lexemes to
+/// A low target has Postgres compress the texts of chunks, which stay in their rows (storage main), and move lexemes to
 /// TOAST, so that lookups read only short rows.
 const SHORT_ROWS: Option<u16> = Some(128);
 
@@ -125,12 +125,12 @@ pub(crate) const SCIP: Table = Table {
     blob: Some("blob"),
 };
 
-/// All of them.
+/// All tables partitioned by shard or group.
 pub(crate) const ALL: [Table; 8] =
     [CHUNKS, DOCUMENTS, FILES, DOCS, SYMBOLS, FILTERS, CHUNK_FILTERS, SCIP];
 
 impl Table {
-    /// Returns the name of the partition that has the rows of a shard.
+    /// Returns the name of the partition with the rows of a shard.
     pub(crate) fn of(&self, shard: ShardId, groups: Groups) -> String {
         match self.unit {
             Unit::Shard => self.own(shard),
@@ -138,7 +138,7 @@ impl Table {
         }
     }
 
-    /// Returns the name of the partition that a shard has for itself.
+    /// Returns the name of the partition of a shard alone.
     pub(crate) fn own(&self, shard: ShardId) -> String {
         format!("{}_{:03}", self.name, shard.0)
     }

@@ -9,16 +9,15 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::error::{Error, Result};
 
-/// Connections that a program has for occasional statements: see
-/// [`Store::control`](crate::Store::control).
+/// Connections that a program has for occasional statements: see [`Store::control`](crate::Store::control).
 pub(crate) const CONTROL: u32 = 4;
 
-/// Longest time to make a connection. A busy server starts a process in milliseconds; one that has
-/// not done so by then does not answer at all.
+/// Maximum time to make a connection. A busy server starts a process in milliseconds; one that needs longer does not
+/// answer at all.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 
-/// Longest time for the statements that a program begins with, and for reading the catalog. They
-/// take milliseconds, but behind a connection that has gone silent they would wait for ever.
+/// Maximum time for a program's first statements, and for reading the catalog. They take milliseconds, but on a silent
+/// connection they would wait forever.
 pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 
 /// Opens a connection.
@@ -76,7 +75,7 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
             ("client_min_messages", "warning"),
             // The server ends a statement soon after its client has disappeared.
             ("client_connection_check_interval", "1s"),
-            // Over TCP, a client that is gone without a word is noticed within two minutes, and its locks go.
+            // Over TCP, a client that vanishes is noticed within two minutes, and its locks are released.
             ("tcp_keepalives_idle", "60"),
             ("tcp_keepalives_interval", "10"),
             ("tcp_keepalives_count", "6"),

@@ -1,5 +1,4 @@
-//! A Postgres for the tests of this crate: one server for all tests running at a time, and an index
-//! for each.
+//! A Postgres for the tests of this crate: one server for all running tests, and an index for each.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -82,8 +81,8 @@ where
 /// A seen file: path, fingerprint, text.
 pub(crate) type Seen<'a> = (&'a str, i64, &'a str);
 
-/// Waits until the lock on writing is free and takes a session: the server may release the lock
-/// some time after the previous session's connection has closed.
+/// Waits until the lock on writing is free and takes a session: the server may release the lock some time after the
+/// previous session's connection has closed.
 pub(crate) async fn session(store: &Store) -> Session {
     loop {
         if let Some(session) = store.try_session().await.unwrap() {
@@ -92,8 +91,8 @@ pub(crate) async fn session(store: &Store) -> Session {
     }
 }
 
-/// Begins a session, notes the files of a repository as seen and compares them with the index. Also
-/// returns the repository's row.
+/// Begins a session, records the files of a repository as seen and compares them with the index. Also returns the
+/// repository's row.
 pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (Session, RepoRow) {
     let mut session = session(store).await;
     let known = session.repos().await.unwrap().into_iter().find(|repo| repo.name == name);
@@ -117,8 +116,7 @@ pub(crate) fn seen(repo: RepoId, path: &str, fingerprint: i64, text: &str) -> Se
     SeenRow { repo, path, bytes, fingerprint, reason: None }
 }
 
-/// Stores the files to be read in the next shard, each text as one chunk. Returns the shards whose
-/// indexes were built.
+/// Stores the files to read in the next shard, each text as one chunk. Returns the shards whose indexes were built.
 pub(crate) async fn load(store: &Store, session: &mut Session, files: &[Seen<'_>]) -> Vec<ShardId> {
     let texts: HashMap<&str, &Seen<'_>> = files.iter().map(|file| (file.0, file)).collect();
     let (shard, mut next, mut bytes) = session.next_shard(&[], 1 << 20, false).await.unwrap();

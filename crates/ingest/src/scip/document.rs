@@ -1,4 +1,4 @@
-//! A document of an index, and whether it tells of the text that is there.
+//! Converts a document of a SCIP index, and checks that it describes the stored text.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use super::position::{Lines, Unit};
 use super::wire::{Broken, Fields, Value};
 use ::symbols::scip::{Parts, Suffix, kind};
 
-/// Why a document is not stored.
+/// The reason why a document is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
     /// No file of the repository has its path.
     NoFile,
-    /// There was another document with its path.
+    /// An earlier document has the same path.
     Twice,
-    /// It has more bytes than a document of a file in the index.
+    /// It is too large to describe an indexed file.
     TooLarge,
-    /// A place is not in the text of the file.
+    /// A range is not in the text of the file.
     Outside,
-    /// Names do not stand where they are said to.
+    /// The text has other names in their places.
     OtherNames,
-    /// The text that it has with it is not that of the file.
+    /// The text in the document is not that of the file.
     OtherText,
 }
 
@@ -38,11 +38,11 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// A document that was made to fit its text.
+/// A document converted for its text.
 #[derive(Debug)]
 pub(super) struct Fitted {
     pub(super) document: ScipDocument,
-    /// Whether a name stands where it is said to, so that it is told of this text.
+    /// Whether a name stands in its place, which proves that the text is right.
     pub(super) is_proven: bool,
 }
 
@@ -90,11 +90,11 @@ struct Fitting<'b, 't> {
     known: HashMap<&'b str, u32>,
     symbols: Vec<&'b str>,
     kinds: Vec<u8>,
-    /// The name of each symbol, if it has one that must stand in the text.
+    /// The name that must stand in the text for each symbol, if any.
     expected: Vec<Option<String>>,
     relations: Vec<Relation>,
     occurrences: Vec<Occurrence>,
-    /// Names that stand where they are said to, and others that stand there.
+    /// Number of places with the expected name, and with another name.
     agree: usize,
     differ: usize,
 }
@@ -123,11 +123,11 @@ impl<'b, 't> Fitting<'b, 't> {
                 return Ok(Err(refusal));
             }
         }
-        // Some differ where nothing is wrong: what is imported under another name.
+        // Some differ legitimately: imports under another name.
         if self.differ * 2 > self.agree {
             return Ok(Err(Refusal::OtherNames));
         }
-        // What is told of symbols comes behind where they stand, or before.
+        // Information on a symbol may come after its occurrences, or before.
         for field in Fields::of(bytes) {
             if let (3, value) = field? {
                 self.information(value)?;
@@ -160,7 +160,7 @@ impl<'b, 't> Fitting<'b, 't> {
                 _ => {}
             }
         }
-        // Without a symbol, it says how the place is to be coloured.
+        // Without a symbol, an occurrence only gives a colour.
         if symbol.is_empty() || symbol.contains(['\n', '\0']) {
             return Ok(Ok(()));
         }
@@ -186,7 +186,7 @@ impl<'b, 't> Fitting<'b, 't> {
         Ok(Ok(()))
     }
 
-    /// Returns whether a range begins or ends within a word: then the text is another.
+    /// Returns whether a range begins or ends within a word, so that the text is another.
     fn splits_word(&self, start: usize, end: usize) -> bool {
         let (before, within, after) =
             (&self.text[..start], &self.text[start..end], &self.text[end..]);
@@ -196,7 +196,7 @@ impl<'b, 't> Fitting<'b, 't> {
                 || is_word(within.chars().next_back()) && is_word(after.chars().next()))
     }
 
-    /// Compares the name that stands at a place with that of its symbol.
+    /// Compares the name in the text at a place with the symbol's name.
     fn compare(&mut self, symbol: u32, start: usize, end: usize) {
         let said = &self.text[start..end];
         if !is_name(said) {
@@ -205,7 +205,7 @@ impl<'b, 't> Fitting<'b, 't> {
         match &mut self.expected[symbol as usize] {
             Some(name) if name.eq_ignore_ascii_case(said) => self.agree += 1,
             Some(_) => self.differ += 1,
-            // A local symbol has no name in it; but it has one name.
+            // A local symbol has no name; its first occurrence gives one.
             expected if is_local(self.symbols[symbol as usize]) => {
                 *expected = Some(said.to_owned());
             }
@@ -225,7 +225,7 @@ impl<'b, 't> Fitting<'b, 't> {
         index
     }
 
-    /// Reads what is told of a symbol.
+    /// Reads the information on a symbol.
     fn information(&mut self, value: Value<'b>) -> Result<(), Broken> {
         let (mut symbol, mut number) = ("", 0);
         for field in value.fields()? {
@@ -235,7 +235,7 @@ impl<'b, 't> Fitting<'b, 't> {
                 _ => {}
             }
         }
-        // Of what does not stand in the text nothing is kept.
+        // Drop information on symbols that do not occur in the text.
         let Some(&from) = self.known.get(symbol) else { return Ok(()) };
         if let Some(kind) = kind(number) {
             self.kinds[from as usize] = kind.byte();
@@ -272,7 +272,7 @@ impl<'b, 't> Fitting<'b, 't> {
     }
 }
 
-/// Reads a range with named numbers, of which those that are 0 are left out.
+/// Reads a range with named numbers; missing numbers are 0.
 fn typed(value: Value<'_>, count: usize) -> Result<Vec<i32>, Broken> {
     let mut range = vec![0; count];
     for field in value.fields()? {
@@ -284,14 +284,14 @@ fn typed(value: Value<'_>, count: usize) -> Result<Vec<i32>, Broken> {
     Ok(range)
 }
 
-/// Returns the name that must stand where a symbol does, if its name is one that stands in texts.
+/// Returns the name that must stand in the text for a symbol, if that can be known.
 fn expected(symbol: &str) -> Option<String> {
     if is_local(symbol) {
         return None;
     }
     let parts = Parts::of(symbol)?;
     let (name, suffix) = parts.name();
-    // Modules have other names than their files; __init__ and the like stand for their class.
+    // The names of modules differ from those in texts; __init__ and the like stand for their class.
     let is_written = !matches!(suffix, Suffix::Namespace | Suffix::Meta) && !name.starts_with("__");
     (is_written && is_name(name)).then(|| name.to_owned())
 }

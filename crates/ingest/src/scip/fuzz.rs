@@ -3,8 +3,8 @@
 use super::document;
 use super::stream::{Part, Stream};
 
-/// Reads an index, and holds its documents against a text: the first byte is the length of the text, which follows; then
-/// comes the index. What fits lies in the text.
+/// Reads an index, and converts its documents for a text: the first byte is the length of the text, which follows; then
+/// comes the index. All that is accepted lies in the text.
 pub fn scip(bytes: &[u8]) {
     let Some((len, rest)) = bytes.split_first() else { return };
     let Some((text, index)) = rest.split_at_checked(usize::from(*len)) else { return };

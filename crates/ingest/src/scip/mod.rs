@@ -1,7 +1,8 @@
-//! Importing SCIP indexes: what a compiler knows of the names in the texts of a repository.
+//! Imports SCIP indexes: a compiler's knowledge of the names in a repository's texts.
 //!
-//! An index is read as a [`stream`]. Each [`document`] is held against the file that has its path: its places become bytes
-//! of that text ([`position`]), and what does not fit is refused and counted. All that fits is stored in one transaction.
+//! An index is read as a [`stream`]. Each [`document`] is compared with the file at its path: its places become bytes
+//! of that text ([`position`]). Documents that do not fit are refused and counted; the others are stored in one
+//! transaction.
 
 mod document;
 #[cfg(any(test, fuzzing))]
@@ -22,22 +23,22 @@ use crate::{Event, Progress, lock};
 pub use document::Refusal;
 use stream::{MAX_DOCUMENT, Part, Stream};
 
-/// Bytes of documents that are read before they are stored.
+/// Bytes of documents to read before storing them.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Documents that are read before they are stored.
+/// Number of documents to read before storing them.
 const BATCH_DOCUMENTS: usize = 500;
 
-/// Paths that an error names.
+/// Number of paths that an error lists.
 const NAMED: usize = 3;
 
-/// Why an index was not imported. The index of before is still there.
+/// The reason why an index was not imported. An earlier import stays.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be read.
     #[error("cannot read the SCIP index: {0}")]
     Read(#[source] io::Error),
-    /// It is none.
+    /// It is not a SCIP index.
     #[error(
         "this is not a SCIP index: it does not begin with metadata; give the index.scip that an indexer wrote, uncompressed"
     )]
@@ -56,7 +57,7 @@ pub enum Error {
     /// It has no documents.
     #[error("the SCIP index has no documents; check the indexer's messages; nothing was imported")]
     Empty,
-    /// It tells of other files.
+    /// It describes other files.
     #[error(
         "none of the {documents} in the SCIP index matches {repo} as indexed ({reasons}); if it covers one folder of \
          the repository, name the folder with --root; if files have changed, ingest them first; nothing was imported"
@@ -64,9 +65,9 @@ pub enum Error {
     NothingFits {
         /// Number of its documents, with the noun.
         documents: String,
-        /// The repository.
+        /// The repository's name.
         repo: String,
-        /// Why not, with an example for each reason.
+        /// The reasons, each with an example.
         reasons: String,
     },
     /// The database failed.
@@ -80,20 +81,20 @@ impl From<store::Error> for Error {
     }
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The folder of the repository for which the index was made; empty for the whole.
     pub root: String,
-    /// The tool that made it, with its version.
+    /// The tool that made the index, with its version.
     pub tool: String,
-    /// Number of documents that were stored.
+    /// Number of stored documents.
     pub documents: usize,
     /// Number of places in them.
     pub occurrences: usize,
-    /// Documents that were not stored: for each reason their number and one of their paths.
+    /// Documents that were not stored: for each reason their number and one path.
     pub refused: BTreeMap<Refusal, (usize, String)>,
-    /// Whether it has replaced an index of before.
+    /// Whether the import replaced an earlier one.
     pub replaced: bool,
 }
 
@@ -108,12 +109,12 @@ impl Report {
     }
 }
 
-/// Imports an index of a repository. `root` is the folder of the repository for which it was made, if it does not say so
-/// itself; `bytes` is its size, if known.
+/// Imports an index of a repository. `root` is the folder of the repository for which the index was made, if it does
+/// not name one itself; `bytes` is its size, if known.
 ///
 /// # Errors
-/// The index is none, cut off, broken, or of other files; there is no such repository; or the database fails. Then nothing
-/// is imported.
+/// The input is no index, is truncated or corrupt, or describes other files; there is no such repository; or the
+/// database fails. Then nothing is imported.
 pub async fn import(
     store: &Store,
     repo: &str,
@@ -220,7 +221,7 @@ async fn import_in(
     Ok(report)
 }
 
-/// Works on a stream where waiting for its bytes holds nobody up.
+/// Works on a stream where blocking reads delay no other task.
 async fn blocking<T: Send + 'static>(
     mut stream: Stream,
     work: impl FnOnce(&mut Stream) -> T + Send + 'static,
@@ -232,7 +233,7 @@ async fn blocking<T: Send + 'static>(
     done.await.expect("reading does not panic")
 }
 
-/// A document as it stands in the index, and the byte at which it begins.
+/// A document's bytes in the index, and the offset at which it begins.
 struct Raw {
     at: u64,
     bytes: Vec<u8>,
@@ -266,7 +267,7 @@ fn next_batch(stream: &mut Stream) -> Result<Batch, Error> {
     Ok(batch)
 }
 
-/// Stores the documents that fit, and returns whether a name in one of them proves that it does.
+/// Stores the documents that fit, and returns whether a name in one of them proves it.
 async fn store_batch(
     writer: &mut ScipWriter<'_>,
     batch: Batch,
@@ -329,13 +330,13 @@ async fn store_batch(
     Ok(is_proven)
 }
 
-/// The path in the repository of a path in a folder of it.
+/// Converts a path in a folder to one in its repository.
 fn within(root: &str, path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") }
 }
 
-/// Returns the folder of a repository for which an index was made, by the URI of its folder; the whole if that is
+/// Returns the folder of a repository for which an index was made, from that folder's URI; empty if the folder is
 /// elsewhere.
 fn root_in(project_root: &str, source: &str) -> String {
     let Some(folder) = project_root.strip_prefix("file://") else { return String::new() };
@@ -345,7 +346,7 @@ fn root_in(project_root: &str, source: &str) -> String {
     within.unwrap_or_default().trim_matches('/').to_owned()
 }
 
-/// Replaces `%20` and the like.
+/// Decodes `%20` and the like.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -370,7 +371,7 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Says why documents were not stored, with one of the paths for each reason.
+/// Lists the reasons why documents were not stored, each with one path.
 fn reasons(report: &Report) -> String {
     let mut all: Vec<_> = report.refused.iter().collect();
     all.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));

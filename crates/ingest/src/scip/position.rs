@@ -1,4 +1,4 @@
-//! Lines and columns of SCIP, as bytes of a text.
+//! Converts SCIP's lines and columns to bytes of a text.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Returns the units to try for SCIP's `position_encoding`. If the index does not state its unit, the first that
-    /// fits the text is taken.
+    /// Returns the units to try for SCIP's `position_encoding`. If the index does not state its unit, the first unit
+    /// that fits the text is used.
     pub(super) fn of(encoding: i32) -> &'static [Self] {
         match encoding {
             1 => &[Unit::Utf8],
@@ -31,17 +31,17 @@ impl Unit {
     }
 }
 
-/// Finds places in a text. All look-ups together take time in proportion to the text and their number.
+/// Finds places in a text. All lookups together take time linear in the text and their number.
 pub(super) struct Lines<'t> {
     text: &'t str,
     unit: Unit,
     /// Where each line begins.
     starts: Vec<usize>,
-    /// Of lines that were asked for: the byte at which each column begins; none if each is a byte.
+    /// For lines looked up before: the byte offset of each column; none if columns are bytes.
     columns: HashMap<usize, Option<Vec<u32>>>,
 }
 
-/// In the table of a line: a column within a character.
+/// Entry for a column within a character.
 const WITHIN: u32 = u32::MAX;
 
 impl<'t> Lines<'t> {
@@ -51,7 +51,7 @@ impl<'t> Lines<'t> {
         Self { text, unit, starts, columns: HashMap::new() }
     }
 
-    /// Returns the byte of a line and column, both from 0; none if it is not in the text, or within a character.
+    /// Returns the byte of a line and column, both from 0; none if outside the text or within a character.
     pub(super) fn byte(&mut self, line: i32, column: i32) -> Option<usize> {
         let (line, column) = (usize::try_from(line).ok()?, usize::try_from(column).ok()?);
         let start = *self.starts.get(line)?;
@@ -79,7 +79,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Returns the byte at which each column of a line begins, the last one being its end; none if each is a byte.
+/// Returns the byte offset of each column of a line, then of its end; none if columns are bytes.
 fn columns(line: &str, unit: Unit) -> Option<Vec<u32>> {
     if line.is_ascii() {
         return None;

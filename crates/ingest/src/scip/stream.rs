@@ -1,20 +1,20 @@
-//! An index as a stream: its metadata, then one document after another, without the whole in memory.
+//! Reads an index as a stream: its metadata, then one document after another, never the whole in memory.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::Error;
 use super::wire::{Broken, Fields, Wire, key};
 
-/// Most bytes of a document. A text in the index has at most some megabytes, so a document of it has less.
+/// Maximum bytes of a document. A text in the index has at most some megabytes, so its document has fewer.
 pub(super) const MAX_DOCUMENT: u64 = 64 << 20;
 
-/// Most bytes of the metadata: among them is the command line of the tool.
+/// Maximum bytes of the metadata, which include the command line of the tool.
 const MAX_METADATA: u64 = 16 << 20;
 
-/// Longest name of a tool, in bytes, that is kept.
+/// Maximum bytes to keep of a tool's name.
 const MAX_TOOL: usize = 100;
 
-/// What an index says of itself.
+/// The metadata of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Metadata {
     /// The tool that made it.
@@ -25,7 +25,7 @@ pub(super) struct Metadata {
     pub(super) project_root: String,
 }
 
-/// What comes next in an index.
+/// The next part of an index.
 #[derive(Debug)]
 pub(super) enum Part {
     /// A document.
@@ -53,9 +53,9 @@ impl Stream {
         self.at
     }
 
-    /// Reads the metadata, with which an index begins.
+    /// Reads the metadata that begin an index.
     pub(super) fn metadata(&mut self) -> Result<Metadata, Error> {
-        // Whatever is wrong here: it is no index.
+        // Any error here means that this is no index.
         let no_index = |error| match error {
             Error::Broken(_) | Error::CutOff(_) => Error::NoIndex,
             other => other,
@@ -120,7 +120,7 @@ impl Stream {
         Err(Error::Broken(begun))
     }
 
-    /// Reads so many bytes. Memory grows with what is there, not with what is said to be.
+    /// Reads so many bytes. Memory grows with the bytes present, not with the stated length.
     fn bytes(&mut self, len: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         (&mut self.from).take(len).read_to_end(&mut bytes).map_err(Error::Read)?;
@@ -209,7 +209,7 @@ mod tests {
                     Err(other) => panic!("{other}"),
                 }
             };
-            // Between two fields it may end.
+            // It may end between two fields.
             assert_eq!(ended, [7, 11, 14].contains(&cut), "{cut}");
         }
     }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn memory_is_not_taken_for_what_is_only_said_to_be_there() {
-        // A document of 2^40 bytes, and one of nearly 64 MB, of which three are there.
+        // A document of 2^40 bytes, and one of nearly 64 MB with only three bytes present.
         for length in [&[0x80, 0x80, 0x80, 0x80, 0x80, 0x20][..], &[0x80, 0x80, 0x80, 0x1f]] {
             let mut all = stream(&[&INDEX[..7], &[0x12], length, &[1, 2, 3]].concat());
             all.metadata().unwrap();

@@ -1,9 +1,9 @@
-//! Protocol Buffers, read in place (<https://protobuf.dev/programming-guides/encoding/>).
+//! Reads Protocol Buffers in place (<https://protobuf.dev/programming-guides/encoding/>).
 //!
-//! A library decodes a message into structures that take many times its bytes. Here a field is a part of the message, so a
-//! document takes what it takes in the file, whatever it is made of.
+//! A library decodes a message into structures many times its size. Here a field is a slice of the message, so a
+//! document takes no more memory than in the file, whatever its contents.
 
-/// These bytes are no message.
+/// The bytes are no valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
@@ -12,7 +12,7 @@ pub(super) struct Broken;
 pub(super) enum Value<'b> {
     Number(u64),
     Bytes(&'b [u8]),
-    /// A number of 4 or 8 bytes, as no field has that is read here.
+    /// A number of 4 or 8 bytes; no field read here has one.
     Fixed,
 }
 
@@ -58,7 +58,7 @@ impl<'b> Value<'b> {
     }
 }
 
-/// The fields of a message: number and value of each.
+/// The fields of a message, as number and value.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'b> {
     rest: &'b [u8],
@@ -103,7 +103,7 @@ impl<'b> Iterator for Fields<'b> {
     }
 }
 
-/// How the value of a field is written.
+/// The encoding of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
     Varint,
@@ -111,7 +111,7 @@ pub(super) enum Wire {
     Fixed(usize),
 }
 
-/// Reads the key of a field: its number, and how its value is written; none if there is no such key.
+/// Splits a key into the field's number and the encoding of its value; none if it is invalid.
 pub(super) fn key(key: u64) -> Option<(u32, Wire)> {
     let field = u32::try_from(key >> 3).ok().filter(|field| (1..1 << 29).contains(field))?;
     let wire = match key & 7 {
@@ -124,7 +124,7 @@ pub(super) fn key(key: u64) -> Option<(u32, Wire)> {
     Some((field, wire))
 }
 
-/// Takes a number of variable length.
+/// Reads a number of variable length.
 fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..70).step_by(7) {

@@ -16,30 +16,30 @@ use crate::cores;
 use files::SkipReason;
 use files::beneath::{self, Folder};
 
-/// Age of a change below which a file may change again with the same times.
+/// Age of a change below which the file may change again with the same times.
 pub(crate) const RACY: Duration = Duration::from_secs(2);
 
-/// Most attempts to read a file that changes while it is read.
+/// Maximum number of attempts to read a file that changes meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// A folder whose files are a repository.
 pub(crate) struct FolderSource {
     folder: PathBuf,
-    /// Other repositories inside of it.
+    /// Other repositories inside it.
     inside: HashSet<PathBuf>,
     gitignore: bool,
 }
 
 impl FolderSource {
-    /// Makes a source of the files of a folder, but for those of other checkouts inside of it, which are among the folders
-    /// of `all` repositories; and but for those that `.gitignore` names, if that is asked for.
+    /// Makes a source of the files of a folder, except those of other checkouts inside it, which are among the folders
+    /// of `all` repositories; with `gitignore`, also except those that `.gitignore` names.
     pub(crate) fn new(folder: &Path, all: &[PathBuf], gitignore: bool) -> Self {
         let is_inside = |other: &&PathBuf| *other != folder && other.starts_with(folder);
         let inside = all.iter().filter(is_inside).cloned().collect();
         Self { folder: folder.to_owned(), inside, gitignore }
     }
 
-    /// Returns the entry of what cannot be read.
+    /// Returns the entry of an unreadable path.
     fn left_out(&self, path: &Path, reason: SkipReason) -> Entry {
         Entry::unknown(self.below(path), reason)
     }
@@ -48,7 +48,7 @@ impl FolderSource {
         path.strip_prefix(&self.folder).unwrap_or(path)
     }
 
-    /// Whether neither a file nor a folder is part of the repository, as far as its folders are.
+    /// Whether a file or folder does not belong to the repository, given that the folders around it do.
     fn leaves_out(&self, entry: &DirEntry, is_folder: bool, rules: Option<&Ignored>) -> bool {
         entry.file_name() == ".git"
             || (!self.inside.is_empty() && self.inside.contains(entry.path()))
@@ -67,7 +67,7 @@ impl FolderSource {
         let kind = entry.file_type()?;
         if kind.is_dir() {
             if let Some(error) = entry.error() {
-                // Its rules from there on do not hold.
+                // The rules after it do not apply.
                 tracing::warn!(
                     "an ignore file has a rule that is invalid or not UTF-8; its other rules apply: {error}"
                 );
@@ -105,7 +105,7 @@ impl FileSource for FolderSource {
                 if entry.depth() > 0 && self.leaves_out(entry, is_folder, ignored.as_ref()) {
                     return WalkState::Skip;
                 }
-                // Without its rules, a folder is not read: they may have kept a secret out.
+                // Do not read a folder whose rules are unreadable: they may protect a secret.
                 if let Some(rules) = ignored.as_ref().filter(|_| is_folder)
                     && let Err((path, reason)) = rules.enter(entry.path())
                 {
@@ -157,7 +157,7 @@ fn times(found: &Metadata) -> [i64; 4] {
     [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()]
 }
 
-/// Reads the bytes of a file as they were at one moment, as far as its times tell.
+/// Reads the bytes of a file as they were at one moment, as far as its times show.
 fn read_stable(folder: &Folder, path: &Path, max_bytes: u64) -> Result<FileContents, Skipped> {
     let failed = |error: std::io::Error| Skipped::new(beneath::reason(&error), 0);
     let mut bytes = Vec::new();
@@ -176,8 +176,7 @@ fn read_stable(folder: &Folder, path: &Path, max_bytes: u64) -> Result<FileConte
             return Ok(FileContents { bytes, fingerprint: fingerprint(&after) });
         }
     }
-    // The file changes all the time. Take the last bytes read; without a fingerprint, the next ingest reads
-    // it again.
+    // The file changes all the time. Take the last bytes; without a fingerprint, the next ingest reads it again.
     if bytes.len() as u64 > max_bytes {
         return Err(Skipped::new(SkipReason::TooLarge, bytes.len() as u64));
     }
@@ -221,7 +220,7 @@ mod tests {
         std::fs::rename(at.join("repo/sub"), at.join("kept")).unwrap();
         std::os::unix::fs::symlink("../private", at.join("repo/sub")).unwrap();
         assert_eq!(text(&reader, "sub/a.txt"), Err(SkipReason::Symlink));
-        // The repository itself.
+        // Replace the repository itself.
         std::fs::rename(at.join("repo"), at.join("before")).unwrap();
         std::os::unix::fs::symlink("private", at.join("repo")).unwrap();
         assert_eq!(source.open(99).err(), Some(SkipReason::Symlink));

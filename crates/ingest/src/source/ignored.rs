@@ -1,7 +1,7 @@
-//! What `.gitignore` leaves out, where that is asked for.
+//! The files that `.gitignore` leaves out, if the user asks for it.
 //!
-//! The files are read beneath their repository, so that neither a link in the place of one nor one that appears later
-//! shows what another file says.
+//! Ignore files are read beneath their repository, so that neither a link in place of one nor a link that appears later
+//! reveals another file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use files::SkipReason;
 use files::beneath::{self, Folder};
 use git::checkout::{GitData, Trust};
 
-/// Most bytes of an ignore file: those that people write have some KB.
+/// Maximum bytes of an ignore file: those that people write have some KB.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
-/// Most bytes of all ignore files of a repository. Their rules are kept while it is walked.
+/// Maximum bytes of all ignore files of a repository. Their rules stay in memory during its walk.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The rules of a repository.
 pub(crate) struct Ignored {
     root: PathBuf,
     folder: Option<Folder>,
-    /// Those of the clone, which come after all others.
+    /// The clone's own rules, which come after all others.
     exclude: Gitignore,
     by_folder: RwLock<HashMap<PathBuf, Gitignore>>,
     bytes: AtomicU64,
 }
 
 impl Ignored {
-    /// Makes rules for a repository, with those of its clone.
+    /// Makes the rules of a repository, and reads those of its clone.
     ///
     /// # Errors
     /// The path of the clone's rules, and why they cannot be read.
@@ -75,7 +75,7 @@ impl Ignored {
         Ok(())
     }
 
-    /// Whether a file or folder is left out, whose folders are not.
+    /// Whether a file or folder is left out, if its folders are not.
     pub(crate) fn leaves_out(&self, path: &Path, is_folder: bool) -> bool {
         let by_folder = self.by_folder.read().expect("no panics hold it");
         let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root));
@@ -93,7 +93,7 @@ impl Ignored {
         let mut builder = GitignoreBuilder::new(folder);
         let text = String::from_utf8_lossy(text);
         for line in text.strip_prefix('\u{FEFF}').unwrap_or(&text).lines() {
-            // One that cannot be read says nothing, as for git.
+            // Like git, skip an invalid rule.
             let _ = builder.add_line(None, line);
         }
         builder.build().map_err(|_| SkipReason::TooLarge)

@@ -1,6 +1,6 @@
-//! Where the files of a repository come from: the seam between an ingest and the places that it reads.
+//! The interface between an ingest and the sources of a repository's files.
 //!
-//! [`folder`] is a folder on disk. Whatever else lists paths and gives contents may be a source, too.
+//! [`folder`] is a folder on disk. Anything that lists paths and returns contents may be a source.
 
 pub(crate) mod folder;
 mod ignored;
@@ -12,20 +12,20 @@ use std::path::Path;
 use files::{MAX_PATH_BYTES, SkipReason, shortened};
 use siphasher::sip::SipHasher13;
 
-/// The form of what is told of a file beside its contents. It changes when files that were read before may have another
+/// Version of the data on a file other than its contents. It changes when files that were read before may get another
 /// language: the next ingest reads them again.
 const FORMAT: u64 = 1;
 
-/// The files of one repository. Its methods block, and are called from threads that may.
+/// The files of one repository. Its methods block; call them only from threads that may block.
 pub(crate) trait FileSource: Send + Sync {
-    /// Passes every file to `seen`, in any order and from any threads, and reads none; also what is no file, or cannot be
-    /// looked at. Ends early if `seen` says so.
+    /// Passes every file to `seen`, in any order and from any threads, without reading one; also passes paths that are
+    /// no files or cannot be accessed. Ends early if `seen` breaks.
     fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync));
 
-    /// Makes ready to read files of at most `max_bytes`.
+    /// Prepares to read files of at most `max_bytes`.
     ///
     /// # Errors
-    /// None can be read, for this reason.
+    /// The reason why no file can be read.
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason>;
 }
 
@@ -40,12 +40,12 @@ pub(crate) struct Entry {
     pub(crate) bytes: u64,
     /// A hash that stays the same only while the contents do: see [`fingerprint`]. 0 if there is none.
     pub(crate) fingerprint: i64,
-    /// Why it is left out without being read.
+    /// The reason to leave it out without reading it.
     pub(crate) left_out: Option<SkipReason>,
 }
 
 impl Entry {
-    /// Makes an entry. One whose path cannot be indexed is left out; a path that is too long is cut.
+    /// Makes an entry. If its path cannot be indexed, it is left out; a path that is too long is cut.
     pub(crate) fn new(
         path: &Path,
         bytes: u64,
@@ -62,7 +62,7 @@ impl Entry {
         Self { path, bytes, fingerprint, left_out: odd.or(left_out) }
     }
 
-    /// Makes the entry of something of which nothing is known but why it is left out.
+    /// Makes an entry of which only the reason to leave it out is known.
     pub(crate) fn unknown(path: &Path, reason: SkipReason) -> Self {
         Self { left_out: Some(reason), ..Self::new(path, 0, 0, None) }
     }
@@ -72,11 +72,11 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct FileContents {
     pub(crate) bytes: Vec<u8>,
-    /// As that of an [`Entry`], at the time of reading.
+    /// As in [`Entry`], at the time of reading.
     pub(crate) fingerprint: i64,
 }
 
-/// A file that was left out when it was to be read.
+/// A file that was left out when ingest tried to read it.
 #[derive(Debug)]
 pub(crate) struct Skipped {
     pub(crate) reason: SkipReason,
@@ -85,13 +85,13 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// Says that a file of so many bytes is left out, and is to be tried again by the next ingest.
+    /// Leaves out a file of so many bytes, which the next ingest will try again.
     pub(crate) fn new(reason: SkipReason, bytes: u64) -> Self {
         Self { reason, bytes: bytes as i64, fingerprint: 0 }
     }
 }
 
-/// Returns a hash of everything that tells a file's contents from others, and of [`FORMAT`].
+/// Returns a hash of all values that change with a file's contents, and of [`FORMAT`].
 pub(crate) fn fingerprint(parts: impl IntoIterator<Item = u64>) -> i64 {
     let mut hash = SipHasher13::new();
     hash.write_u64(FORMAT);

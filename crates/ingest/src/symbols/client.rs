@@ -1,4 +1,4 @@
-//! The other end of a worker: starts it, asks it, and starts another when it has died or takes too long.
+//! The client of a worker: starts it, sends it texts, and replaces it when it has died or takes too long.
 
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{wire, worker};
 
-/// Longest time for one text. A worker itself gives up earlier; one that does not is killed.
+/// Maximum time for one text. A worker gives up earlier by itself; one that does not is killed.
 const LIMIT: Duration = Duration::from_secs(2 * symbols::MAX_SECONDS);
 
-/// Longest time for a worker to have started, for which the machine may be busy.
+/// Number of immediate deaths in a row after which a worker counts as broken.
 const START: usize = 3;
 
 /// A worker, and how to start it again.
@@ -28,7 +28,7 @@ pub(crate) struct Client {
 /// Texts, each with its language.
 type Texts = Vec<(String, String)>;
 
-/// Texts to be parsed from one of them on, and where the answer goes: what was taken, the texts, and whether the worker
+/// Texts to parse from index `from` on, and a channel for the answer: the symbols, the texts, and whether the worker
 /// lives.
 struct Job {
     texts: Texts,
@@ -40,7 +40,7 @@ struct Job {
 struct Running {
     child: Child,
     jobs: mpsc::UnboundedSender<Job>,
-    /// Number of texts that it has answered.
+    /// Number of texts that the worker has answered.
     answered: Arc<AtomicUsize>,
 }
 
@@ -56,7 +56,7 @@ impl Client {
         Self { program, running: None }
     }
 
-    /// Takes the symbols of some texts. What a worker dies of, or takes too long for, is given up.
+    /// Extracts the symbols of some texts. Gives up a text that kills a worker or takes it too long.
     ///
     /// # Errors
     /// No worker can be started.
@@ -83,7 +83,7 @@ impl Client {
                 }
                 let now = running.answered.load(Ordering::Relaxed);
                 if now == seen {
-                    // Its end of the pipe is closed then, and the answer comes.
+                    // This closes the worker's end of the pipe, and the answer comes.
                     let _ = running.child.kill();
                     too_slow = true;
                 }
@@ -95,7 +95,7 @@ impl Client {
             if all.len() < texts.len() {
                 let status = self.running.take().and_then(|mut running| running.child.wait().ok());
                 tracing::debug!("a worker died: {status:?}");
-                // One that dies at once each time cannot be run at all.
+                // A worker that dies at once each time cannot run at all.
                 starts = if none { starts + 1 } else { 0 };
                 let died_by_itself = status.is_some_and(|status| status.code().is_some());
                 if died_by_itself && starts >= START {
@@ -137,7 +137,7 @@ fn start(program: &Path) -> io::Result<Running> {
                 count.fetch_add(1, Ordering::Relaxed);
             }
             let died = from + all.len() < texts.len();
-            // Who asked may have been dropped.
+            // The receiver may have been dropped.
             let _ = answer.send((all, texts));
             if died {
                 return;

@@ -1,8 +1,8 @@
-//! Taking the symbols of stored texts, once for each blob, after an ingest has published them.
+//! Extracts the symbols of stored texts, once for each blob, after an ingest has published them.
 //!
-//! Parsers are C code that reads what anybody may have written. So they run in [`worker`] processes, which have a bound on
-//! memory and are killed when they take too long: a hostile text costs a worker, and its symbols. Each shard is worked on
-//! by one task; what is stored says how far it is, so a killed run goes on there.
+//! Parsers are C code that reads untrusted texts. So they run in [`worker`] processes, which have a memory limit and
+//! are killed when they take too long: a hostile text costs a worker, and its symbols. One task processes each shard.
+//! The stored rows record its progress, so a killed run resumes there.
 
 mod client;
 mod wire;
@@ -19,30 +19,30 @@ use symbols::{FORMAT, MAX_BYTES, Reason, Taken};
 use crate::{Error, Event, Progress, cores, lock};
 use client::Client;
 
-/// Blobs that are looked up at once.
+/// Number of blobs to look up at once.
 const BLOBS: i64 = 1000;
 
-/// Bytes of texts that are read and parsed at once.
+/// Bytes of texts to read and parse at once.
 const BATCH_BYTES: usize = 2 << 20;
 
-/// How often is looked whether another ingest waits.
+/// Interval between checks whether another ingest waits.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// What was taken.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Symbols that were stored.
+    /// Number of symbols stored.
     pub symbols: i64,
-    /// Blobs that have some.
+    /// Number of blobs with symbols.
     pub files: i64,
-    /// Blobs whose symbols were not all taken, by reason.
+    /// Number of blobs whose symbols are incomplete, by reason.
     pub given_up: BTreeMap<Reason, i64>,
-    /// Whether the rest is left to an ingest that waits.
+    /// Whether the run left the rest to a waiting ingest.
     pub yielded: bool,
 }
 
-/// Takes the symbols that the index lacks; `None` if it lacks none. `program` is a program that runs [`worker::run`] when its only argument is
-/// [`worker::ARGUMENT`].
+/// Extracts the symbols that the index lacks; `None` if it lacks none. `program` is a program that runs [`worker::run`]
+/// when its only argument is [`worker::ARGUMENT`].
 ///
 /// # Errors
 /// The database fails or is silent for a minute, or the program cannot be started.
@@ -71,7 +71,7 @@ async fn take_all(
         (todo.bytes as f64 * part) as i64
     };
     progress(Event::Symbols(shards.iter().map(|todo| part(todo, todo.chunks)).sum()));
-    // The largest first, so that none is left at the end.
+    // The largest first, so that none remains at the end.
     shards.sort_by_key(|todo| part(todo, todo.chunks));
     let state = Mutex::new(State { shards, done: 0, report: Report::default() });
     let stop = Mutex::new(false);
@@ -97,7 +97,7 @@ async fn take_all(
                     let texts = shard.texts(&small(batch)).await?;
                     let mut taken = take(session, &mut client, batch, texts).await?;
                     let rows = std::mem::take(&mut taken.rows);
-                    // Only when the index is built, all have had their turn.
+                    // The whole shard is done only when its index is built.
                     let upto = next.min(todo.chunks - 1);
                     let (files, symbols) = counted(&rows);
                     shard.store(rows, &taken.given_up(), upto).await?;
@@ -117,7 +117,7 @@ async fn take_all(
             progress(Event::SymbolsTaken(state.done));
         }
     };
-    // One more than there are cores: while one stores or reads, the parsers of the others keep all cores busy.
+    // One task more than cores: while one stores or reads, the parsers of the others keep all cores busy.
     let all = futures_util::future::try_join_all((0..=cores()).map(|_| work(&session)));
     let watch = async {
         loop {
@@ -139,14 +139,14 @@ async fn take_all(
 
 /// The state that all tasks share.
 struct State {
-    /// The shards that nobody works on yet.
+    /// The shards that no task has taken yet.
     shards: Vec<SymbolsTodo>,
-    /// Bytes of text that have had their turn.
+    /// Bytes of text processed.
     done: i64,
     report: Report,
 }
 
-/// Cuts blobs into parts with about [`BATCH_BYTES`] of texts that are parsed.
+/// Cuts blobs into batches with about [`BATCH_BYTES`] of texts to parse.
 fn batches(blobs: &[BlobTodo]) -> impl Iterator<Item = &[BlobTodo]> {
     let mut bytes = 0;
     blobs.chunk_by(move |blob, next| {
@@ -159,7 +159,7 @@ fn batches(blobs: &[BlobTodo]) -> impl Iterator<Item = &[BlobTodo]> {
     })
 }
 
-/// Returns whether a text is read at all.
+/// Returns whether a text is small enough to read.
 fn is_small(blob: &BlobTodo) -> bool {
     blob.bytes as usize <= MAX_BYTES
 }
@@ -181,7 +181,7 @@ impl Batch {
     }
 }
 
-/// Returns how many of some contents define something, and how much.
+/// Returns how many blobs define something, and the number of symbols.
 fn counted(rows: &[SymbolRow]) -> (i64, i64) {
     let counts = rows.iter().map(|row| row.starts.len() as i64).filter(|count| *count > 0);
     counts.fold((0, 0), |(files, symbols), count| (files + 1, symbols + count))
@@ -197,7 +197,7 @@ impl Report {
     }
 }
 
-/// Takes the symbols of some texts.
+/// Extracts the symbols of some texts.
 async fn take(
     session: &Session,
     client: &mut Client,
@@ -220,7 +220,7 @@ async fn take(
         if let Some(reason) = taken.given_up {
             batch.reasons.push((*blob, reason));
         }
-        // What was given up has no row, unless some of it was taken.
+        // A text that was given up has no row without symbols.
         if taken.given_up.is_none() || !taken.symbols.is_empty() {
             batch.rows.push(row(*blob, text, &taken));
         }
@@ -256,7 +256,7 @@ mod tests {
         };
         let many: Vec<BlobTodo> = (0..20).map(|n| blob(n, BATCH_BYTES / 8)).collect();
         assert_eq!(batches(&many).map(<[_]>::len).collect::<Vec<_>>(), [8, 8, 4]);
-        // What is too large is not read.
+        // Texts that are too large are not read.
         let large: Vec<BlobTodo> = (0..20).map(|n| blob(n, MAX_BYTES + 1)).collect();
         assert_eq!(batches(&large).count(), 1);
         assert!(small(&large).is_empty());

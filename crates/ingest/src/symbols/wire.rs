@@ -1,11 +1,11 @@
-//! What a worker is told and answers: numbers of 4 bytes, little end first, and texts after their lengths.
+//! The protocol between client and worker: numbers of 4 bytes, little-endian, and texts after their lengths.
 
 use std::io::{self, Read, Write};
 
 use query::SymbolKind;
 use symbols::{Reason, Symbol, Taken};
 
-/// Most bytes of a text or of an answer; more is not what the other side has written.
+/// Maximum bytes of a text or of an answer; anything larger is invalid.
 const MOST: u32 = 64 << 20;
 
 fn number(input: &mut impl Read) -> io::Result<u32> {
@@ -66,7 +66,7 @@ pub(crate) fn answer(output: &mut impl Write, taken: &Taken) -> io::Result<()> {
     output.flush()
 }
 
-/// Reads the symbols of a text. A worker may have lost its mind: what does not fit to the text is an error.
+/// Reads the symbols of a text. The worker is not trusted: symbols that do not fit the text are an error.
 pub(crate) fn answered(input: &mut impl Read, text: &str) -> io::Result<Taken> {
     let all = bytes(input)?;
     let numbers: Vec<usize> = all

@@ -1,4 +1,4 @@
-//! The process that parses.
+//! The parsing process.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -7,16 +7,16 @@ use symbols::{Reason, Taken};
 
 use super::wire;
 
-/// The argument with which a program is told to be a worker.
+/// The argument that makes a program a worker.
 pub const ARGUMENT: &str = "symbols-worker";
 
-/// Most bytes of memory that a worker asks for. A text of the greatest size takes 100 MB.
+/// Maximum bytes of memory of a worker. A text of the maximum size takes 100 MB.
 const MEMORY: u64 = 512 << 20;
 
-/// Answers with the symbols of the texts that it reads from standard input, until that ends.
+/// Reads texts from standard input until it ends, and answers with their symbols.
 ///
 /// # Errors
-/// What is read is not what [`run`](super::run) writes, or the other side has gone.
+/// The input is not in the format of [`run`](super::run), or the client has gone.
 pub fn run() -> io::Result<()> {
     // If the limit cannot be set, the time limit still ends a runaway parse.
     let _ = setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY);

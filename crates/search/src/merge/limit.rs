@@ -1,4 +1,4 @@
-//! The limit of a search: which results the merge takes, and where the next search continues.
+//! The limit of a search: the results that the merge takes, and where the next search continues.
 
 use query::Select;
 use store::{BlobId, ShardId};
@@ -11,14 +11,14 @@ use answer::FileMatch;
 pub(super) struct Limit {
     /// Position from which this search continues, if it does.
     resume: Option<Resume>,
-    /// Whether results are repositories. One repository may lie in several shards, so a search that continues finds all of
-    /// them again and leaves out those that were given before.
+    /// Whether results are repositories. A repository may lie in several shards, so a search that continues finds all
+    /// repositories again and leaves out those already returned.
     of_repos: bool,
-    /// Most results, including the repositories that are left out.
+    /// Maximum number of results, including the repositories that are left out.
     most: Option<usize>,
-    /// Results so far. Of repositories they include those that an earlier page gave.
+    /// Results so far. Repositories include those that an earlier page returned.
     results: usize,
-    /// Results that were given, by this search and those before it.
+    /// Results returned by this search and earlier ones.
     pub(super) progress: AnswerProgress,
 }
 
@@ -36,12 +36,12 @@ impl Limit {
         limit
     }
 
-    /// Returns whether the search ends at a number of results.
+    /// Returns whether the search has a limit.
     pub(super) fn is_set(&self) -> bool {
         self.most.is_some()
     }
 
-    /// Returns the number of results still wanted, `None` for all.
+    /// Returns the number of results still wanted; `None` for all.
     pub(super) fn wanted(&self) -> Option<usize> {
         self.most.map(|most| most.saturating_sub(self.results))
     }
@@ -62,14 +62,14 @@ impl Limit {
         last.filter(|last| last.shard == shard).map_or(BlobId(0), |last| last.blob)
     }
 
-    /// Returns the most results of a shard that were given before.
+    /// Returns the maximum number of results of a shard that were returned before.
     pub(super) fn max_repeats(&self, shard: ShardId) -> usize {
         let last = self.resume_of_files().and_then(|from| from.last);
         let last = last.filter(|last| last.shard == shard);
         last.map_or(self.repeats(), |last| last.files as usize)
     }
 
-    /// Returns the wanted ones of some files, and whether there are more than the limit.
+    /// Returns the wanted files among some, and whether there are more than the limit.
     pub(super) fn take(
         &mut self,
         files: Vec<FileMatch>,
@@ -98,12 +98,12 @@ impl Limit {
         self.resume.as_ref().filter(|_| !self.of_repos)
     }
 
-    /// Returns how many repositories are left out because an earlier page gave them.
+    /// Returns the number of repositories to leave out because an earlier page returned them.
     fn repeats(&self) -> usize {
         self.resume.filter(|_| self.of_repos).map_or(0, |from| from.results)
     }
 
-    /// Returns whether a file has the last blob of the position and an earlier page gave it, and counts it off.
+    /// Returns whether a file has the last blob of the position and an earlier page returned it; if so, counts it off.
     fn skip_repeat(&mut self, file: &FileMatch) -> bool {
         let from = self.resume.as_mut().and_then(|from| from.last.as_mut());
         let from = from.filter(|last| (last.shard, last.blob) == file.blob_key && last.files > 0);

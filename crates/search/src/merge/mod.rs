@@ -1,6 +1,6 @@
-//! Searches the shards of a search, some at a time, and merges their results in the order of the shards,
-//! until the limit is reached or the receiver closes. [`start`] decides which shards to search next, [`limit`] which results
-//! are still wanted.
+//! Searches the shards of a search, several at a time, and merges their results in the order of the shards, until the
+//! limit is reached or the receiver closes. [`start`] decides which shards to search next, [`limit`] which results are
+//! still wanted.
 
 mod limit;
 mod start;
@@ -36,9 +36,9 @@ pub(crate) struct Merge<'a> {
     limit: Limit,
     /// Shards being searched, in order.
     running: VecDeque<RunningShard>,
-    /// Totals of the shards that were searched to their end.
+    /// Totals of the shards searched to their end.
     finished: ChunkEstimate,
-    /// What was read for shards before their turn.
+    /// Data that was read for shards before their turn.
     prefetch: Prefetch,
 }
 
@@ -50,11 +50,11 @@ struct RunningShard {
     expected_blocks: u64,
     /// Whether its texts are in memory, so that it keeps a core busy. Otherwise it waits for Postgres half of the time.
     has_texts: bool,
-    /// Whether it was searched to its end at once, so that all of its events are there.
+    /// Whether it was searched to its end at once, so that all of its events are available.
     is_done: bool,
 }
 
-/// How a search ended.
+/// The reason why a search ended.
 enum Ended {
     /// All shards were searched, the limit was reached, or the receiver closed.
     NothingMore,
@@ -111,7 +111,7 @@ impl<'a> Merge<'a> {
                     None => std::future::pending().await,
                 }
             };
-            // The next event of the first shard; `None` if what was being read is there.
+            // The next event of the first shard; `None` if a read has finished.
             let next = async {
                 tokio::select! {
                     biased;
@@ -122,7 +122,7 @@ impl<'a> Merge<'a> {
             let next = tokio::select! {
                 biased;
                 next = search.state.clock.wait(next) => next,
-                // A receiver that closes is noticed at once, not only when the next file is sent.
+                // Notices a closed receiver at once, not only when sending the next file.
                 () = found.closed() => break Ended::NothingMore,
             };
             let Some(next) = next else { break Ended::TimedOut };
@@ -136,8 +136,8 @@ impl<'a> Merge<'a> {
             let timeout = search.request.timeout.unwrap_or_default();
             stats.stopped.get_or_insert(Stopped::Timeout(timeout));
         } else {
-            // The tasks have no receiver any more and end by themselves after the current statement. Aborting
-            // them would cost their connections.
+            // The tasks have no receiver any more and end by themselves after the current statement. Aborting them
+            // would cost their connections.
             tasks.detach_all();
             self.prefetch.detach();
         }
@@ -188,7 +188,7 @@ impl<'a> Merge<'a> {
         Ok(Ok(()))
     }
 
-    /// Notes that the first running shard was searched to its end.
+    /// Records that the first running shard was searched to its end.
     fn end_first(&mut self) {
         if let Some(ended) = self.running.pop_front() {
             let ended = ChunkEstimate {

@@ -1,4 +1,4 @@
-//! Starts the searches of shards: no more than are likely to be needed, or than will show how many are needed.
+//! Starts the searches of shards: only as many as are probably needed, or as will show how many are needed.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use crate::threads::of_slow;
 /// The tasks of the shards being searched. A task fails by its panic.
 pub(super) type Tasks = JoinSet<Result<(), Box<dyn std::any::Any + Send>>>;
 
-/// A shard to search, and what is known of its candidates.
+/// A shard to search, and the known data about its candidates.
 struct ReadyTask {
     task: ShardTask,
     /// Chunks that survive the filters in memory.
     survivors: Survivors,
-    /// The candidates, if Postgres named them beforehand, and their contents, if these were read.
+    /// The candidates, if Postgres found them in advance, and their contents, if read.
     candidates: Option<Candidates>,
     contents: Option<PrefetchedRows>,
 }
 
 impl ReadyTask {
-    /// Returns how many chunks will be read, if that is known. The number of survivors says it only if the texts are in
-    /// memory: for other shards the trigram index returns fewer. Symbols name the few texts that are read once they are
-    /// looked up.
+    /// Returns the number of chunks to read, if known. The number of survivors shows it only if the texts are in
+    /// memory: for other shards the trigram index returns fewer. Symbols determine the few texts to read only after
+    /// their lookup.
     fn count_chunks(&self) -> Option<usize> {
         let survive = self.task.cached.texts && !self.task.query.plan.has_symbols();
         let survivors = || self.survivors.count(&self.task).filter(|_| survive);
@@ -59,8 +59,8 @@ impl<'a> Merge<'a> {
         stats: &mut Stats,
     ) -> Result<(), Ended> {
         let mut paused = Instant::now();
-        // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others
-        // match. With a limit `has_enough` stops earlier, since their work may be in vain.
+        // Runs up to two shards for each core: while some wait for Postgres, or for the receiver, others match. With a
+        // limit `has_enough` stops earlier, since their work may be in vain.
         while self.running.len() < 2 * self.cores && !self.is_first_done() && !self.has_enough() {
             let Some((candidate, later)) = waiting.split_first() else { break };
             if !self.is_read(waiting, plans) {
@@ -140,12 +140,12 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Returns whether the first running shard is done. Then its results are handed on before another shard is started.
+    /// Returns whether the first running shard is done. Its results are then passed on before another shard starts.
     fn is_first_done(&self) -> bool {
         self.running.front().is_some_and(|first| first.is_done)
     }
 
-    /// Returns whether the running shards are likely to give all results still wanted.
+    /// Returns whether the running shards will probably give all results still wanted.
     fn has_enough(&self) -> bool {
         let Some(wanted) = self.limit.wanted() else { return false };
         let waits = self.running.iter().any(|running| !running.has_texts);
@@ -180,8 +180,8 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Returns whether all that is to be read for the first of some shards before its turn has been read. Begins to read it
-    /// otherwise.
+    /// Returns whether all data to read in advance for the first of some shards has been read. If not, begins to read
+    /// it.
     fn is_read(&mut self, shards: &[&ShardCandidate], plans: &mut PlanCache) -> bool {
         if self.prefetch.lacks(shards[0]) && !self.prefetch.is_reading() {
             self.begin_reading(shards, plans);
@@ -189,8 +189,9 @@ impl<'a> Merge<'a> {
         !self.prefetch.lacks(shards[0])
     }
 
-    /// Begins to read for the first of some shards. If its lookups are answered: its contents, and those of shards after
-    /// it. If not: the answers of all of them, if all are likely to be needed; else none, and the first asks for itself.
+    /// Begins to read for the first of some shards. If its lookups are answered, reads its contents, and those of
+    /// shards after it. If not, answers the lookups of all of them if all are probably needed; otherwise the first asks
+    /// for itself.
     fn begin_reading(&mut self, shards: &[&ShardCandidate], plans: &mut PlanCache) {
         let with = (self.search, self.store, self.cores);
         if !self.prefetch.lacks_answers(shards[0]) {
@@ -205,15 +206,15 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Returns whether some shards are likely to give fewer results than are wanted besides those of the running ones, so
-    /// that all of them are needed.
+    /// Returns whether some shards will probably give fewer results than are wanted besides those of the running
+    /// shards, so that all of them are needed.
     fn needs_all(&self, shards: &[&ShardCandidate]) -> bool {
         let Some(wanted) = self.limit.wanted() else { return true };
         let chunks: usize = shards.iter().map(|next| self.estimate_chunks(next)).sum();
         self.search.state.hit_rate.needs_all(self.running_chunks() + chunks, wanted)
     }
 
-    /// Returns the task of a shard and what is known of its candidates; `None` if the shard is ruled out.
+    /// Returns the task of a shard and the known data about its candidates; `None` if the shard is ruled out.
     fn prepare(&mut self, candidate: &ShardCandidate, plans: &mut PlanCache) -> Option<ReadyTask> {
         match self.prefetch.take(candidate.shard.id) {
             Prefetched::RuledOut => return None,

@@ -1,4 +1,4 @@
-//! Reading the candidate chunks of a batch before its files.
+//! Reads the candidate chunks of a batch before its files.
 
 use store::BlobId;
 
@@ -11,8 +11,7 @@ use super::super::source::Source;
 use super::ShardSearch;
 
 impl<S: Source> ShardSearch<'_, S> {
-    /// Reads the candidate chunks of a batch, and drops the blobs whose files cannot match, whatever their
-    /// paths.
+    /// Reads the candidate chunks of a batch, and drops the blobs whose files cannot match, whatever their paths.
     pub(super) async fn read_chunks_first(
         &self,
         batch: &mut Batch,
@@ -57,8 +56,8 @@ impl<S: Source> ShardSearch<'_, S> {
         Ok(())
     }
 
-    /// Returns whether all candidate lists of a batch are read at once. From memory they always are: a chunk is only
-    /// decompressed if the blob has the terms that were matched before.
+    /// Returns whether all candidate lists of a batch are read at once. From memory they always are: a chunk is
+    /// decompressed only if the blob has the terms that were matched before.
     fn are_read_at_once(
         &self,
         chunks: &[(i32, BlobId, usize)],
@@ -69,8 +68,8 @@ impl<S: Source> ShardSearch<'_, S> {
             || share_left.is_some_and(|share| are_read_at_once(chunks, first, share))
     }
 
-    /// Reads some chunks in parts, since one chunk may be a line of any length. A part holds all chunks of its
-    /// blobs, since the hits of a blob are added all at once.
+    /// Reads some chunks in parts, since a chunk may be a line of any length. A part holds all chunks of its blobs,
+    /// since the hits of a blob are added all at once.
     async fn read_parts(
         &self,
         mut rest: &[(i32, BlobId, usize)],

@@ -1,4 +1,4 @@
-//! Runs the search of one shard, in memory or with the help of Postgres.
+//! Runs the search of one shard, in memory or with Postgres.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::super::together::PrefetchedRows;
 use super::ShardSearch;
 use crate::cache::ShardCache;
 
-/// The search of one shard before it starts. It runs as a task of its own.
+/// The search of one shard before it starts. It runs as its own task.
 pub(crate) struct ShardRun {
     pub(crate) search: Arc<Search>,
     pub(crate) store: Store,
@@ -26,12 +26,12 @@ pub(crate) struct ShardRun {
     pub(crate) task: ShardTask,
     /// Chunks that survive the filters in memory.
     pub(crate) survivors: Survivors,
-    /// The candidates, if Postgres named them beforehand, and their contents, if these were read.
+    /// The candidates, if Postgres found them in advance, and their contents, if read.
     pub(crate) candidates: Option<Candidates>,
     pub(crate) contents: Option<Arc<PrefetchedRows>>,
     /// First blob to search.
     pub(crate) from: BlobId,
-    /// Most results that were given before.
+    /// Maximum number of results that were returned before.
     pub(crate) max_repeats: usize,
     /// Number of threads that may work on this shard at once.
     pub(crate) cores: usize,
@@ -42,8 +42,8 @@ pub(crate) struct ShardRun {
     pub(crate) chunks: Arc<ChunkCount>,
 }
 
-/// Returns whether to search a shard in memory: its files, filters and texts are there, and its symbols if
-/// they are asked for, and the filters are selective enough. `wanted` is the number of results still wanted.
+/// Returns whether to search a shard in memory: its files, filters and texts are there, and its symbols if needed, and
+/// the filters are selective enough. `wanted` is the number of results still wanted.
 pub(crate) fn is_in_memory(
     search: &Search,
     task: &ShardTask,
@@ -58,8 +58,7 @@ pub(crate) fn is_in_memory(
         return false;
     }
     let Some(count) = survivors.count(task).filter(|_| plan.is_of_chunks()) else { return true };
-    // All lookups are summed, also those of an `All`: what passes one of its parts lies in blobs that passed the parts
-    // before.
+    // Sum all lookups, even those of an `All`: chunks that pass one part lie in blobs that passed earlier parts.
     let of = |lookup: &Lookup| survivors.index_worth(lookup, search, task);
     let each = plan.lookups().into_iter().filter_map(of).filter(|worth| worth.is_positive());
     let worth = each.fold(IndexWorth::default(), IndexWorth::and);

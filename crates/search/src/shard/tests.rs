@@ -1,4 +1,4 @@
-//! Tests of the search of one shard, on a source made of vectors.
+//! Tests the search of one shard, on a source made of vectors.
 
 use std::collections::HashMap as Map;
 use std::time::Instant;
@@ -215,7 +215,7 @@ async fn a_shard_gives_what_matches_in_the_order_of_its_blobs() {
         named(&[("0.txt", &[1]), ("3.txt", &[1])])
     );
     assert_eq!(found("c:needle sym:thread", None, 0).await, named(&[("1.txt", &[3, 4])]));
-    // Decided on whole texts.
+    // These are decided on whole texts.
     assert_eq!(found("-c:needle", None, 0).await, named(&[("4.txt", &[])]));
     assert_eq!(found(r"c:hay\nneedle", None, 0).await.len(), 1);
 }

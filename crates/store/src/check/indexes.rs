@@ -1,4 +1,4 @@
-//! Checking the indexes with the server's own extension, and the collation they are sorted by.
+//! Checks the indexes with the server's own extension, and the collation that sorts them.
 
 use sqlx::{Connection, Executor};
 

@@ -1,4 +1,4 @@
-//! Checking an index: the rules between its tables, and that all derived data cover their texts.
+//! Checks an index: the rules between its tables, and that all derived data cover their texts.
 
 mod indexes;
 mod rules;
@@ -27,11 +27,11 @@ pub struct Problem {
     pub shard: Option<ShardId>,
     /// Its description.
     pub what: String,
-    /// Whether it is in data derived from the texts, which can be remade.
+    /// Whether it is in data derived from the texts, which can be rebuilt.
     pub is_derived: bool,
 }
 
-/// A check of the index. It blocks every change of the index meanwhile.
+/// A check of the index. It blocks all changes of the index meanwhile.
 #[derive(Debug)]
 pub struct Check {
     store: Store,
@@ -87,12 +87,11 @@ impl Check {
         Ok(shards)
     }
 
-    /// Remakes all data derived from a shard's texts, but its symbols, which it forgets; and forgets what SCIP indexes tell
-    /// that does not fit the texts. Servers that hold them in memory must be restarted.
+    /// Rebuilds all data derived from a shard's texts except its symbols, which it deletes, along with SCIP data that
+    /// do not fit the texts. Servers that hold any of these in memory must be restarted.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is
-    /// as it was.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is unchanged.
     pub async fn repair(&self, shard: ShardId) -> Result<()> {
         self.store.derive_anew(shard).await?;
         let mut conn = self.store.helper().await?;

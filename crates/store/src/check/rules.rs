@@ -1,4 +1,4 @@
-//! The rules between the tables of an index that no ingest is changing.
+//! The rules between the tables of an index, while no ingest is running.
 
 use sqlx::AssertSqlSafe;
 
@@ -6,8 +6,8 @@ use super::{Check, Problem};
 use crate::error::Result;
 use crate::tables::over_all;
 
-/// A rule: the problem if it does not hold, a statement that counts its violations (`{files}` are the files of all shards), and whether a
-/// killed ingest may break it until the next one cleans up.
+/// A rule: the problem if it does not hold, a statement that counts its violations (`{files}` are the files of all
+/// shards), and whether a killed ingest may break it until the next one cleans up.
 struct Rule {
     what: &'static str,
     sql: &'static str,

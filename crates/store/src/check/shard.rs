@@ -1,4 +1,4 @@
-//! Checking a shard: each text against its blob, and derived data against the texts.
+//! Checks a shard: each text against its blob, and derived data against the texts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,10 +15,10 @@ use crate::scip::keep as scip;
 use crate::symbols::{self, SymbolRow};
 use crate::{BlobId, ShardId};
 
-/// Most problems reported for one shard; more would tell nothing more.
+/// Maximum number of problems reported for one shard; more would not help.
 const MAX_REPORTED: usize = 20;
 
-/// Whether a text, the last, can come from a file with this hash, in an encoding by the name that is stored.
+/// Whether a text, the last argument, can come from a file with this hash, in the encoding with the stored name.
 type IsTextOf = dyn Fn(&[u8], Option<&str>, &str) -> bool + Sync;
 
 /// The row of a blob.
@@ -40,27 +40,27 @@ struct DocumentRow {
     lexemes: String,
 }
 
-/// The data of a shard that are read beside its texts.
+/// A shard's data besides its texts.
 struct Stored {
     blobs: HashMap<i32, BlobRow>,
     /// Ascending by first chunk.
     documents: Vec<DocumentRow>,
     filters: Option<StoredFilters>,
     symbols: HashMap<i32, SymbolRow>,
-    /// Number of groups of symbols that cannot be read, or not be found by all their names.
+    /// Number of groups of symbols that cannot be read, or cannot be found by all their names.
     unsound: usize,
-    /// By blob: path and document, if that can be read.
+    /// By blob: path and document, if it can be decoded.
     scip: HashMap<i32, Vec<(String, Option<ScipDocument>)>>,
     /// Number of chunks that are in documents and filters.
     filtered: i32,
-    /// Blobs that an ingest has stored that did not end, and that no file has: the next ingest deletes them.
+    /// Blobs that an unfinished ingest stored, and that no file has: the next ingest deletes them.
     garbage: HashSet<i32>,
 }
 
 /// The problems of a shard.
 #[derive(Default)]
 struct Problems {
-    /// Each with its blob, a description, and whether it is in derived data.
+    /// Each with its blob, a description, and whether it affects derived data.
     problems: Vec<(Option<BlobId>, String, bool)>,
 }
 
@@ -93,7 +93,7 @@ struct Document {
 }
 
 impl Check {
-    /// Returns the problems of a shard. `is_of` says whether a text has a hash.
+    /// Returns the problems of a shard. `is_of` tells whether a text has a hash.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement, for example because a page is damaged.
@@ -217,8 +217,7 @@ impl Check {
         Ok(Stored { blobs, documents, filters, symbols, unsound, scip, filtered, garbage })
     }
 
-    /// Returns the problems, with the names of files; at most [`MAX_REPORTED`], and then a count of the
-    /// others.
+    /// Returns the problems, with the names of files; at most [`MAX_REPORTED`], then a count of the others.
     async fn report(
         &mut self,
         shard: ShardId,
@@ -252,8 +251,7 @@ impl Stored {
     /// Compares a complete text with its blob.
     fn end_text(&mut self, text: &JoinedText, is_of: &IsTextOf, found: &mut Problems) {
         let Some(blob) = self.blobs.remove(&text.blob) else {
-            // A killed ingest leaves chunks without a blob until the next one cleans up; no search
-            // finds them.
+            // A killed ingest leaves chunks without a blob until the next one cleans up; no search finds them.
             return;
         };
         if self.symbols.remove(&text.blob).is_some_and(|row| !row.fits(&text.text)) {
@@ -305,7 +303,7 @@ impl Stored {
         }
     }
 
-    /// Compares a document with its chunks, and goes on to the next.
+    /// Compares a document with its chunks, and advances to the next.
     fn end_document(&self, document: &mut Document, found: &mut Problems) {
         let stored = &self.documents[document.at];
         let overlaps =

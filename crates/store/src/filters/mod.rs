@@ -1,13 +1,12 @@
-//! The filters of a shard: reading them, adding to them, and remaking those of an older format.
+//! The filters of a shard: reads them, adds to them, and rebuilds those of an older format.
 //!
-//! The filters of blocks and of dense and large chunks are stored bit-sliced, with [`SLICE_BITS`]
-//! bits in a row of `filters`. A server can load them into memory as they are, and a search without
-//! memory reads only the bits it asks for.
+//! The filters of blocks and of dense and large chunks are stored bit-sliced, with [`SLICE_BITS`] bits in a row of
+//! `filters`. A server can load them into memory unchanged, and a search without memory reads only the bits it needs.
 //!
 //! The filters of chunks are in `chunk_filters`, with a row for each bit and [`PIECE_CHUNKS`] chunks.
 //!
-//! The shards of a group (`tables::Groups`) share a partition, and the shard comes last in its key, so that one statement
-//! reads a bit of many shards from neighbouring places of the index.
+//! The shards of a group (`tables::Groups`) share a partition, and the shard comes last in its key, so that one
+//! statement reads a bit of many shards from neighbouring places of the index.
 
 mod rows;
 mod stored;
@@ -22,20 +21,20 @@ pub(crate) use stored::{
     NewFilters, StoredFilters, delete, format, read, read_piece, store, store_pieces, take,
 };
 
-/// The format of stored filters and documents, to be changed with their contents or their layout.
-/// `state.filters_format` holds the format of an index.
+/// The format of stored filters and documents. Change it with their contents or their layout. `state.filters_format`
+/// holds the format of an index.
 ///
 /// 1: chunk filters by bit. 2: n-grams that mix ASCII and others; densities. 3: folded letters outside ASCII, here and in
 /// documents. 4: n-grams that mix ASCII and others in all filters, with four bits.
 ///
-/// The filters of groups of symbols have the n-grams of chunk filters: `symbols::FORMAT` changes with these.
+/// The filters of groups of symbols have the n-grams of chunk filters, so `symbols::FORMAT` changes with them.
 pub(crate) const FORMAT: i32 = 4;
 
 /// Bits in a row of the table, each for all filters of a kind.
 const SLICE_BITS: usize = 128;
 
-/// Chunks in a row of their filters, a *piece*. With more, an ingest that adds a few chunks would
-/// rewrite more than the 4 MB of a piece; with fewer, a search would read more rows.
+/// Chunks in a row of their filters, a *piece*. With more, an ingest that adds a few chunks would rewrite more than the
+/// 4 MB of a piece; with fewer, a search would read more rows.
 pub(crate) const PIECE_CHUNKS: i32 = 8192;
 
 const PIECE_BLOCKS: usize = (PIECE_CHUNKS / BLOCK_CHUNKS) as usize;
@@ -63,7 +62,7 @@ type Row = (i16, i32, Vec<u8>);
 /// A row of `chunk_filters` of one piece: bit, bits.
 type BitRow = (i16, Vec<u8>);
 
-/// Returns the bytes of a bit string in column `at` of a row: behind the number of its bits, in 4 bytes.
+/// Returns the bytes of a bit string in column `at` of a row; they follow the number of bits, in 4 bytes.
 fn bit_bytes(row: &PgRow, at: usize) -> sqlx::Result<&[u8]> {
     let value = row.try_get_raw(at)?.as_bytes().map_err(sqlx::Error::Decode)?;
     Ok(value.get(4..).unwrap_or_default())

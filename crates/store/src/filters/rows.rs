@@ -1,5 +1,4 @@
-//! Reading filters for a search: all that a server's memory keeps of a shard, or only the rows that
-//! a query asks for.
+//! Reads filters for a search: all that a server's memory keeps of a shard, or only the rows that a query needs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -22,13 +21,13 @@ use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::tables::Groups;
 
-/// What the filters of a shard's chunks say of some literals.
+/// The answer of a shard's chunk filters about some literals.
 #[derive(Debug)]
 pub struct ChunkRows {
     all: Columns,
     /// The chunks that may hold each literal.
     literals: Vec<(Hashes, Columns)>,
-    /// The chunks with which a blob begins.
+    /// The chunks that begin a blob.
     starts: Columns,
 }
 
@@ -40,13 +39,13 @@ impl ChunkRows {
         })
     }
 
-    /// Returns the chunks with which a blob begins. A chunk whose blob was deleted follows the one before.
+    /// Returns the chunks that begin a blob. A chunk whose blob was deleted follows the one before.
     pub fn starts(&self) -> &Columns {
         &self.starts
     }
 }
 
-/// The literals of some n-grams, each with the bits that a search without memory asks chunk filters for.
+/// The literals of some n-grams, each with the bits to read from chunk filters in a search without memory.
 pub(crate) struct AskedBits<'n>(Vec<(&'n Hashes, Vec<usize>)>);
 
 impl<'n> AskedBits<'n> {
@@ -62,15 +61,16 @@ impl<'n> AskedBits<'n> {
         Self(literals.into_iter().map(bits).collect())
     }
 
-    /// Returns how many rows the filters of a shard with `filtered` chunks have for these bits.
+    /// Returns the number of rows that the filters of a shard with `filtered` chunks have for these bits.
     fn rows(&self, filtered: i32) -> usize {
         let pieces = (filtered + PIECE_CHUNKS - 1) / PIECE_CHUNKS;
         1 + pieces.max(0) as usize * self.0.iter().map(|(_, bits)| bits.len()).sum::<usize>()
     }
 
-    /// Returns the beginning of a statement that asks a partition of the chunk filters for
-    /// what is in the parameters `$first` and `$first + 1`: see [`parameters`](Self::parameters). The rows are those of
-    /// [`answer`](Self::answer), behind the `selected` columns, by which they are to be grouped with the piece.
+    /// Returns the beginning of a statement that reads, from a partition of the chunk filters, the bits in the
+    /// parameters `$first` and `$first + 1`: see [`parameters`](Self::parameters). The rows are those of
+    /// [`answer`](Self::answer), after the `selected` columns. The caller must group them by those columns and the
+    /// piece.
     pub(crate) fn select(selected: &str, table: &str, first: usize, of: &str) -> String {
         format!(
             "select {selected}, p.piece, count(*), bit_and(p.bits)
@@ -88,9 +88,9 @@ impl<'n> AskedBits<'n> {
         each.chain([(STARTS, STARTS)]).unzip()
     }
 
-    /// Makes the answer for a shard with `filtered` chunks from its rows, in four columns from `column` on: literal, piece,
-    /// in how many rows of the piece the literal has a bit, and the bits that are set in all of them. `None` if the filters
-    /// do not cover all chunks.
+    /// Makes the answer for a shard with `filtered` chunks from its rows, in four columns from `column` on: literal,
+    /// piece, number of the piece's rows with a bit of the literal, and the bits set in all of them. `None` if the
+    /// filters do not cover all chunks.
     pub(crate) fn answer<'r>(
         &self,
         filtered: i32,
@@ -104,7 +104,7 @@ impl<'n> AskedBits<'n> {
         let mut literals: Vec<(Hashes, Columns)> = self.0.iter().map(literal).collect();
         let mut starts = None;
         for row in rows {
-            // Nothing was read of the filters.
+            // The filters were not read.
             let Some(literal) = row.try_get::<Option<i16>, _>(column)? else { continue };
             let (piece, count): (i16, i64) = (row.try_get(column + 1)?, row.try_get(column + 2)?);
             let bits = bit_bytes(row, column + 3)?;
@@ -112,7 +112,7 @@ impl<'n> AskedBits<'n> {
                 starts = Some(Columns::from(bits.to_vec()));
                 continue;
             }
-            // A row that is not there has no bit set.
+            // A missing row has no bit set.
             let at = literal as usize;
             if count as usize == self.0[at].1.len() {
                 literals[at]
@@ -130,8 +130,8 @@ impl<'n> AskedBits<'n> {
 }
 
 impl Lease {
-    /// Returns the densities of the filters of chunks, as one shard has them: read once, since the others are alike and
-    /// any give right answers.
+    /// Returns the densities of the filters of chunks, read once from one shard: the others are alike, and any
+    /// densities give right answers.
     async fn densities(&mut self, shard: ShardId) -> Result<Arc<Densities>> {
         if let Some(known) = self.known_densities().get() {
             return Ok(Arc::clone(known));
@@ -151,7 +151,7 @@ impl Lease {
         })
     }
 
-    /// Returns what some n-grams ask the chunk filters of an index for, of which `shard` is one.
+    /// Returns the bits to read for some n-grams from the chunk filters of an index to which `shard` belongs.
     pub(crate) async fn asked_bits<'n>(
         &mut self,
         shard: ShardId,
@@ -160,9 +160,9 @@ impl Lease {
         Ok(AskedBits::of(ngrams, &*self.densities(shard).await?))
     }
 
-    /// Asks the filters of chunks which chunks may hold the literals of some n-grams: those of the first of some shards, as
-    /// many as may be asked at once. Returns how many shards these are, too. Leaves out shards whose filters do not cover
-    /// all chunks of the given state.
+    /// Asks chunk filters which chunks may hold the literals of some n-grams, for as many of the first shards as may be
+    /// asked at once. Also returns the number of these shards. Leaves out shards whose filters do not cover all chunks
+    /// of the given state.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -203,8 +203,8 @@ impl Lease {
 }
 
 impl Lease {
-    /// Reads the filters of blocks, dense and large chunks of a shard; `None` if they do not cover
-    /// all chunks of the given state.
+    /// Reads the filters of blocks, dense and large chunks of a shard; `None` if they do not cover all chunks of the
+    /// given state.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -232,9 +232,8 @@ impl Lease {
         Ok(both.map(|(blocks, dense)| ShardFilter::new(blocks, (dense, dense_chunks), large)))
     }
 
-    /// Reads the rows of some shards' filters that some n-grams ask for. The results let more
-    /// through for other n-grams. Leaves out shards whose filters do not cover all chunks of the
-    /// given state.
+    /// Reads the rows of some shards' filters that some n-grams need. For other n-grams, the results let more chunks
+    /// through. Leaves out shards whose filters do not cover all chunks of the given state.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -254,7 +253,7 @@ impl Lease {
         }
         let mut rows: HashMap<ShardId, Vec<Row>> = HashMap::new();
         for of_group in by_group(shards, self.groups()) {
-            // Those between the first and the last are read along: an index scan less for each bit and shard.
+            // Reads all shards from the first to the last, which saves an index scan for each bit and shard.
             let numbers = of_group.iter().map(|shard| shard.id.0);
             let (first, last) = (numbers.clone().min(), numbers.max());
             let bound = BoundStatement::new(rows_sql(&of_group[0].id.filters(self.groups())));
@@ -270,8 +269,7 @@ impl Lease {
     }
 }
 
-/// Makes the filters of a shard with `filtered` chunks from some rows; `None` if rows of its blocks
-/// are missing.
+/// Makes the filters of a shard with `filtered` chunks from some rows; `None` if rows of its blocks are missing.
 fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<ShardFilter> {
     let (mut dense, mut large) = (None, None);
     for (kind, bit, row) in &rows {
@@ -306,11 +304,11 @@ fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Shard
     whole.then(|| ShardFilter::of_rows(blocks, (of_dense, dense), (of_large, large)))
 }
 
-/// Returns ranges that cover the shards asked for. Each is a half, a quarter and so on of the index
-/// that has enough of them, or a single shard.
+/// Returns ranges that cover the shards asked for. Each is a half, a quarter and so on of the index that has enough of
+/// them, or a single shard.
 ///
-/// A statement for several shards has a branch for each of a range, and a parameter that excludes those that are not asked
-/// for. Every connection must prepare each different statement, so there should be few.
+/// A statement for several shards has a branch for each shard of a range, and a parameter that excludes shards not
+/// asked for. Every connection must prepare each different statement, so there should be few.
 pub(crate) fn shard_ranges(asked: &[i16], count: i16) -> Vec<Range<i16>> {
     fn split(range: Range<i16>, asked: &[i16], count: i16, groups: &mut Vec<Range<i16>>) {
         let here = &asked[asked.partition_point(|shard| *shard < range.start)
@@ -335,7 +333,7 @@ pub(crate) fn shard_ranges(asked: &[i16], count: i16) -> Vec<Range<i16>> {
     groups
 }
 
-/// Returns some shards, those of each group for themselves.
+/// Splits shards by group.
 fn by_group<'s>(
     shards: &[&'s Shard],
     groups: Groups,
@@ -347,7 +345,8 @@ fn by_group<'s>(
     by_group.into_values()
 }
 
-/// Returns the statement for the shards of a partition of `filters` from `$3` to `$4`: `$1` and `$2` are the kinds and bits.
+/// Returns the statement for the shards of a partition of `filters` from `$3` to `$4`; `$1` and `$2` are the kinds and
+/// bits.
 fn rows_sql(table: &str) -> String {
     format!(
         "select shard, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else

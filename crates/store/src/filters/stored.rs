@@ -1,4 +1,4 @@
-//! The stored filters of a shard: adding to them, and remaking those of an older format.
+//! The stored filters of a shard: adds to them, and rebuilds those of an older format.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::tables::Groups;
 use crate::{BlobId, ShardId};
 
-/// The stored filters of a shard, taken out to be added to.
+/// The stored filters of a shard, taken out to add to them.
 #[derive(Debug)]
 pub(crate) struct StoredFilters {
     pub(super) blocks: BitSlices,
@@ -26,14 +26,14 @@ pub(crate) struct StoredFilters {
     /// The numbers of the dense and of the large chunks, ascending.
     pub(super) dense_chunks: Vec<i32>,
     large_chunks: Vec<i32>,
-    /// The chunks with which a blob begins.
+    /// The chunks that begin a blob.
     starts: Columns,
     /// The filters of the chunks of the last piece, if it is not full.
     piece: Option<BitSlices>,
     densities: Option<Densities>,
 }
 
-/// The filters of chunks that are to be added to a shard.
+/// The chunk filters to add to a shard.
 #[derive(Debug, Default)]
 pub(crate) struct NewFilters {
     /// The block of the first chunk.
@@ -45,8 +45,7 @@ pub(crate) struct NewFilters {
     pub(crate) large: Vec<(i32, BloomFilter)>,
     /// The blobs that begin among the chunks.
     pub(crate) starts: Vec<BlobId>,
-    /// A block's number, and the filters of the chunks of that block and the following ones, as far
-    /// as not stored yet.
+    /// A block's number, and the filters of the chunks from that block on that are not stored yet.
     pub(crate) chunks: (usize, Vec<BitSlices>),
 }
 
@@ -66,8 +65,8 @@ impl StoredFilters {
         }
     }
 
-    /// Restores the filters of `chunks` chunks from rows in order, and from the rows of chunks: those of a whole shard, and
-    /// with `piece` those of its last piece. Returns `None` if rows are missing.
+    /// Restores the filters of `chunks` chunks from rows in order, and from the rows of chunks: those of a whole shard,
+    /// and with `piece` those of its last piece. Returns `None` if rows are missing.
     fn of(
         rows: Vec<Row>,
         of_shard: Vec<BitRow>,
@@ -104,8 +103,8 @@ impl StoredFilters {
         Some(stored)
     }
 
-    /// Returns whether the filter that covers a chunk holds all n-grams of its text: its own if it
-    /// is dense or large, else that of its block. The chunk filter is checked elsewhere.
+    /// Returns whether the filter that covers a chunk holds all n-grams of its text: its own if it is dense or large,
+    /// else that of its block. The chunk filter is checked elsewhere.
     pub(crate) fn hold(&self, n: i32, text: &str) -> bool {
         let of = |mut filter: BloomFilter| {
             filter.add(text);
@@ -121,12 +120,12 @@ impl StoredFilters {
         }
     }
 
-    /// Returns whether a blob is marked as beginning with a chunk.
+    /// Returns whether a chunk is marked as the first of a blob.
     pub(crate) fn is_blob_start(&self, n: i32) -> bool {
         self.starts.bytes().get(n as usize / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1)
     }
 
-    /// Adds the filters of more chunks, and returns the rows of the large ones among them.
+    /// Adds the filters of more chunks, and returns the rows of large chunks among them.
     pub(super) fn add(&mut self, shard: ShardId, new: NewFilters) -> Rows {
         self.blocks.add(new.first_block, &new.blocks);
         let mut rows = Rows::new();
@@ -149,7 +148,7 @@ impl StoredFilters {
         rows
     }
 
-    /// Adds all rows of `filters` but those of large chunks, for a shard with `chunks` chunks.
+    /// Adds all rows of `filters` except those of large chunks, for a shard with `chunks` chunks.
     fn add_rows(&mut self, shard: ShardId, chunks: i32, rows: &mut Rows) {
         self.starts.grow(chunks as usize);
         let kinds = [(BLOCKS, &self.blocks), (DENSE, &self.dense), (LARGE_SLICES, &self.large)];
@@ -166,7 +165,7 @@ impl StoredFilters {
         }
     }
 
-    /// Returns the rows of the chunk filters that are of the whole shard.
+    /// Returns the rows of the chunk filters that cover the whole shard.
     fn rows_of_shard(&self, shard: ShardId) -> Rows {
         let mut rows = Rows::new();
         rows.row(4).i16(STARTS).i16(shard.0).i16(0).bits(self.starts.bytes());
@@ -176,8 +175,7 @@ impl StoredFilters {
         rows
     }
 
-    /// Joins the filters of chunks of some blocks, all of one piece, with those of that piece that
-    /// were stored.
+    /// Joins the filters of chunks of some blocks, all of one piece, with the stored filters of that piece.
     fn piece(&mut self, first_block: usize, blocks: &[BitSlices]) -> BitSlices {
         let before = first_block % PIECE_BLOCKS * BLOCK_CHUNKS as usize / 8;
         let blank = vec![0; before * FilterKind::Chunk.bits()];
@@ -194,7 +192,7 @@ impl StoredFilters {
 }
 
 impl NewFilters {
-    /// Takes the blocks that complete a piece; at the `end`, those that are left.
+    /// Takes the blocks that complete a piece; at the `end`, the remaining blocks.
     fn full_piece(&mut self, end: bool) -> Option<(usize, Vec<BitSlices>)> {
         let (first, blocks) = &mut self.chunks;
         let count = PIECE_BLOCKS - *first % PIECE_BLOCKS;
@@ -224,8 +222,8 @@ fn bit_rows(rows: &[PgRow]) -> sqlx::Result<Vec<BitRow>> {
     rows.iter().map(|row| Ok((row.try_get(0)?, bit_bytes(row, 1)?.to_vec()))).collect()
 }
 
-/// Takes the bit-sliced filters of `filtered` chunks of a shard out of the tables, to be added to.
-/// If some are missing, deletes all and returns `None`.
+/// Takes the bit-sliced filters of `filtered` chunks of a shard out of the tables, to add to them. If some are missing,
+/// deletes all and returns `None`.
 pub(crate) async fn take(
     conn: &mut PgConnection,
     groups: Groups,
@@ -270,8 +268,7 @@ pub(crate) async fn delete(conn: &mut PgConnection, groups: Groups, shard: Shard
     Ok(())
 }
 
-/// Reads the filters of `filtered` chunks of a shard, except the filters of chunks; `None` if some
-/// are missing.
+/// Reads the filters of `filtered` chunks of a shard, except the chunk filters; `None` if some are missing.
 pub(crate) async fn read(
     conn: &mut PgConnection,
     groups: Groups,
@@ -313,7 +310,7 @@ pub(crate) async fn read_piece(
     Ok(piece_of(&rows, chunks as usize))
 }
 
-/// Stores the filters of the chunks of full pieces; at the `end`, also those of the last one.
+/// Stores the chunk filters of full pieces; at the `end`, also of the last one.
 pub(crate) async fn store_pieces(
     conn: &mut PgConnection,
     groups: Groups,
@@ -324,7 +321,7 @@ pub(crate) async fn store_pieces(
 ) -> Result<()> {
     while let Some((first_block, blocks)) = new.full_piece(end) {
         let piece = filters.piece(first_block, &blocks);
-        // Of the first piece: the others are like it, and the last may be small.
+        // Densities of the first piece: the others are like it, and the last may be small.
         if first_block < PIECE_BLOCKS {
             filters.densities = Some(piece.densities());
         }
@@ -340,8 +337,7 @@ pub(crate) async fn store_pieces(
     Ok(())
 }
 
-/// Stores the filters of a shard with `chunks` chunks: those that were taken out, and those of more
-/// chunks.
+/// Stores the filters of a shard with `chunks` chunks: those taken out, and those of more chunks.
 pub(crate) async fn store(
     conn: &mut PgConnection,
     groups: Groups,
@@ -379,12 +375,12 @@ pub(crate) async fn format(conn: &mut PgConnection) -> Result<(i32, Groups)> {
 }
 
 impl Store {
-    /// Remakes the documents and filters of all shards if their `format` is older than this program's. No other program is
-    /// connected.
+    /// Rebuilds the documents and filters of all shards if their `format` is older than this program's. No other
+    /// program may be connected.
     ///
     /// # Errors
-    /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a
-    /// statement; shards that are done stay done.
+    /// A newer program made them. The server cannot be reached, its disk is full, or it refuses a statement; finished
+    /// shards stay converted.
     pub(crate) async fn convert_derived(&self, conn: &mut PgConnection, format: i32) -> Result<()> {
         match format.cmp(&FORMAT) {
             Ordering::Less => {}

@@ -1,4 +1,4 @@
-//! Storing filters and reading them back.
+//! Stores filters and reads them back.
 
 use ngram::{BloomFilter, FilterKind, NgramQuery};
 use query::{LiteralQuery, Lookup, Scope};
@@ -128,7 +128,7 @@ fn filters_that_grow_are_those_made_at_once() {
     assert_eq!(grown.dense_chunks, [7, 1100, 1200]);
 }
 
-/// Tests that a shard that is filled piece by piece answers like its texts.
+/// Tests that a shard filled piece by piece answers like its texts.
 #[test]
 fn rows_name_the_chunks_that_may_match() {
     on_index(1, async |store| {
@@ -139,7 +139,7 @@ fn rows_name_the_chunks_that_may_match() {
             7 => format!("large_word {}", "of a long line ".repeat(1000)),
             n => format!("word_{n}_in shared_{}_text", n % 1000),
         };
-        // Fills two pieces, in parts that end within a block, at a piece's end, and after it.
+        // Fills two pieces in parts, which end within a block, at a piece's end, and after it.
         let (ends, mut next) = ([100, 700, PIECE_CHUNKS, PIECE_CHUNKS + 5, PIECE_CHUNKS + 900], 0);
         for end in ends {
             let contents: Vec<crate::Contents> = (next..end)
@@ -201,7 +201,7 @@ fn rows_name_the_chunks_that_may_match() {
                 let holds = |n: &i32| text(*n).contains(&literal.to_lowercase());
                 let wanted: Vec<i32> = found.iter().copied().filter(holds).collect();
                 assert_eq!(wanted, expected, "{literal}");
-                // Hardly any others.
+                // Hardly any false candidates.
                 assert!(found.len() <= expected.len() + 40, "{literal}: {}", found.len());
                 for n in found {
                     let first = ends.iter().rev().find(|end| **end <= n).map_or(0, |end| *end);
@@ -216,7 +216,7 @@ fn rows_name_the_chunks_that_may_match() {
             }
         }
         lease.done();
-        // What is added to is taken out whole; else all would be made again.
+        // All filters are taken out; else all would be rebuilt.
         let mut conn = store.connection().await.unwrap();
         let mut tx = conn.begin().await.unwrap();
         let taken = take(&mut tx, store.groups(), ShardId(0), next).await.unwrap().unwrap();

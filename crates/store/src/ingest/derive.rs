@@ -1,4 +1,4 @@
-//! Deriving the documents and the filters of a shard from its stored chunks.
+//! Derives the documents and the filters of a shard from its stored chunks.
 
 use futures_util::TryStreamExt;
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, FilterKind};
@@ -13,21 +13,21 @@ use crate::filters::{self, NewFilters, StoredFilters};
 use crate::store::Store;
 use crate::{BlobId, ShardId};
 
-/// Bytes of text after which a document ends, with a whole chunk. Larger documents make a smaller
-/// index that is built faster (a quarter of the time of an index over the texts of single chunks,
-/// and a third of its size), but name more chunks in vain.
+/// Bytes of text after which a document ends, with a whole chunk. Larger documents make a smaller index that is built
+/// faster (a quarter of the time of an index over the texts of single chunks, and a third of its size), but name more
+/// chunks in vain.
 const DOCUMENT_BYTES: usize = 48 << 10;
 
-/// Bytes of a chunk above which it has a filter of its own, as dense chunks have. Such chunks are
-/// long lines, and would fill the filter of their block.
+/// Bytes of a chunk above which it has a filter of its own, like dense chunks. Such chunks are long lines, and would
+/// fill the filter of their block.
 const LARGE_CHUNK_BYTES: usize = 8192;
 
-/// Most shards whose documents and filters are derived at once, each on two connections.
+/// Maximum number of shards whose documents and filters are derived at once, each on two connections.
 pub const MAX_DERIVERS: usize = 8;
 
 impl Session {
-    /// Returns the shards with chunks that are not yet in their documents and filters, whichever
-    /// ingest stored them.
+    /// Returns the shards with chunks that are not yet in their documents and filters, from this ingest or an earlier
+    /// one.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -43,21 +43,20 @@ impl Session {
 impl Store {
     /// Adds the missing chunks of a shard to its documents and filters.
     ///
-    /// This must precede the publishing of files that refer to those chunks. It reads the stored
-    /// chunks, not those being stored now, so chunks that a killed ingest left are included.
+    /// This must precede the publishing of files that refer to those chunks. It reads the stored chunks, not those
+    /// being stored now, so it includes chunks that a killed ingest left.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is
-    /// as it was.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the shard is unchanged.
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
         let (upto, filtered) = self.chunks_of(shard).await?;
         if filtered >= upto { Ok(()) } else { self.derive_upto(shard, upto, filtered, false).await }
     }
 
-    /// Remakes the documents, the filters and the trigram index of a shard for which no search asks meanwhile.
+    /// Rebuilds the documents, the filters and the trigram index of a shard. No search may use the shard meanwhile.
     ///
     /// # Errors
-    /// As those of [`derive`](Self::derive); then what is derived may be missing.
+    /// Those of [`derive`](Self::derive); then derived data may be missing.
     pub(crate) async fn convert(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
         let mut conn = self.helper().await?;
         index::drop(&mut conn, shard).await?;
@@ -69,11 +68,11 @@ impl Store {
         self.build_index(shard, memory_kb).await
     }
 
-    /// Remakes the documents, the filters and the trigram index of a shard. Searches see the old
-    /// documents and filters until the new ones are committed.
+    /// Rebuilds the documents, the filters and the trigram index of a shard. Searches see the old documents and filters
+    /// until the new ones are committed.
     ///
     /// # Errors
-    /// As those of [`derive`](Self::derive).
+    /// Those of [`derive`](Self::derive).
     pub(crate) async fn derive_anew(&self, shard: ShardId) -> Result<()> {
         let (upto, _) = self.chunks_of(shard).await?;
         self.derive_upto(shard, upto, 0, true).await?;
@@ -82,13 +81,13 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the number of chunks of a shard, and of those that are in its documents and filters.
+    /// Returns the number of chunks of a shard, and the number of those in its documents and filters.
     async fn chunks_of(&self, shard: ShardId) -> Result<(i32, i32)> {
         let sql = "select chunks, filtered from shards where shard = $1";
         Ok(sqlx::query_as(sql).bind(shard.0).fetch_one(self.control()).await?)
     }
 
-    /// Derives what is missing of the chunks before `upto`. With `anew`, deletes everything before.
+    /// Derives missing data of the chunks before `upto`. With `anew`, first deletes all derived data.
     async fn derive_upto(
         &self,
         shard: ShardId,
@@ -104,7 +103,7 @@ impl Store {
             tx.execute(AssertSqlSafe(format!("delete from {}", shard.documents()))).await?;
             filters::delete(&mut tx, groups, shard).await?;
         }
-        // Incomplete filters are remade, from the first chunk on.
+        // Incomplete filters are rebuilt from the first chunk on.
         let filters = filters::take(&mut tx, groups, shard, filtered).await?;
         let from = filters.as_ref().map_or(0, |_| filtered);
         let mut filters = filters.unwrap_or_else(StoredFilters::none);

@@ -1,5 +1,4 @@
-//! Comparing the files seen by the walk with the index, listing those to read, and noting the
-//! results.
+//! Compares the files seen by the walk with the index, lists those to read, and records the results.
 
 use std::collections::HashMap;
 
@@ -44,7 +43,7 @@ pub struct SeenRow {
     pub reason: Option<&'static str>,
 }
 
-/// A file to be read.
+/// A file to read.
 #[derive(Clone, Debug)]
 pub struct FileTodo {
     /// Its place in the order of reading, from 1.
@@ -76,7 +75,7 @@ pub struct FileRow {
     pub language: Option<String>,
 }
 
-/// Where contents are stored.
+/// The place where contents are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPlace {
     /// Their shard.
@@ -172,8 +171,8 @@ impl Session {
 
     /// Compares the seen files with the index, and returns how much there is to read.
     ///
-    /// A file is not read again if its fingerprint is the same; `again` reads every file. The same
-    /// goes for files left out for their contents.
+    /// A file with the same fingerprint is not read again, even if it was left out for its contents; `again` reads
+    /// every file.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -244,8 +243,8 @@ impl Session {
         Ok(shards.into_iter().map(ShardId).collect())
     }
 
-    /// Returns the next files to read after number `after`: at most `files`, and no further ones
-    /// once their sizes add up to `bytes`.
+    /// Returns the next files to read after number `after`: at most `files`, and no further ones once their sizes add
+    /// up to `bytes`.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -333,7 +332,7 @@ mod tests {
             let todo = session.todo(0, 10, 100).await.unwrap();
             let paths: Vec<&str> = todo.iter().map(|todo| todo.path.as_str()).collect();
             assert_eq!(paths, ["b", "c", "racy"]);
-            // Batches end at so many files or bytes, and hold at least one file.
+            // A batch ends at a number of files or bytes, and holds at least one file.
             let next = session.todo(0, 2, 100).await.unwrap();
             assert_eq!(next.len(), 2);
             let next = session.todo(next[0].number, 10, 1).await.unwrap();

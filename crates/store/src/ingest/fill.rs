@@ -1,4 +1,4 @@
-//! Filling: choosing the shard for the next contents, and storing them there.
+//! Filling: chooses the shard for the next contents, and stores them there.
 
 use sqlx::{Connection, Executor, PgConnection};
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::{BlobId, DocRow, Oid, ShardId, docs};
 
-/// A blob to be stored, with its chunks.
+/// A blob to store, with its chunks.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// Git's hash of the file on disk.
@@ -114,8 +114,8 @@ async fn copy_chunks(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) 
     Ok(())
 }
 
-/// Gives other keys to texts that a version before read in a wrong encoding, and that are now stored again. The files have
-/// them until the next epoch.
+/// Gives other keys to texts that an earlier version read in a wrong encoding, and that are now stored again. The files
+/// refer to them until the next epoch.
 async fn retire_misread(conn: &mut PgConnection, all: &[Contents]) -> Result<()> {
     let anew = all.iter().filter(|contents| contents.encoding.is_some());
     let oids: Vec<&[u8]> = anew.map(|contents| contents.oid.as_slice()).collect();
@@ -144,12 +144,11 @@ async fn copy_blobs(conn: &mut PgConnection, shard: ShardId, all: &[Contents]) -
 }
 
 impl Session {
-    /// Returns the shard to fill next, other than those in `busy`, its next free chunk number, and
-    /// its bytes of text.
+    /// Returns the shard to fill next, other than those in `busy`, its next free chunk number, and its bytes of text.
     ///
-    /// Fresh shards are filled one after another, up to `full` bytes: they are loaded without an
-    /// index, and a repository in few shards is searched faster. A `small` amount goes to the
-    /// emptiest live shard instead, and so does everything if no fresh shard is left.
+    /// Fresh shards are filled one after another, up to `full` bytes: they are loaded without an index, and a
+    /// repository in few shards is searched faster. A `small` amount goes to the emptiest live shard instead; so does
+    /// everything if no fresh shard is left.
     ///
     /// # Errors
     /// The server cannot be reached or refuses to drop the indexes of a fresh shard.
@@ -175,15 +174,14 @@ impl Session {
         Ok((chosen.shard, chosen.chunks, chosen.bytes))
     }
 
-    /// Notes that a shard was filled up to this chunk number and size in bytes.
+    /// Records that a shard was filled up to this chunk number and size in bytes.
     pub fn filled(&mut self, shard: ShardId, chunks: i32, bytes: i64) {
         if let Some(state) = self.shards.iter_mut().find(|state| state.shard == shard) {
             (state.chunks, state.bytes) = (chunks, bytes);
         }
     }
 
-    /// Returns the shards that hold chunks but have no index yet, largest first, with their bytes
-    /// of text.
+    /// Returns the shards that hold chunks but have no index yet, largest first, with their bytes of text.
     pub fn unindexed(&self) -> Vec<(ShardId, i64)> {
         let fresh = self.shards.iter().filter(|state| !state.live && state.chunks > 0);
         let mut all: Vec<_> = fresh.map(|state| (state.shard, state.bytes)).collect();
@@ -191,8 +189,8 @@ impl Session {
         all
     }
 
-    /// Stores the docs of contents that were stored without one: before docs were indexed, or for a
-    /// file with no doc in it. A search that sees the contents sees their docs at once.
+    /// Stores the docs of contents that were stored without one: before docs were indexed, or for a file without a doc.
+    /// A search that sees the contents sees their docs at once.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.

@@ -1,5 +1,4 @@
-//! Garbage collection: deleting what no epoch in use refers to, and maintaining indexes and
-//! statistics.
+//! Garbage collection: deletes rows that no epoch in use refers to, and maintains indexes and statistics.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,9 +13,9 @@ use crate::tables::{self, Groups};
 use crate::{Epoch, ShardId, docs, symbols};
 
 impl Session {
-    /// Cleans up after an ingest: merges pending lists of indexes, builds the indexes of paths that
-    /// a killed ingest left out, deletes what no epoch in use refers to, and refreshes the
-    /// planner's statistics of the changed tables.
+    /// Cleans up after an ingest: merges pending lists of indexes, builds the path indexes that a killed ingest did not
+    /// build, deletes rows that no epoch in use refers to, and refreshes the planner's statistics of the changed
+    /// tables.
     ///
     /// `filled` are the shards that got new contents.
     ///
@@ -41,8 +40,8 @@ impl Session {
         Ok(())
     }
 
-    /// Deletes the files that ended before every epoch that a search still reads, and the contents
-    /// that only they had.
+    /// Deletes the files that ended before every epoch that a search still reads, and the contents that only those
+    /// files had.
     async fn purge(&mut self) -> Result<()> {
         let sweep = std::mem::take(&mut self.sweep);
         let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
@@ -143,8 +142,7 @@ async fn delete_unused(
     Ok(())
 }
 
-/// Makes emptied shards fresh again, and publishes an epoch, so that no later search has them in
-/// its catalog.
+/// Makes emptied shards fresh again, and publishes an epoch, so that no later search has them in its catalog.
 async fn free_empty_shards(conn: &mut PgConnection, groups: Groups) -> Result<()> {
     let empty: Vec<i16> = sqlx::query_scalar(
         "select shard from shards s where live_from is not null and bytes = 0

@@ -1,4 +1,4 @@
-//! The indexes of a shard: building, dropping, and emptying their pending lists.
+//! The indexes of a shard: builds and drops them, and empties their pending lists.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,12 +11,11 @@ use crate::store::Store;
 use crate::{ShardId, docs};
 
 impl Store {
-    /// Builds the trigram index of a shard, and that of its docs, unless they exist.
+    /// Builds the trigram index of a shard and the index of its docs, unless they exist.
     ///
-    /// Also updates the planner's statistics of the shard; without them it would combine the lookup
-    /// by trigram with one by shard. The build is one transaction: however it ends, the shard has a
-    /// complete index or none. `memory_kb` bounds the memory that the server uses before it spills
-    /// to disk.
+    /// Also updates the planner's statistics of the shard; without them it would combine the lookup by trigram with one
+    /// by shard. The build is one transaction: however it ends, the shard has a complete index or none. `memory_kb`
+    /// bounds the memory that the server uses before it spills to disk.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement.
@@ -37,7 +36,7 @@ impl Store {
         Ok(())
     }
 
-    /// Builds the indexes of the paths of some shards, `at_once` at a time, unless they exist.
+    /// Builds the path indexes of some shards, `at_once` at a time, unless they exist.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement.
@@ -50,12 +49,12 @@ impl Store {
         stream::iter(shards.iter().copied().map(Ok)).try_for_each_concurrent(at_once, build).await
     }
 
-    /// Sorts the filters of the chunks of new shards by bit, so that a search finds those of a bit side by side: two thirds
-    /// of the time for a bit of 28 shards. Leaves those that share a partition with a shard that is searched, since sorting
-    /// locks the partition.
+    /// Sorts the chunk filters of new shards by bit, so that a search finds those of a bit side by side: two thirds of
+    /// the time for a bit of 28 shards. Skips shards that share a partition with a searched shard, since sorting locks
+    /// the partition.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then the filters are as they were.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then the filters are unchanged.
     pub async fn sort_chunk_filters(&self, shards: &[ShardId]) -> Result<()> {
         let groups = self.groups();
         let of_shards: BTreeSet<i16> = shards.iter().map(|shard| groups.of(*shard)).collect();
@@ -93,7 +92,7 @@ impl Store {
     }
 }
 
-/// Drops the indexes of a shard that is about to be filled: filling is much faster without.
+/// Drops the indexes of a shard before it is filled: filling is much faster without them.
 pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
         "drop index if exists {}_trgm; drop index if exists {}_lexemes",
@@ -104,11 +103,10 @@ pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> 
     Ok(())
 }
 
-/// Builds the trigram index of the paths of a shard, unless it exists; then merges its pending list
-/// into the index.
+/// Builds the trigram index of the paths of a shard, unless it exists; then merges its pending list into the index.
 ///
-/// The index is built after the files are inserted: inserted one by one, 250,000 paths made an
-/// index four times as large. Until it exists, lookups scan all paths of the shard.
+/// The index is built after the files are inserted: inserted one by one, 250,000 paths made an index four times as
+/// large. Until it exists, lookups scan all paths of the shard.
 pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let sql = format!(
         "create index if not exists {0}_path on {0} using gin (path gin_trgm_ops);
@@ -119,8 +117,7 @@ pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
     Ok(())
 }
 
-/// Merges the pending lists of a shard's indexes into the indexes; every search would have to read
-/// the lists.
+/// Merges the pending lists of a shard's indexes into the indexes; otherwise every search would read the lists.
 pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     let documents = format!("{}_trgm", shard.documents());
     for index in [documents, format!("{}_lexemes", shard.docs())] {

@@ -1,14 +1,12 @@
-//! Ingest: storing what was read as the next epoch of the index.
+//! Ingest: stores the files read as the next epoch of the index.
 //!
-//! A [`Session`] holds the lock on writing. It compares the files on disk with the index
-//! ([`diff`]), has contents stored and indexed ([`fill`], [`derive`], [`index`]), makes the new
-//! epoch current ([`publish`]) and deletes what is unused ([`gc`]). [`watch`] gives up when Postgres
-//! has gone silent.
+//! A [`Session`] holds the lock on writing. It compares the files on disk with the index ([`diff`]), has contents
+//! stored and indexed ([`fill`], [`derive`], [`index`]), makes the new epoch current ([`publish`]) and deletes what is
+//! unused ([`gc`]). [`watch`] gives up when Postgres has gone silent.
 //!
-//! The session's data lie in temporary tables, so the program's memory does not grow with the tree,
-//! and nothing is left over when it is killed. [`Loader`]s store contents as they are read, on
-//! connections of their own. Contents that no file refers to are in no epoch; the next ingest finds
-//! them by their hash.
+//! The session's data lie in temporary tables, so the program's memory does not grow with the tree, and nothing is left
+//! over when it is killed. [`Loader`]s store contents as they are read, on connections of their own. Contents that no
+//! file refers to are in no epoch; the next ingest finds them by their hash.
 
 pub(crate) mod copy;
 mod derive;

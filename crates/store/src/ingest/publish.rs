@@ -1,9 +1,9 @@
 //! Publishing: the new state of some repositories becomes current, in two steps.
 //!
-//! The first step writes all rows of the next epoch and commits them. Nobody reads them yet, since
-//! every search filters by its epoch. The second step, a transaction of a few rows, increments the
-//! epoch. So a search sees an epoch completely or not at all, even with shards on several servers.
-//! An ingest killed in between has changed nothing visible, and the next one undoes its rows.
+//! The first step writes all rows of the next epoch and commits them. Nobody reads them yet, since every search filters
+//! by its epoch. The second step, a transaction of a few rows, increments the epoch. So a search sees an epoch
+//! completely or not at all, even with shards on several servers. An ingest killed in between has changed nothing
+//! visible, and the next one undoes its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::{Epoch, RepoId, ShardId};
 /// The channel on which listeners are notified of a new epoch.
 pub(crate) const EPOCHS: &str = "codesearch_epoch";
 
-/// Number of files that an epoch has changed.
+/// Number of files that an epoch changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Files that are new or have new contents.
@@ -48,13 +48,12 @@ struct Counts {
 }
 
 impl Session {
-    /// Makes the new state of these repositories current, removes the repositories in `gone`
-    /// (others than those), and makes the shards live that were `indexed` for it. Until
-    /// [`Store::build_path_indexes`], lookups scan all paths of those shards.
+    /// Makes the new state of these repositories current, removes the repositories in `gone` (others than these), and
+    /// makes the shards in `indexed` live. Until [`Store::build_path_indexes`], lookups scan all paths of those shards.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses a statement; then the index is as it was, except for
-    /// rows that the next session undoes.
+    /// The server cannot be reached or refuses a statement; then the index is unchanged, except for rows that the next
+    /// session undoes.
     pub async fn publish(
         &mut self,
         repos: &[RepoRow],
@@ -160,13 +159,12 @@ impl Session {
     }
 }
 
-/// Number of switches that are kept. A server that missed more than these drops its memory.
+/// Number of switches to keep. A server that missed more than these drops its memory.
 const KEPT_SWITCHES: i32 = 100;
 
 /// Makes an epoch current, and notifies listeners once the transaction has committed.
 pub(crate) async fn advance(conn: &mut PgConnection, epoch: Epoch) -> Result<()> {
-    // Flushes before anyone is notified, so that no crash can undo the epoch; all earlier commits
-    // are flushed, too.
+    // Flushes before anyone is notified, so that no crash can undo the epoch; all earlier commits are flushed, too.
     conn.execute("set local synchronous_commit = on").await?;
     sqlx::query("update state set epoch = $1, prepared = null")
         .bind(epoch.0)
@@ -229,8 +227,8 @@ async fn renew(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Ends the files of some repositories that are not known to be unchanged: they have new contents,
-/// are left out, or are gone. Returns their number.
+/// Ends the files of some repositories that are not known to be unchanged: they have new contents, are left out, or are
+/// gone. Returns their number.
 async fn end(
     conn: &mut PgConnection,
     next: i32,
@@ -290,8 +288,8 @@ async fn insert(
     Ok(count)
 }
 
-/// Ends and inserts rows of files that are left out. Files left out for their contents were not
-/// read again if their fingerprint was the same. Returns the number of changed rows.
+/// Ends and inserts rows of files that are left out. Files left out for their contents were not read again if their
+/// fingerprint was the same. Returns the number of changed rows.
 async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -> Result<u64> {
     sqlx::query(
         "insert into left_out select repo, path, bytes, fingerprint, reason from seen
@@ -333,8 +331,7 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
     Ok(ended.rows_affected() + begun.rows_affected())
 }
 
-/// Returns the languages of the files of some shards in an epoch, and the approximate number of
-/// chunks of each.
+/// Returns the languages of the files of some shards in an epoch, and the approximate number of chunks of each.
 async fn count_languages(
     conn: &mut PgConnection,
     epoch: Epoch,
@@ -386,7 +383,7 @@ async fn count(
 }
 
 /// Updates the rows of the repositories. Returns the number of changed names, ranks and folders for git: catalogs hold
-/// them, so that they need another epoch.
+/// them, so a change needs another epoch.
 async fn update_repos(
     conn: &mut PgConnection,
     repos: &[RepoRow],

@@ -1,4 +1,4 @@
-//! Storing a SCIP index: all of it in one transaction.
+//! Stores a SCIP index: all of it in one transaction.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::scip::keep;
 use crate::tables::Groups;
 use crate::{BlobId, RepoId, ShardId};
 
-/// What an index says of itself.
+/// The origin of an index.
 #[derive(Clone, Copy, Debug)]
 pub struct ScipSource<'a> {
-    /// The folder of the repository for which it was made; empty for the whole.
+    /// The folder of the repository for which the index was made; empty for the whole.
     pub root: &'a str,
     /// The tool that made it.
     pub tool: &'a str,
@@ -36,11 +36,11 @@ pub struct ScipFile {
     pub blob: BlobId,
     /// Bytes of its text.
     pub bytes: i32,
-    /// Whether it was asked for before.
+    /// Whether an earlier document asked for it.
     pub taken: bool,
 }
 
-/// Stores an index. What it stores is there once it has [finished](Self::finish); if it is dropped before, all is as it was.
+/// Stores an index. The index takes effect once it has [finished](Self::finish); if dropped before, nothing changes.
 #[derive(Debug)]
 pub struct ScipWriter<'s> {
     tx: Transaction<'s, Postgres>,
@@ -54,7 +54,7 @@ pub struct ScipWriter<'s> {
 }
 
 impl Session {
-    /// Begins to store an index of a repository; the one of the same folder and tool goes.
+    /// Begins to store an index of a repository; it replaces one of the same folder and tool.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -122,12 +122,12 @@ impl Session {
 }
 
 impl ScipWriter<'_> {
-    /// Returns whether an index of before goes.
+    /// Returns whether the index replaces another one.
     pub fn replaces(&self) -> bool {
         self.replaces
     }
 
-    /// Awaits work other than Postgres's, during which silence is normal.
+    /// Awaits work outside of Postgres, during which silence is normal.
     pub async fn await_other<T>(&self, work: impl Future<Output = T>) -> T {
         self.other_work.during(work).await
     }
@@ -137,7 +137,7 @@ impl ScipWriter<'_> {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn files(&mut self, paths: &[String]) -> Result<Vec<ScipFile>> {
-        // Both parts see the table as it was before.
+        // Both parts see the table before the update.
         let rows: Vec<(String, i16, i32, i32, bool)> = sqlx::query_as(
             "with taken as (update scip_files set taken = true where path = any($1) and not taken)
              select path, shard, blob, bytes, taken from scip_files where path = any($1)",
@@ -167,7 +167,7 @@ impl ScipWriter<'_> {
         texts(&mut self.tx, shard, blobs).await
     }
 
-    /// Stores what is told of some files of a shard: blob, path and document.
+    /// Stores the documents of some files of a shard: blob, path and document.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses the statement.
@@ -194,7 +194,7 @@ impl ScipWriter<'_> {
         Ok(())
     }
 
-    /// Makes all that was stored visible at once. `refused` is the number of documents that were not stored.
+    /// Makes all stored documents visible at once. `refused` is the number of documents that were not stored.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement.

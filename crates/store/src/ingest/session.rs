@@ -1,5 +1,5 @@
-//! The session of the one ingest that may run: its locks, its connection and temporary tables, and
-//! the recovery after a killed one.
+//! The session of the one ingest that may run: its locks, its connection and temporary tables, and the recovery after a
+//! killed one.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -98,13 +98,12 @@ impl Store {
         Ok(Some(Session { conn, shards, sweep, changed, groups, other_work }))
     }
 
-    /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next
-    /// program to take the lock on writing terminates all connections that share the helpers' lock,
-    /// and a program that lost its lock gets no new one here.
+    /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next program to take the
+    /// lock on writing terminates all connections that share the helpers' lock, and a program that lost its lock gets
+    /// no new one here.
     ///
     /// # Errors
-    /// The connection that holds the lock on writing for this program has broken; or as for any
-    /// connection.
+    /// The connection that holds this program's lock on writing was lost; or those of any connection.
     pub(crate) async fn helper(&self) -> Result<PgConnection> {
         let mut conn = self.connection().await?;
         sqlx::query("select pg_advisory_lock_shared($1)")
@@ -132,7 +131,7 @@ impl Store {
 }
 
 impl Session {
-    /// Awaits work other than Postgres's, during which silence is normal.
+    /// Awaits work outside of Postgres, during which silence is normal.
     pub async fn await_other<T>(&self, work: impl Future<Output = T>) -> T {
         self.other_work.during(work).await
     }
@@ -142,18 +141,18 @@ impl Session {
         (self.shards.iter().map(|shard| shard.bytes).sum(), self.shards.len())
     }
 
-    /// Gives up the lock on writing. When it returns, the next program gets the lock at once: of a connection that is only
-    /// closed, the server frees it some time later.
+    /// Gives up the lock on writing. When it returns, the next program gets the lock at once: if a connection is only
+    /// closed, the server frees its lock some time later.
     ///
     /// # Errors
-    /// The connection broke.
+    /// The connection was lost.
     pub async fn close(mut self) -> Result<()> {
         self.conn.execute("select pg_advisory_unlock_all()").await?;
         Ok(self.conn.close().await?)
     }
 }
 
-/// Terminates the statements that a killed ingest has left running, and waits for their end.
+/// Terminates statements that a killed ingest left running, and waits for them to end.
 async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
     sqlx::query(
         "select pg_terminate_backend(pid) from pg_locks
@@ -169,7 +168,7 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// Undoes the rows of an epoch that a killed ingest has prepared but not published.
+/// Undoes the rows of an epoch that a killed ingest prepared but did not publish.
 async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
     let (epoch, prepared): (i32, Option<i32>) =
         sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
@@ -203,7 +202,7 @@ mod tests {
             assert!(store.helper().await.is_err(), "it is not the one that writes");
             let first = store.try_session().await.unwrap().unwrap();
             store.helper().await.unwrap();
-            // The connection breaks unnoticed.
+            // The connection is lost unnoticed.
             let pid = store.writer.load(std::sync::atomic::Ordering::Relaxed);
             value::<bool>(store, &format!("select pg_terminate_backend({pid}, 10000)")).await;
             assert!(store.helper().await.is_err(), "nobody writes");

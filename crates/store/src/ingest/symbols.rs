@@ -1,4 +1,4 @@
-//! Storing symbols: which contents lack theirs, and the rows of those that were taken.
+//! Stores symbols: finds the blobs that lack theirs, and writes the rows of extracted ones.
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::symbols::{self, SymbolRow};
 use crate::{BlobId, ShardId};
 
-/// A shard with contents whose symbols were not taken.
+/// A shard with blobs whose symbols were not extracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolsTodo {
     /// The shard.
@@ -18,11 +18,11 @@ pub struct SymbolsTodo {
     pub bytes: i64,
     /// Number of its chunks.
     pub chunks: i32,
-    /// Contents whose chunks have smaller numbers have had their turn.
+    /// Blobs whose chunks have smaller numbers are processed.
     pub upto: i32,
 }
 
-/// Contents whose symbols are to be taken.
+/// A blob whose symbols are to be extracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobTodo {
     /// The blob.
@@ -43,8 +43,7 @@ pub struct SymbolsWriter {
 }
 
 impl Store {
-    /// Returns whether all symbols were taken that a program takes: in this form, and of these
-    /// languages.
+    /// Returns whether all symbols were extracted that a program extracts: in this format, and of these languages.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -60,7 +59,7 @@ impl Store {
         .await?)
     }
 
-    /// Opens a connection to store the symbols of a shard with.
+    /// Opens a connection for storing the symbols of a shard.
     ///
     /// # Errors
     /// The server cannot be reached or has no connection left.
@@ -84,8 +83,7 @@ impl Store {
         .await?)
     }
 
-    /// Tells the program that holds the lock on writing that another one waits for it, as long as
-    /// the connection lives.
+    /// Tells the program that holds the lock on writing that another one waits for it, as long as the connection lives.
     ///
     /// # Errors
     /// The server cannot be reached or has no connection left.
@@ -99,16 +97,15 @@ impl Store {
     }
 }
 
-/// Says that a program waits for the lock on writing.
+/// Signals that a program waits for the lock on writing.
 #[derive(Debug)]
 pub struct Waiting {
     _conn: PgConnection,
 }
 
 impl Session {
-    /// Returns the shards whose symbols are not complete, smallest first. A program that takes
-    /// symbols in a newer form starts over, and one that knows more languages looks at all contents
-    /// again.
+    /// Returns the shards whose symbols are not complete, smallest first. A program with a newer format starts over,
+    /// and one that knows more languages looks at all blobs again.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -159,8 +156,8 @@ impl Session {
 }
 
 impl SymbolsWriter {
-    /// Returns the next contents, from a number on, that lack their symbols and have a file in one
-    /// of these languages; at most `most`, ascending.
+    /// Returns the next blobs, from a number on, that lack their symbols and have a file in one of these languages; at
+    /// most `most`, ascending.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -198,13 +195,12 @@ impl SymbolsWriter {
         texts(&mut self.conn, self.shard, blobs).await
     }
 
-    /// Stores symbols of contents that follow those of before, and of which contents not all were taken and why, in one
-    /// word; and notes that all contents before `upto` have had their turn. All or nothing. What makes no full group yet
-    /// is kept for the next time, and has not had its turn until then.
+    /// Stores symbols of the next blobs, and the blobs whose symbols are incomplete, each with a reason in one word;
+    /// and records that all blobs before `upto` are processed. All or nothing. Rows that make no full group yet are
+    /// kept for the next call, and do not count as processed until then.
     ///
     /// # Errors
-    /// The server cannot be reached, its disk is full, or it refuses a statement; then nothing is
-    /// stored.
+    /// The server cannot be reached, its disk is full, or it refuses a statement; then nothing is stored.
     pub async fn store(
         &mut self,
         rows: Vec<SymbolRow>,
@@ -217,14 +213,14 @@ impl SymbolsWriter {
         self.commit(&rows, given_up, upto).await
     }
 
-    /// Stores the rest, and notes that all contents before `upto` have had their turn.
+    /// Stores the remaining rows, and records that all blobs before `upto` are processed.
     ///
     /// # Errors
     /// The server cannot be reached, its disk is full, or it refuses a statement.
     pub async fn finish(mut self, upto: i32) -> Result<()> {
         let rest = std::mem::take(&mut self.rest);
         self.commit(&rest, &[], upto).await?;
-        // Not what lies in TOAST: nothing is planned by it.
+        // Skip columns in TOAST: no plan depends on them.
         let sql = format!("analyze {} (shard, first)", self.shard.symbols());
         self.conn.execute(AssertSqlSafe(sql)).await?;
         Ok(self.conn.close().await?)

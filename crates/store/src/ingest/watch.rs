@@ -1,4 +1,4 @@
-//! Detects that Postgres has gone silent during an ingest, which would otherwise wait for ever.
+//! Detects that Postgres has gone silent during an ingest, which would otherwise wait forever.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl Store {
         }
     }
 
-    /// Terminates the backend that holds the lock on writing. On a dead connection it would hold it until Postgres notices.
+    /// Terminates the backend that holds the lock on writing. A dead connection would hold it until Postgres notices.
     async fn give_up_lock(&self) {
         let ending = async {
             let mut conn = connect(&self.options).await?;
@@ -91,7 +91,7 @@ impl Store {
     async fn is_at_work(&self, within: Duration) -> bool {
         let look = async {
             let mut conn = connect(&self.options).await?;
-            // Without track_activities the state is unknown: counts as working.
+            // Without track_activities the state is unknown, and counts as working.
             sqlx::query_scalar(
                 "select coalesce(bool_or(
                      not (a.state like 'idle%' or coalesce(a.wait_event_type, '') = 'Client')
@@ -128,7 +128,7 @@ mod tests {
         on_index(1, async |store| {
             let waits: Result<()> = store
                 .watched_for(SOON, async {
-                    // Stands for a dead connection, which stays open, and a statement on it.
+                    // Simulates a dead connection, which stays open, and a statement on it.
                     std::mem::forget(session(store).await);
                     std::future::pending().await
                 })
@@ -147,7 +147,7 @@ mod tests {
                 .watched_for(SOON, async {
                     let mut session = session(store).await;
                     sqlx::query("select pg_sleep(3)").execute(&mut session.conn).await?;
-                    // Stands for slow files.
+                    // Simulates slow files.
                     session.await_other(tokio::time::sleep(6 * SOON)).await;
                     session.close().await?;
                     Ok(7)

@@ -10,16 +10,16 @@ use crate::store::Store;
 use crate::target::{Target, connect, options};
 use crate::testing::{ingest, on_index, value};
 
-/// Time after which a statement here is ended.
+/// Timeout of each statement.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Part of what is said of a statement that is no query.
+/// Part of the error for a statement that is no query.
 const NO_QUERY: &str = "only queries are allowed";
 
-/// Part of what is said of a function or a table that the role has no right to.
+/// Part of the error for a function or a table that the role has no right to.
 const DENIED: &str = "permission denied";
 
-/// Each statement, and part of what is said of it; nothing if it may run.
+/// Each statement, and part of its error; empty if it may run.
 const ATTACKS: &[(&str, &str)] = &[
     // Writing.
     ("insert into codesearch.repos (name, source) values ('x', '/x')", DENIED),
@@ -136,7 +136,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("create function public.f() returns int language c as '/tmp/f.so', 'f'", NO_QUERY),
     ("create function pg_temp.f() returns int language sql as 'select 1'", NO_QUERY),
     ("call x()", "does not exist"),
-    // Several statements, and those that outlast one.
+    // Several statements, and those whose effects outlast them.
     ("select 1; select 2", "cannot insert multiple commands"),
     ("commit; create table x ()", "cannot insert multiple commands"),
     ("explain select 1; delete from codesearch.files", "cannot insert multiple commands"),
@@ -148,7 +148,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("explain analyze execute p", "does not exist"),
     ("declare c cursor with hold for select 1", NO_QUERY),
     ("fetch all from c", NO_QUERY),
-    // What is not for the role to see.
+    // Data that the role must not see.
     ("select * from codesearch.files", DENIED),
     ("select * from codesearch.files_000", DENIED),
     ("select * from codesearch._sqlx_migrations", DENIED),
@@ -159,13 +159,13 @@ const ATTACKS: &[(&str, &str)] = &[
     ("select table_to_xml('codesearch.state', true, true, '')", DENIED),
     ("select ts_stat('select pg_sleep(100000)')", DENIED),
     ("select ts_rewrite('a'::tsquery, 'select pg_sleep(100000)')", DENIED),
-    // These tell nothing that is secret.
+    // These reveal no secret.
     ("select pg_get_functiondef('codesearch_sql.grep'::regproc)", ""),
     ("select 'pg_sleep'::regproc", ""),
     ("select current_setting('data_directory', true)", "must be superuser"),
 ];
 
-/// Where the reader of an index connects.
+/// Returns the address of an index's reader.
 fn reader_of(store: &Store) -> Target {
     Target::Socket {
         folder: store.options.get_socket().unwrap().clone(),
@@ -174,7 +174,7 @@ fn reader_of(store: &Store) -> Target {
     }
 }
 
-/// All that an attack could change.
+/// Returns all that an attack could change.
 async fn state(store: &Store) -> String {
     let sql = "
         select concat_ws(E'\\n',
@@ -249,7 +249,7 @@ fn statements_read_the_views_and_do_nothing_else() {
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         check_state(store, &before).await;
-        // The rights of the role are enough, where statements are not looked at: as psql sends them.
+        // The rights of the role suffice where statements are not checked: as psql sends them.
         let options = options(&reader).unwrap().options(reader_settings("1000"));
         let mut conn = connect(&options).await.unwrap();
         for (statement, _) in ATTACKS.iter().filter(|(_, told)| *told != "statement timeout") {
@@ -259,11 +259,11 @@ fn statements_read_the_views_and_do_nothing_else() {
             let _ = conn.execute(AssertSqlSafe(sql)).await;
             let _ = conn.execute("rollback").await;
         }
-        // Every role may change its own settings, which the next statement puts right.
+        // Every role may change its own settings; the next statement resets them.
         run(store, &reader, "select 1").await.unwrap();
         check_state(store, &before).await;
         conn.close().await.unwrap();
-        // Nor may it go elsewhere.
+        // It cannot go elsewhere, either.
         for database in ["postgres", "template1"] {
             assert!(PgConnection::connect_with(&options.clone().database(database)).await.is_err());
         }
@@ -295,7 +295,7 @@ fn queries_of_every_form_are_answered() {
             let rows = run_for(store, &reader, statement, long).await;
             assert!(matches!(rows, Ok(1..)), "{statement}: {rows:?}");
         }
-        // It does not see what others ask.
+        // It does not see others' statements.
         let others = "select * from pg_stat_activity where usename <> session_user and query <> '<insufficient privilege>'";
         assert_eq!(run(store, &reader, others).await.unwrap(), 0);
     });
@@ -311,7 +311,7 @@ fn a_role_that_may_do_more_is_not_used() {
             refused.contains("more rights than to connect") && refused.contains("create role"),
             "{refused}"
         );
-        // What the role has come to have is taken from it again.
+        // Rights that the role has gained are revoked.
         let reader = reader_of(store);
         run(store, &reader, "select 1").await.unwrap();
         let mut conn = store.connection().await.unwrap();

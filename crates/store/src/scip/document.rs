@@ -6,19 +6,19 @@ use siphasher::sip::SipHasher13;
 
 use super::pack::{self, Occurrence, Relation};
 
-/// The kind of a symbol of which none was told.
+/// The kind of a symbol without a stated kind.
 pub const NO_KIND: u8 = 255;
 
-/// What a SCIP index tells of a text.
+/// The SCIP data of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScipDocument {
     /// The symbols, each once, with a line feed between two.
     pub names: String,
     /// The byte of each symbol's kind; [`NO_KIND`] for none.
     pub kinds: Vec<u8>,
-    /// What symbols have to do with each other.
+    /// The relations between symbols.
     pub relations: Vec<Relation>,
-    /// Where they stand, by start.
+    /// The places of the symbols, by start.
     pub occurrences: Vec<Occurrence>,
 }
 
@@ -35,7 +35,7 @@ impl ScipDocument {
         u32::try_from(at).ok()
     }
 
-    /// Returns whether it may tell of a text: its lists fit together, and its places lie in the text.
+    /// Returns whether it may describe a text: its lists fit together, and its places lie in the text.
     pub fn fits(&self, text: &str) -> bool {
         let count = if self.names.is_empty() { 0 } else { self.names.split('\n').count() };
         let known = |symbol: u32| (symbol as usize) < count;
@@ -71,12 +71,12 @@ impl ScipDocument {
     }
 }
 
-/// Returns whether a symbol means something in its own document only.
+/// Returns whether a symbol has meaning only in its own document.
 pub fn is_local(symbol: &str) -> bool {
     symbol.starts_with("local ")
 }
 
-/// Returns the hash by which documents are found that mention a symbol. It is stored, so it stays as it is.
+/// Returns the hash that finds the documents that mention a symbol. It is stored, so it must not change.
 pub(super) fn hash(symbol: &str) -> i64 {
     let mut hasher = SipHasher13::new();
     hasher.write(symbol.as_bytes());

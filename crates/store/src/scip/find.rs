@@ -1,4 +1,4 @@
-//! Looking documents up: by place, and by a symbol that they mention.
+//! Looks up documents: by place, and by a symbol that they mention.
 
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
@@ -10,13 +10,13 @@ use crate::store::Store;
 use crate::tables::Groups;
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
-/// An index that was imported.
+/// An imported index.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ScipImport {
     /// Key of its repository.
     #[sqlx(try_from = "i32")]
     pub repo: RepoId,
-    /// The folder of the repository for which it was made; empty for the whole.
+    /// The folder of the repository for which the index was made; empty for the whole.
     pub root: String,
     /// The tool that made it.
     pub tool: String,
@@ -24,7 +24,7 @@ pub struct ScipImport {
     pub version: String,
     /// Number of its documents that were stored.
     pub documents: i32,
-    /// Of these, the number of those whose files are as they were.
+    /// Number of stored documents whose files are unchanged.
     pub fitting: i32,
     /// Number of its documents that were not stored.
     pub refused: i32,
@@ -34,7 +34,7 @@ pub struct ScipImport {
     pub imported_at: String,
 }
 
-/// A document, and the file that it tells of.
+/// A document, and the file that it describes.
 #[derive(Clone, Debug)]
 pub struct ScipPlace {
     /// The shard of the file.
@@ -51,7 +51,7 @@ pub struct ScipPlace {
     pub bytes: i32,
     /// Its language, if recognised.
     pub language: Option<String>,
-    /// What is told of it.
+    /// The document.
     pub document: ScipDocument,
 }
 
@@ -80,8 +80,8 @@ impl FromRow<'_, PgRow> for PlaceRow {
     }
 }
 
-/// Returns the statement that reads the documents of a shard for which a condition holds, and whose files are as they were
-/// in the epoch `$1`.
+/// Returns the statement that reads the documents of a shard that satisfy a condition, and whose files are unchanged in
+/// the epoch `$1`.
 fn places(shard: ShardId, groups: Groups, condition: &str) -> String {
     format!(
         "select s.shard, s.blob, i.repo, s.import, s.path, f.bytes, f.language, s.names, s.occurrences
@@ -96,7 +96,7 @@ fn places(shard: ShardId, groups: Groups, condition: &str) -> String {
 }
 
 impl Lease {
-    /// Returns what is told of a file, the newest import first.
+    /// Returns the documents of a file, the newest import first.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -113,7 +113,8 @@ impl Lease {
     }
 
     /// Returns the documents of a shard that mention one of some symbols, those of the repository `near` first; at most
-    /// `most`, of the repositories that may be `visible`. Another document may be among them, if a symbol of it has the same hash.
+    /// `most`, of the repositories that may be `visible`. May include another document, if one of its symbols has the
+    /// same hash.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -158,7 +159,7 @@ impl Lease {
 }
 
 impl Store {
-    /// Returns the indexes that were imported, by repository, folder and tool.
+    /// Returns the imported indexes, by repository, folder and tool.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -172,7 +173,7 @@ impl Store {
         .await?)
     }
 
-    /// Returns the bytes on disk of what was imported.
+    /// Returns the bytes on disk of imported data.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.

@@ -1,4 +1,4 @@
-//! Keeping documents while the index changes: deleting what is gone, counting what still fits, and checking.
+//! Maintains documents while the index changes: deletes obsolete ones, counts those that still fit, and checks them.
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
@@ -20,8 +20,8 @@ pub(crate) async fn delete(
     Ok(())
 }
 
-/// Deletes imports with their documents, and returns their number: those of some repositories, and only those of a folder
-/// and a tool, if these are given.
+/// Deletes the imports of some repositories with their documents, only those of a folder and a tool if given. Returns
+/// their number.
 pub(crate) async fn delete_imports(
     conn: &mut PgConnection,
     groups: Groups,
@@ -49,7 +49,7 @@ pub(crate) async fn delete_imports(
     Ok(gone.len())
 }
 
-/// Counts again, for the imports of some repositories, whose files are as they were.
+/// Counts again the documents whose files are unchanged, for the imports of some repositories.
 pub(crate) async fn recount(conn: &mut PgConnection, groups: Groups, repos: &[i32]) -> Result<()> {
     let imports: Vec<(i32, i32, Vec<i16>)> =
         sqlx::query_as("select id, repo, shards from scip_imports where repo = any($1)")
@@ -83,7 +83,7 @@ pub(crate) async fn recount(conn: &mut PgConnection, groups: Groups, repos: &[i3
     Ok(())
 }
 
-/// A document as it is stored: its place among the rows, its blob, its path, and what it tells, if that can be read.
+/// A stored document: the place of its row, its blob, its path, and its contents, if they can be decoded.
 pub(crate) type Stored = (String, i32, String, Option<ScipDocument>);
 
 /// Returns all documents of a shard.

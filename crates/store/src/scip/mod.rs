@@ -1,8 +1,7 @@
-//! SCIP indexes that were imported: what compilers know of the names in the texts.
+//! Imported SCIP indexes: compilers' knowledge of the names in the texts.
 //!
-//! A row of `scip_NNN` is a document: what one index tells of a path and of the blob that the path had. It counts where a
-//! file of the repository has that path and that blob. Indexes made for the same repository, folder and tool replace each
-//! other.
+//! A row of `scip_NNN` is a document: the data of one index on a path and its blob. It applies where a file of the
+//! repository has that path and that blob. Indexes made for the same repository, folder and tool replace each other.
 
 mod document;
 mod find;

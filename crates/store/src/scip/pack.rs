@@ -1,4 +1,4 @@
-//! A document of a SCIP index as bytes: places as differences, in numbers of variable length (LEB128).
+//! Packs a document of a SCIP index into bytes: places as differences, in numbers of variable length (LEB128).
 //!
 //! ```text
 //! 1, the form
@@ -10,18 +10,18 @@
 
 use std::ops::Range;
 
-/// The form of the bytes.
+/// Version of the format.
 const FORM: u8 = 1;
 
-/// Says in `roles` that a range encloses the occurrence.
+/// A flag in `roles`: a range encloses the occurrence.
 const ENCLOSED: u8 = 0x80;
 
-/// A place where a symbol stands.
+/// A place of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     /// Where it begins in the text, in bytes.
     pub start: u32,
-    /// Its length in bytes; 0 for what stands for a whole file.
+    /// Its length in bytes; 0 for a symbol that stands for a whole file.
     pub len: u32,
     /// The index of its symbol.
     pub symbol: u32,
@@ -51,11 +51,11 @@ impl Occurrence {
 /// A relationship between two symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// Index of the symbol that has it.
+    /// Index of the symbol with the relation.
     pub from: u32,
-    /// The index of the other.
+    /// Index of the related symbol.
     pub to: u32,
-    /// The bits below.
+    /// The flags below.
     pub flags: u8,
 }
 
@@ -68,7 +68,7 @@ impl Relation {
     pub const DEFINITION: u8 = 4;
 }
 
-/// What is packed of a document.
+/// The packed part of a document.
 pub(super) type Unpacked = (Vec<u8>, Vec<Relation>, Vec<Occurrence>);
 
 pub(super) fn pack(kinds: &[u8], relations: &[Relation], occurrences: &[Occurrence]) -> Vec<u8> {
@@ -99,7 +99,7 @@ pub(super) fn pack(kinds: &[u8], relations: &[Relation], occurrences: &[Occurren
     bytes
 }
 
-/// Reads what was packed; none if these are other bytes.
+/// Reads packed bytes; none if they are invalid.
 pub(super) fn unpack(bytes: &[u8]) -> Option<Unpacked> {
     let mut rest = bytes;
     if byte(&mut rest)? != FORM {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(unpack(&[9, 0, 0]), None);
         assert_eq!(unpack(&[1, 0xff, 0xff, 0xff, 0xff, 0x7f]), None);
         for cut in 1..bytes.len() {
-            // What is cut between two occurrences lacks some, and no byte panics.
+            // A cut between two occurrences loses some, and no byte panics.
             let found = unpack(&bytes[..cut]);
             assert!(found.is_none_or(|found| found.2.len() < all.2.len()), "{cut}");
         }

@@ -1,5 +1,5 @@
-//! Groups of neighbouring blobs: what `symbols_NNN` has in one row. A blob defines some hundred bytes of names, too few to
-//! compress, or to spend a row's header on.
+//! Groups of neighbouring blobs, one to a row of `symbols_NNN`. A blob defines some hundred bytes of names, too few to
+//! compress, or to justify a row's header.
 //!
 //! The numbers of a group are stored byte by byte: for each of the [`PLANES`] a byte of every symbol. They are small
 //! differences, so most planes are zeros, which Postgres compresses away; and SQL reads them with `get_byte`.
@@ -28,16 +28,16 @@ const GROUP_BYTES: usize = 4096;
 /// Bytes of numbers for each symbol.
 const PLANES: usize = 15;
 
-/// What neighbouring blobs define.
+/// The symbols of neighbouring blobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolGroup {
     /// The blobs, ascending.
     pub blobs: Vec<BlobId>,
-    /// How many symbols each has.
+    /// Number of symbols of each blob.
     pub counts: Vec<i16>,
     /// The names of all symbols, with a line feed between two.
     pub names: String,
-    /// All else that is known of them: see the module.
+    /// All other data of the symbols: see the module.
     pub numbers: Vec<u8>,
 }
 
@@ -110,8 +110,7 @@ impl SymbolGroup {
         self.len() == 0
     }
 
-    /// Returns the rows of its blobs, or of those among them that are `wanted` (ascending); none at all of a group that
-    /// is damaged.
+    /// Returns the rows of its blobs, or of those that are `wanted` (ascending); none of a damaged group.
     pub fn rows(&self, wanted: Option<&[BlobId]>) -> Vec<SymbolRow> {
         let counts = || self.counts.iter().map(|count| usize::from(count.unsigned_abs()));
         let names = match self.len() {
@@ -174,7 +173,7 @@ impl SymbolGroup {
     }
 }
 
-/// Cuts rows into those of groups.
+/// Splits rows into groups.
 fn cut(rows: &[SymbolRow]) -> impl Iterator<Item = &[SymbolRow]> {
     let (mut names, mut blobs) = (0, 0);
     rows.chunk_by(move |row, _| {
@@ -188,9 +187,9 @@ fn cut(rows: &[SymbolRow]) -> impl Iterator<Item = &[SymbolRow]> {
     })
 }
 
-/// Returns how many of some rows, which are ascending, make groups without room for more.
+/// Returns how many of some rows, which are ascending, make full groups.
 pub(crate) fn full(rows: &[SymbolRow]) -> usize {
-    // Not last(), which would begin at the end.
+    // Not last(), which would iterate from the end.
     let none: &[SymbolRow] = &[];
     let last = cut(rows).fold(none, |_, group| group);
     let group = SymbolGroup::of(last);

@@ -1,4 +1,4 @@
-//! Symbols: what each blob defines. Neighbouring blobs share a row.
+//! Symbols: the names that each blob defines. Neighbouring blobs share a row.
 
 mod group;
 mod names;
@@ -20,33 +20,33 @@ pub use names::SymbolNames;
 pub(crate) use regroup::update_groups;
 pub use row::SymbolRow;
 
-/// How far the taking of symbols is.
+/// Progress of symbol extraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SymbolsProgress {
     /// Bytes of text in the shards.
     pub bytes: i64,
-    /// About how many of them have had their turn.
+    /// Approximate bytes of processed text.
     pub done: i64,
 }
 
 impl SymbolsProgress {
-    /// Returns whether every text has had its turn.
+    /// Returns whether every text is processed.
     pub fn is_complete(self) -> bool {
         self.done >= self.bytes
     }
 
-    /// Returns the whole percents that are done: 100 only when all is.
+    /// Returns the progress in whole percent: 100 only when complete.
     pub fn percent(self) -> u8 {
         if self.is_complete() { 100 } else { (self.done * 100 / self.bytes).clamp(0, 99) as u8 }
     }
 }
 
-/// A blob whose symbols, or some of them, were given up.
+/// A blob whose symbols are incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenUp {
     /// The blob.
     pub blob: BlobId,
-    /// Why, in a word.
+    /// The reason, in one word.
     pub reason: String,
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn delete(conn: &mut PgConnection, shard: ShardId, blobs: &[i32
     Ok(())
 }
 
-/// Returns the condition that a blob, given as a column, has its symbols or is in the ledger of those that were given up.
+/// Returns the condition that a blob, given as a column, has its symbols or an entry in the ledger of incomplete ones.
 pub(crate) fn has_symbols(shard: ShardId, blob: &str) -> String {
     format!(
         "({blob} in (select unnest(blobs) from {} where shard = {n})
@@ -71,7 +71,7 @@ pub(crate) fn has_symbols(shard: ShardId, blob: &str) -> String {
     )
 }
 
-/// Forgets the symbols of a shard, which are then extracted again.
+/// Deletes the symbols of a shard, so that they are extracted again.
 pub(crate) async fn forget(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
     for sql in [
         &*format!("delete from {}", shard.symbols()),
@@ -86,7 +86,7 @@ pub(crate) async fn forget(conn: &mut PgConnection, shard: ShardId) -> Result<()
     Ok(())
 }
 
-/// A group with its filter, as it is checked.
+/// A group with its filter, for checking.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct CheckedGroup {
     #[sqlx(flatten)]
@@ -96,7 +96,7 @@ pub(crate) struct CheckedGroup {
 }
 
 impl CheckedGroup {
-    /// Returns whether the group can be read, and is found by all its names.
+    /// Returns whether the group is readable, and all its names find it.
     pub(crate) fn is_sound(&self) -> bool {
         let filter = self.group.filter();
         let holds = filter.iter().zip(&self.filter).all(|(own, stored)| own & !stored == 0);
@@ -117,8 +117,7 @@ pub(crate) async fn of_shard(conn: &mut PgConnection, shard: ShardId) -> Result<
     Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(conn).await?)
 }
 
-/// Returns the number of contents of a shard that have had their turn, are in a language with
-/// symbols, and lack theirs.
+/// Returns the number of processed blobs of a shard that are in a language with symbols, but lack theirs.
 pub(crate) async fn missing(conn: &mut PgConnection, shard: ShardId) -> Result<i64> {
     let sql = format!(
         "select count(distinct f.blob) from {} f, state, shards h
@@ -132,7 +131,7 @@ pub(crate) async fn missing(conn: &mut PgConnection, shard: ShardId) -> Result<i
 }
 
 impl Lease {
-    /// Returns the symbols of these blobs, both ascending. Blobs without any may be missing.
+    /// Returns the symbols of these blobs, both ascending. Blobs without symbols may be missing.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -163,7 +162,8 @@ impl Lease {
         self.fetch(BoundStatement::new(sql)).await
     }
 
-    /// Returns up to which chunk symbols were taken, for each shard: a search of an older epoch may have more.
+    /// Returns, for each shard, the chunk before which symbols were extracted: a search of an older epoch may have
+    /// more.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -173,7 +173,7 @@ impl Lease {
         Ok(rows.into_iter().map(|(shard, upto)| (ShardId(shard), upto)).collect())
     }
 
-    /// Returns the languages of which symbols are taken, in lowercase.
+    /// Returns the languages with extracted symbols, in lowercase.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -183,7 +183,7 @@ impl Lease {
         Ok(rows.into_iter().flat_map(|(languages,)| languages).collect())
     }
 
-    /// Returns why symbols of a blob were given up, in a word, if some were.
+    /// Returns the reason, in one word, why the symbols of a blob are incomplete, if they are.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -198,7 +198,7 @@ impl Lease {
         Ok(rows.into_iter().next().map(|(reason,)| reason))
     }
 
-    /// Returns the blobs of some shards whose symbols, or some of them, were given up, ascending.
+    /// Returns the blobs of some shards whose symbols are incomplete, ascending.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -220,7 +220,7 @@ impl Lease {
         Ok(given_up)
     }
 
-    /// Returns how many files in some languages have a blob with this number or a larger one, in each of some
+    /// Returns the number of files in some languages whose blob has this number or a larger one, for each of some
     /// shards.
     ///
     /// # Errors
@@ -267,12 +267,12 @@ impl Store {
         .await?)
     }
 
-    /// Returns how far the taking of symbols is.
+    /// Returns the progress of symbol extraction.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn symbols_progress(&self) -> Result<SymbolsProgress> {
-        // Numbers of chunks stand for bytes: each shard counts by the part of its chunks.
+        // Numbers of chunks approximate bytes: each shard counts by the share of its chunks.
         let (bytes, done): (i64, i64) = sqlx::query_as(
             "select coalesce(sum(bytes), 0)::bigint,
                     coalesce(sum(bytes * least(symbols_upto, chunks) / greatest(chunks, 1)), 0)::bigint

@@ -1,4 +1,4 @@
-//! Finding groups by the names in them.
+//! Finds groups by the names in them.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,8 @@ use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, ShardId};
 
-/// Bits that the filters of names are asked for: always as many, so that there are few different
-/// statements, each of which every connection must prepare. Two fifths of the bits of a filter are
-/// set, so more would rule out hardly more.
+/// Number of bits to test in the filters of names: always the same, so that there are few different statements, each of
+/// which every connection must prepare. Two fifths of the bits of a filter are set, so more would rule out little more.
 const BITS: usize = 16;
 
 /// The names that a group of neighbouring blobs defines.
@@ -20,12 +19,12 @@ const BITS: usize = 16;
 pub struct SymbolNames {
     /// The names, one to a line.
     pub names: String,
-    /// For each blob the number of names up to its end.
+    /// For each blob, the number of names up to its end.
     ends: Vec<(usize, BlobId)>,
 }
 
 impl SymbolNames {
-    /// Returns the blob that defines the name with a number, from 0.
+    /// Returns the blob that defines the name with an index, from 0.
     pub fn blob(&self, name: usize) -> Option<BlobId> {
         self.ends.get(self.ends.partition_point(|(end, _)| *end <= name)).map(|(_, blob)| *blob)
     }
@@ -72,7 +71,7 @@ fn condition(ngrams: &NgramQuery, sql: &mut String, bits: &mut Vec<i64>) {
         NgramQuery::Hashes(_) => {
             let asked = ngrams.sample(BITS).bits(FilterKind::Chunk);
             for at in 0..BITS {
-                // A short literal has fewer than `BITS`, so they repeat. Without any, the condition is true.
+                // A short literal has fewer than `BITS`, so they repeat. With none, the condition is true.
                 let Some(bit) = asked.get(at % asked.len().max(1)) else {
                     sql.push_str("true");
                     return;

@@ -1,4 +1,4 @@
-//! Updating the groups of a shard: blobs are added, mostly after all others, and removed. The ranges of the blobs of
+//! Updates the groups of a shard: adds blobs, mostly after all others, and removes blobs. The ranges of the blobs of
 //! two groups never overlap, so the group of a blob is the last one that does not begin after it.
 
 use std::collections::HashSet;
@@ -22,8 +22,8 @@ struct GroupExtent {
     blobs: i32,
 }
 
-/// Adds the symbols of some blobs, which are ascending and have none yet, and removes those of others. Groups that they
-/// lie in, and one before them that is not full, are rewritten.
+/// Adds the symbols of some blobs, which are ascending and have none yet, and removes those of others. Rewrites their
+/// groups, and the group before if it has room.
 pub(crate) async fn update_groups(
     conn: &mut PgConnection,
     shard: ShardId,
@@ -65,7 +65,7 @@ pub(crate) async fn update_groups(
     store(conn, shard, groups).await
 }
 
-/// Returns the first blobs of the groups in which some blobs lie; and if more come, of the group before each that has room.
+/// Returns the first blobs of the groups that contain some blobs; if `adds`, also of each group before with room.
 fn touched(stored: &[GroupExtent], blobs: impl Iterator<Item = i32>, adds: bool) -> HashSet<i32> {
     let group = |blob: i32| {
         let at = stored.partition_point(|extent| extent.first <= blob);
@@ -76,7 +76,7 @@ fn touched(stored: &[GroupExtent], blobs: impl Iterator<Item = i32>, adds: bool)
     blobs.filter_map(group).collect()
 }
 
-/// Cuts rows where a stored group lies between two.
+/// Splits rows where a stored group lies between two.
 fn between<'r>(
     rows: &'r [SymbolRow],
     kept: &[GroupExtent],
@@ -124,7 +124,7 @@ mod tests {
             let mut expected: Vec<i32> = Vec::new();
             let steps: [(&[i32], &[i32], &[i32]); 8] = [
                 (&[10, 20, 30, 40, 50, 60, 70], &[], &[10, 40, 70]),
-                // Behind the others: the last has room.
+                // After the others: the last group has room.
                 (&[80, 90], &[], &[10, 40, 70]),
                 (&[100], &[], &[10, 40, 70, 100]),
                 // Within a group, between two, and before all.

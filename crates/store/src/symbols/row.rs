@@ -1,8 +1,8 @@
-//! What one blob defines.
+//! The symbols of one blob.
 
 use crate::BlobId;
 
-/// What a blob defines. All lists have an element for each symbol, in the order of `starts`.
+/// The symbols that a blob defines. All lists have an element for each symbol, in the order of `starts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolRow {
     /// The blob.
@@ -17,13 +17,12 @@ pub struct SymbolRow {
     pub ends: Vec<i32>,
     /// The line of each name, from 1.
     pub lines: Vec<i32>,
-    /// The index of the symbol that contains each one; -1 for none.
+    /// The index of each symbol's containing symbol; -1 for none.
     pub parents: Vec<i16>,
 }
 
 impl SymbolRow {
-    /// Returns whether these may be symbols of a text: they have names that stand where they are
-    /// said to, and lists that fit together.
+    /// Returns whether these may be symbols of a text: the names occur at their places, and the lists fit together.
     pub(crate) fn fits(&self, text: &str) -> bool {
         let count = self.starts.len();
         let lists = [self.kinds.len(), self.ends.len(), self.lines.len(), self.parents.len()];

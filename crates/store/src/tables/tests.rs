@@ -1,4 +1,4 @@
-//! The partitions, and indexes with groups of several sizes.
+//! Tests the partitions, and indexes with groups of several sizes.
 
 use super::*;
 use crate::connect::Missing;
@@ -62,7 +62,7 @@ fn an_index_has_groups_of_any_size() {
             for (name, text) in [("one", "first words"), ("two", "second"), ("three", "third")] {
                 ingest(store, name, &[("a", 1, text)]).await;
             }
-            // A program that finds the index is told the size.
+            // A program that finds the index learns the size.
             let target = Target::Socket {
                 folder: store.options.get_socket().unwrap().clone(),
                 role: "codesearch".to_owned(),
@@ -96,7 +96,7 @@ fn an_index_has_groups_of_any_size() {
     }
 }
 
-/// Returns the shards that may hold a word, by the rows of their filters.
+/// Returns the shards that may hold a word, according to the rows of their filters.
 async fn holding(store: &Store, word: &str) -> Vec<ShardId> {
     let (catalog, ngrams) = (store.catalog().await.unwrap(), NgramQuery::folded(word));
     let shards: Vec<_> = catalog.shards.iter().collect();
@@ -139,7 +139,7 @@ async fn import(store: &Store, name: &str) {
     lease.done();
 }
 
-/// Checks an index, and again after all that is derived was remade.
+/// Checks an index, and again after rebuilding all derived data.
 async fn check(store: &Store) {
     let mut check = store.check().await.unwrap();
     assert_eq!(check.rules().await.unwrap(), []);

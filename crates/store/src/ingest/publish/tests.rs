@@ -60,7 +60,7 @@ fn an_epoch_begins_only_when_something_changes() {
         assert_eq!(epoch().await, 2);
         let fingerprint = "select fingerprint from files";
         assert_eq!(value::<i64>(store, fingerprint).await, 7);
-        // Another name is a change: whoever keeps a catalog would not know it.
+        // A new name is a change: cached catalogs would not have it.
         let before = store.catalog().await.unwrap();
         let (mut session, mut repo) = compared(store, "r", &[("a", 7, "one")]).await;
         repo.name = "renamed".to_owned();
@@ -88,7 +88,7 @@ fn repositories_are_counted_and_removed() {
         session.collect_garbage(&[]).await.unwrap();
         session.close().await.unwrap();
         assert_eq!(paths(store).await, ["a"]);
-        // Contents that only it had are deleted; those that another repository has are kept.
+        // Contents that only it had are deleted; those of another repository are kept.
         assert_eq!(value::<i64>(store, "select count(*) from blobs").await, 1);
         assert_eq!(value::<i64>(store, "select count(*) from files").await, 1);
     });
@@ -105,7 +105,7 @@ fn repositories_may_change_names() {
         let (first, second) = repos.split_at_mut(1);
         std::mem::swap(&mut first[0].name, &mut second[0].name);
         for repo in &repos {
-            // Unchanged but for their names.
+            // Only their names change.
             let path = if repo.name == "s" { "a" } else { "b" };
             let text = crate::testing::seen(repo.id, path, 1, "one");
             session.seen(&[text]).await.unwrap();
