@@ -5,8 +5,7 @@ use store::{BlobId, File};
 use super::candidates::{CandidateList, Candidates};
 use super::chunk_set::BlobStarts;
 use super::cost::{
-    BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, JOB_BYTES, LARGE_FILE, MAX_BYTES, READ_FIRST,
-    SMALL_BATCH,
+    BATCHES_PER_CORE, CHUNK_BYTES, CHUNKS_PER_BLOB, JOB_BYTES, MAX_BYTES, READ_FIRST, SMALL_BATCH,
 };
 use super::evaluate::OpenFile;
 use super::verify::MatchInput;
@@ -23,8 +22,6 @@ pub(crate) struct Batch {
 
 /// A batch, cut into groups with a bounded number of bytes.
 pub(crate) struct FileGroups {
-    /// Whether some term is matched in whole texts.
-    pub(crate) whole: bool,
     pub(crate) batch: Batch,
     pub(crate) open: std::iter::Peekable<std::vec::IntoIter<OpenFile>>,
 }
@@ -79,8 +76,7 @@ impl FileGroups {
             let named = self.batch.chunks.partition_point(|(_, at, _)| *at < blob);
             let behind = self.batch.chunks.partition_point(|(_, at, _)| *at <= blob);
             let chunks = &self.batch.chunks[named..behind];
-            let large = self.whole || size > LARGE_FILE;
-            bytes += if large { size } else { size.min(chunks.len() * CHUNK_BYTES) };
+            bytes += size;
             group.chunks.extend_from_slice(chunks);
             group.open.push(first);
             while let Some(next) = self.open.next_if(|next| next.file.blob == blob) {

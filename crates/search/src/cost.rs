@@ -1,7 +1,8 @@
-//! The cost model: how much is read at a time, and every constant on which this depends.
+//! The cost model: how much is read at a time, and every constant on which this depends. Those of statements are in
+//! `store::cost`.
 //!
 //! Times are of one core of an ordinary machine of 2025; only their ratios matter. `benches/levers.md`
-//! records what each constant gained.
+//! records what each constant gained, and what changes without it.
 
 use std::time::Duration;
 
@@ -70,12 +71,8 @@ pub(crate) const READ_FIRST: usize = 512;
 /// Chunks that a blob is assumed to have when it is read as a whole.
 pub(crate) const CHUNKS_PER_BLOB: usize = 4;
 
-/// Bytes that a chunk is assumed to have, unless its file is large: there a chunk may be a line of any
-/// length.
+/// Bytes that a chunk is assumed to have. A chunk may also be a line of any length.
 pub(crate) const CHUNK_BYTES: usize = 4096;
-
-/// Bytes above which a file counts with its full size when a batch is cut into groups.
-pub(crate) const LARGE_FILE: usize = 64 * 1024;
 
 /// Bytes of text up to which the waiting task matches by itself, since another thread would cost more. Larger
 /// inputs are split into jobs of about this size.

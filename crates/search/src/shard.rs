@@ -217,8 +217,7 @@ impl<S: Source> ShardSearch<'_, S> {
             return Ok(Err(StopShard));
         }
         let open = self.open(&mut batch, evaluator).await?;
-        let mut groups =
-            FileGroups { whole: batches.whole, batch, open: open.into_iter().peekable() };
+        let mut groups = FileGroups { batch, open: open.into_iter().peekable() };
         while let Some(group) = groups.next() {
             // Hits belong to the blobs of one group; the next group cannot use them.
             if !batches.read_first {
