@@ -3,6 +3,7 @@
 //! Some properties of a file are known early (its repository, path and language), others late (its text). So a
 //! condition has three values: true, false, and unknown.
 
+/// A condition on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     /// Always this value.

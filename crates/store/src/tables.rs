@@ -1,7 +1,8 @@
 //! The list of the tables that are partitioned by shard.
 //!
-//! Code that makes, empties, counts or moves all data of a shard uses this list: a new table needs an entry here and a
-//! migration that makes its parent. No other statement names a parent.
+//! Init, the emptying of freed shards and the rules of check use this list: a new table needs an entry here and a
+//! migration that makes its parent. Deletion with a blob (`ingest::gc`) and the rules themselves name tables one by one.
+//! No other statement names a parent.
 
 use std::ops::Range;
 
