@@ -3,6 +3,7 @@
 //! The chunks of a blob have neighbouring numbers, and the number of the first is the blob's own. So a bitmap of the
 //! first chunks maps each chunk to its blob.
 
+use std::iter::once;
 use std::ops::Range;
 
 use ngram::Columns;
@@ -66,7 +67,7 @@ impl ChunkSet {
 
     /// Keeps only the chunks with numbers in a range.
     pub(crate) fn retain_range(&mut self, range: &Range<i32>) {
-        self.0.retain_ranges([range.start.max(0) as usize..range.end.max(0) as usize]);
+        self.0.retain_ranges(once(range.start.max(0) as usize..range.end.max(0) as usize));
     }
 
     /// Adds the chunks of another set of the shard.
@@ -191,9 +192,9 @@ mod tests {
         assert_eq!(set.numbers().collect::<Vec<_>>(), [2, 3, 9, 10, 11, 12, 13, 14, 15]);
         assert_eq!(set.count(), 9);
         let mut both = set.clone();
-        both.and(&ChunkSet::of_ranges(16, [3..10]));
+        both.and(&ChunkSet::of_ranges(16, once(3..10)));
         assert_eq!(both.numbers().collect::<Vec<_>>(), [3, 9]);
-        both.or(&ChunkSet::of_ranges(16, [0..1]));
+        both.or(&ChunkSet::of_ranges(16, once(0..1)));
         assert_eq!(both.numbers().collect::<Vec<_>>(), [0, 3, 9]);
         assert!(ChunkSet::none(16).is_empty() && !both.is_empty());
     }

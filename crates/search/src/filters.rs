@@ -343,7 +343,7 @@ mod tests {
         };
         let unknown = || 1000..1024;
         assert_eq!(chunks(None), [3, 6, 515].into_iter().chain(unknown()).collect::<Vec<_>>());
-        assert_eq!(chunks(Some(&ChunkSet::of_ranges(1032, [4..600]))), [6, 515]);
+        assert_eq!(chunks(Some(&ChunkSet::of_ranges(1032, std::iter::once(4..600)))), [6, 515]);
         assert_eq!(chunks(Some(&ChunkSet::none(1032))), Vec::<i32>::new());
         let starts = filters.starts().unwrap();
         let blobs = filters.of_lookup(lookup, None).unwrap().blobs(starts);

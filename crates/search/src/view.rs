@@ -52,7 +52,7 @@ impl View {
     ///
     /// # Errors
     /// The database query fails, or the database has no index.
-    pub fn catalog<'a>(&'a self) -> BoxFuture<'a, Result<Arc<Catalog>, store::Error>> {
+    pub fn catalog(&self) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
         Box::pin(async move { Ok(self.visible_of(self.searcher.catalog().await?)) })
     }
 
@@ -69,62 +69,49 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn repos<'a>(&'a self) -> BoxFuture<'a, Result<Vec<store::Repo>, store::Error>> {
-        Box::pin(async move {
-            let mut repos = self.store().repos().await?;
-            if let Visible::Matching(patterns) = &self.visible {
-                repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
-            }
-            Ok(repos)
-        })
+    pub async fn repos(&self) -> Result<Vec<store::Repo>, store::Error> {
+        let mut repos = self.store().repos().await?;
+        if let Visible::Matching(patterns) = &self.visible {
+            repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
+        }
+        Ok(repos)
     }
 
     /// Returns the total size in bytes of the texts stored for the visible repositories; equal contents count once.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn stored_bytes<'a>(&'a self) -> BoxFuture<'a, Result<i64, store::Error>> {
-        Box::pin(async move {
-            let catalog = self.catalog().await?;
-            if catalog.visible().is_some() {
-                // Shards contain texts of other repositories, too.
-                return Ok(self.tree().await?.stored_bytes() as i64);
-            }
-            Ok(catalog.shards.iter().map(|shard| shard.bytes).sum())
-        })
+    pub async fn stored_bytes(&self) -> Result<i64, store::Error> {
+        let catalog = self.catalog().await?;
+        if catalog.visible().is_some() {
+            // Shards contain texts of other repositories, too.
+            return Ok(self.tree().await?.stored_bytes() as i64);
+        }
+        Ok(catalog.shards.iter().map(|shard| shard.bytes).sum())
     }
 
     /// Returns the SCIP indexes imported for visible repositories.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn scip_imports<'a>(
-        &'a self,
-    ) -> BoxFuture<'a, Result<Vec<store::ScipImport>, store::Error>> {
-        Box::pin(async move {
-            let mut imports = self.store().scip_imports().await?;
-            if matches!(self.visible, Visible::Matching(_)) {
-                let catalog = self.catalog().await?;
-                imports.retain(|of| catalog.repos.contains_key(&of.repo));
-            }
-            Ok(imports)
-        })
+    pub async fn scip_imports(&self) -> Result<Vec<store::ScipImport>, store::Error> {
+        let mut imports = self.store().scip_imports().await?;
+        if matches!(self.visible, Visible::Matching(_)) {
+            let catalog = self.catalog().await?;
+            imports.retain(|of| catalog.repos.contains_key(&of.repo));
+        }
+        Ok(imports)
     }
 
     /// Returns the files of a repository that were left out: path, bytes, reason.
     ///
     /// # Errors
     /// The database query fails.
-    pub fn skipped<'a>(
-        &'a self,
-        repo: RepoId,
-    ) -> BoxFuture<'a, Result<Vec<(String, i64, String)>, store::Error>> {
-        Box::pin(async move {
-            if !self.catalog().await?.repos.contains_key(&repo) {
-                return Ok(Vec::new());
-            }
-            self.store().skipped(repo).await
-        })
+    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>, store::Error> {
+        if !self.catalog().await?.repos.contains_key(&repo) {
+            return Ok(Vec::new());
+        }
+        self.store().skipped(repo).await
     }
 
     /// Returns whether the index can be queried for chunks without a recheck by Postgres.
@@ -351,10 +338,7 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn state<'a>(
-        &'a self,
-        switch: Switch,
-    ) -> BoxFuture<'a, Result<Arc<Catalog>, store::Error>> {
+    pub fn state(&self, switch: Switch) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
         Box::pin(async move {
             let catalog = self.catalog().await?;
             Ok(if catalog.switch == switch {
@@ -369,7 +353,7 @@ impl View {
     ///
     /// # Errors
     /// The database query fails.
-    pub fn tree<'a>(&'a self) -> BoxFuture<'a, Result<Arc<Tree>, store::Error>> {
+    pub fn tree(&self) -> BoxFuture<'_, Result<Arc<Tree>, store::Error>> {
         Box::pin(async move {
             let catalog = self.catalog().await?;
             let mut kept = self.searcher.tree().lock().await;
