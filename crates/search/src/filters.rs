@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::iter::once;
 use std::sync::Arc;
 
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery, SurvivingBlocks};
@@ -102,6 +103,10 @@ impl<'a> CachedFilters<'a> {
         let mut set = ChunkSet::none(shard.chunks);
         for number in blocks.blocks.iter() {
             let start = number as i32 * BLOCK_CHUNKS;
+            // The filters may be of a later epoch, with more chunks.
+            if start >= shard.chunks {
+                break;
+            }
             let chunks = start..(start + BLOCK_CHUNKS).min(shard.chunks);
             let files = match left {
                 Some(left) if !left.meets(chunks.clone()) => continue,
@@ -118,6 +123,9 @@ impl<'a> CachedFilters<'a> {
             let place = |n: i32| (n - start) as usize;
             here.grow(BLOCK_CHUNKS as usize);
             here.add_range(place(upto.max(start))..place(chunks.end));
+            if upto > chunks.end {
+                here.retain_ranges(once(0..place(chunks.end)));
+            }
             if let Some(files) = files
                 && !here.is_empty()
             {
@@ -343,7 +351,7 @@ mod tests {
         };
         let unknown = || 1000..1024;
         assert_eq!(chunks(None), [3, 6, 515].into_iter().chain(unknown()).collect::<Vec<_>>());
-        assert_eq!(chunks(Some(&ChunkSet::of_ranges(1032, std::iter::once(4..600)))), [6, 515]);
+        assert_eq!(chunks(Some(&ChunkSet::of_ranges(1032, once(4..600)))), [6, 515]);
         assert_eq!(chunks(Some(&ChunkSet::none(1032))), Vec::<i32>::new());
         let starts = filters.starts().unwrap();
         let blobs = filters.of_lookup(lookup, None).unwrap().blobs(starts);
