@@ -3,8 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use store::{BlobId, Catalog, Epoch, Lease, RepoId, ScipPlace, ShardId, StoredBlob};
+use futures_util::future::BoxFuture;
+use store::{
+    BlobId, Catalog, Epoch, Lease, RepoId, ScipPlace, Shard, ShardId, StoredBlob, SymbolRow,
+};
 
+use crate::cache::texts::{DecompressBuffer, TEXT};
 use crate::view::View;
 
 /// Information on the symbols of a text besides the symbols themselves.
@@ -19,6 +23,68 @@ pub struct SymbolsKnown {
 }
 
 impl View {
+    /// Returns the text of a blob if it is in memory.
+    pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
+        let chunks = self.searcher.cache()?.texts.reader(shard).blob(blob, bytes)?;
+        let mut texts = Vec::with_capacity(bytes);
+        DecompressBuffer::with(|buffer| {
+            for chunk in &chunks {
+                texts.extend_from_slice(chunk.unpack(buffer));
+            }
+        });
+        Some(String::from_utf8(texts).expect(TEXT))
+    }
+
+    /// Returns the symbols of some blobs of a shard, both ascending: from memory, or from the database.
+    ///
+    /// # Errors
+    /// The database query fails.
+    pub fn symbols_of<'a>(
+        &'a self,
+        shard: &'a Shard,
+        blobs: &'a [BlobId],
+    ) -> BoxFuture<'a, Result<Vec<SymbolRow>, store::Error>> {
+        Box::pin(async move {
+            let kept = self.searcher.cache().and_then(|cache| cache.view().of(shard).symbols);
+            if let Some(kept) = kept {
+                return Ok(kept.rows(blobs));
+            }
+            let mut lease = self.store().lease().await?;
+            let rows = lease.symbols_of(shard.id, blobs).await?;
+            lease.done();
+            Ok(rows)
+        })
+    }
+
+    /// Returns the texts of some blobs of a shard. `blobs` has their sizes in bytes. Reads them from memory, and the
+    /// missing ones from the database in one statement.
+    ///
+    /// # Errors
+    /// The database query fails.
+    pub fn texts<'a>(
+        &'a self,
+        shard: &'a Shard,
+        blobs: &'a [(BlobId, usize)],
+    ) -> BoxFuture<'a, Result<HashMap<BlobId, String>, store::Error>> {
+        Box::pin(async move {
+            let (mut texts, mut missing) = (HashMap::new(), Vec::new());
+            for (blob, bytes) in blobs {
+                match self.kept_text(shard, *blob, *bytes) {
+                    Some(text) => drop(texts.insert(*blob, text)),
+                    None => missing.push(*blob),
+                }
+            }
+            if !missing.is_empty() {
+                let mut lease = self.store().lease().await?;
+                for chunk in lease.blobs(shard.id, &missing).await? {
+                    texts.entry(chunk.blob).or_default().push_str(&chunk.contents);
+                }
+                lease.done();
+            }
+            Ok(texts)
+        })
+    }
+
     /// Returns git's hash of a text, in hexadecimal, and the stored name of its encoding.
     ///
     /// # Errors

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use query::Matcher;
-use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId, Store, Switch, SymbolRow};
+use store::{BlobId, Catalog, Epoch, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
 use crate::cache::read_files;
-use crate::cache::texts::{DecompressBuffer, TEXT};
 use crate::clock::Clock;
 use crate::merge::Merge;
 use crate::plans::PlanCache;
@@ -38,7 +37,7 @@ pub enum Visible {
 /// history are read through a view, which returns nothing of other repositories. Views are cheap to copy.
 #[derive(Clone, Debug)]
 pub struct View {
-    searcher: Arc<Searcher>,
+    pub(crate) searcher: Arc<Searcher>,
     visible: Visible,
 }
 
@@ -382,18 +381,6 @@ impl View {
         })
     }
 
-    /// Returns the text of a blob if it is in memory.
-    pub(crate) fn kept_text(&self, shard: &Shard, blob: BlobId, bytes: usize) -> Option<String> {
-        let chunks = self.searcher.cache()?.texts.reader(shard).blob(blob, bytes)?;
-        let mut texts = Vec::with_capacity(bytes);
-        DecompressBuffer::with(|buffer| {
-            for chunk in &chunks {
-                texts.extend_from_slice(chunk.unpack(buffer));
-            }
-        });
-        Some(String::from_utf8(texts).expect(TEXT))
-    }
-
     /// Adds the lines around matches to `files`, as [`Request::context`] does for all files of a search. `switch`
     /// identifies the epoch in which the files were found. Files whose text is gone since then are unchanged.
     ///
@@ -468,56 +455,6 @@ impl View {
                 }
             }
             Ok(())
-        })
-    }
-
-    /// Returns the symbols of some blobs of a shard, both ascending: from memory, or from the database.
-    ///
-    /// # Errors
-    /// The database query fails.
-    pub fn symbols_of<'a>(
-        &'a self,
-        shard: &'a Shard,
-        blobs: &'a [BlobId],
-    ) -> BoxFuture<'a, Result<Vec<SymbolRow>, store::Error>> {
-        Box::pin(async move {
-            let kept = self.searcher.cache().and_then(|cache| cache.view().of(shard).symbols);
-            if let Some(kept) = kept {
-                return Ok(kept.rows(blobs));
-            }
-            let mut lease = self.store().lease().await?;
-            let rows = lease.symbols_of(shard.id, blobs).await?;
-            lease.done();
-            Ok(rows)
-        })
-    }
-
-    /// Returns the texts of some blobs of a shard. `blobs` has their sizes in bytes. Reads them from memory, and the
-    /// missing ones from the database in one statement.
-    ///
-    /// # Errors
-    /// The database query fails.
-    pub fn texts<'a>(
-        &'a self,
-        shard: &'a Shard,
-        blobs: &'a [(BlobId, usize)],
-    ) -> BoxFuture<'a, Result<HashMap<BlobId, String>, store::Error>> {
-        Box::pin(async move {
-            let (mut texts, mut missing) = (HashMap::new(), Vec::new());
-            for (blob, bytes) in blobs {
-                match self.kept_text(shard, *blob, *bytes) {
-                    Some(text) => drop(texts.insert(*blob, text)),
-                    None => missing.push(*blob),
-                }
-            }
-            if !missing.is_empty() {
-                let mut lease = self.store().lease().await?;
-                for chunk in lease.blobs(shard.id, &missing).await? {
-                    texts.entry(chunk.blob).or_default().push_str(&chunk.contents);
-                }
-                lease.done();
-            }
-            Ok(texts)
         })
     }
 }
