@@ -128,6 +128,19 @@ pub(crate) enum Node {
     Group(Box<Node>, Option<Case>, Option<bool>),
 }
 
+impl Node {
+    /// Returns whether a pattern may match across the ends of lines.
+    pub(crate) fn spans(&self) -> bool {
+        match self {
+            Self::Term(term) => term.spans,
+            Self::Language(_) => false,
+            Self::Not(node) => node.spans(),
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(Self::spans),
+            Self::Group(node, _, multiline) => *multiline == Some(true) || node.spans(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
     pub(crate) node: Node,
