@@ -6,7 +6,7 @@ use std::sync::Arc;
 use query::{LiteralQuery, Lookup, Plan, Predicate, Scope};
 use store::BlobId;
 
-use super::chunk_set::{BlobStarts, ChunkSet};
+use super::chunk_set::{BlobStarts, ChunkSet, intersection, union};
 use super::cost::FEW_BLOBS_FOR_STRINGS;
 
 /// The candidates of one shard.
@@ -253,21 +253,6 @@ fn both(left: Option<Vec<BlobId>>, right: Option<Vec<BlobId>>) -> Option<Vec<Blo
         (Some(left), Some(right)) => Some(intersection(&left, &right)),
         (left, right) => left.or(right),
     }
-}
-
-/// Returns the union of two ascending lists.
-pub(crate) fn union(mut one: Vec<BlobId>, other: Vec<BlobId>) -> Vec<BlobId> {
-    one.extend(other);
-    // The stable sort detects the runs, which are sorted, and merges them.
-    one.sort();
-    one.dedup();
-    one
-}
-
-/// Returns the intersection of two ascending lists.
-pub(crate) fn intersection(left: &[BlobId], right: &[BlobId]) -> Vec<BlobId> {
-    let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
-    short.iter().filter(|blob| long.binary_search(blob).is_ok()).copied().collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,6 @@ use std::ops::Range;
 use ngram::Columns;
 use store::BlobId;
 
-use super::candidates::intersection;
-
 /// Some chunks of a shard: bit n stands for chunk n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkSet(Columns);
@@ -156,6 +154,21 @@ impl From<Columns> for BlobStarts {
     fn from(columns: Columns) -> Self {
         Self(columns)
     }
+}
+
+/// Returns the union of two ascending lists.
+pub(crate) fn union(mut one: Vec<BlobId>, other: Vec<BlobId>) -> Vec<BlobId> {
+    one.extend(other);
+    // The stable sort detects the runs, which are sorted, and merges them.
+    one.sort();
+    one.dedup();
+    one
+}
+
+/// Returns the intersection of two ascending lists.
+pub(crate) fn intersection(left: &[BlobId], right: &[BlobId]) -> Vec<BlobId> {
+    let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
+    short.iter().filter(|blob| long.binary_search(blob).is_ok()).copied().collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use query::{CompiledQuery, Lookup, Plan, Scope};
 use store::BlobId;
 
-use super::candidates::{intersection, union};
+use super::chunk_set::{intersection, union};
 use super::cost::FEW_NAMED_BLOBS;
 use super::shards::ShardTask;
 

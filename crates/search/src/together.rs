@@ -10,13 +10,14 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use ngram::NgramQuery;
 use query::{Lookup, Scope};
-use store::{BlobId, Chunk, ChunkRows, File, IndexAnswer, Lease, Shard, ShardId, Store};
+use store::{BlobId, ChunkRows, IndexAnswer, Lease, Shard, ShardId, Store};
 
 use super::candidates::Candidates;
 use super::cost::{FEW_CANDIDATES, FEW_FOR_INDEX, SHARDS_PER_CONNECTION};
 use super::evaluate::Evaluator;
 use super::filters::{StoredFilters, StoredRows};
 use super::find::{IndexAnswers, Stored, follow, indexed};
+use super::reader::PrefetchedRows;
 use super::shards::ShardTask;
 use super::state::Search;
 use super::stats::Phase;
@@ -38,34 +39,6 @@ pub(crate) struct ReadyShard {
     /// The files and chunks of the candidates, once read, if there are few.
     pub(crate) contents: Option<PrefetchedRows>,
     are_few: bool,
-}
-
-/// Files and chunks of the candidates of a shard.
-#[derive(Debug)]
-pub(crate) struct PrefetchedRows {
-    /// The candidate blobs, ascending.
-    blobs: Vec<BlobId>,
-    /// Their files, by blob, repository and path.
-    files: Vec<File>,
-    /// Their candidate chunks, ascending.
-    chunks: Vec<Chunk>,
-}
-
-impl PrefetchedRows {
-    /// Returns the chunks with some numbers, if all of them were read.
-    pub(crate) fn chunks(&self, numbers: &[i32]) -> Option<Vec<&Chunk>> {
-        let find = |n: &i32| self.chunks.binary_search_by_key(n, |chunk| chunk.n).ok();
-        numbers.iter().map(|n| Some(&self.chunks[find(n)?])).collect()
-    }
-
-    /// Returns the files with some blobs, if these are candidates.
-    pub(crate) fn files(&self, blobs: &[BlobId]) -> Option<Vec<File>> {
-        if !blobs.iter().all(|blob| self.blobs.binary_search(blob).is_ok()) {
-            return None;
-        }
-        let wanted = |file: &&File| blobs.binary_search(&file.blob).is_ok();
-        Some(self.files.iter().filter(wanted).cloned().collect())
-    }
 }
 
 /// Returns whether Postgres can answer the lookups of a shard along with those of others. Lookups of symbols have
@@ -312,41 +285,7 @@ async fn read_contents(
 
 #[cfg(test)]
 mod tests {
-    use store::RepoId;
-
     use super::*;
-
-    #[test]
-    fn contents_tell_of_what_was_read_only() {
-        let chunk =
-            |n, blob| Chunk { n, blob: BlobId(blob), line: 1, start: 0, contents: "x".into() };
-        let file = |blob, path: &str| File {
-            blob: BlobId(blob),
-            bytes: 1,
-            repo: RepoId(1),
-            path: path.to_owned(),
-            language: None,
-        };
-        let contents = PrefetchedRows {
-            blobs: vec![BlobId(2), BlobId(7)],
-            files: vec![file(2, "a"), file(2, "b"), file(7, "c")],
-            chunks: vec![chunk(2, 2), chunk(4, 2), chunk(8, 7)],
-        };
-        let numbers = |of: &[i32]| {
-            contents.chunks(of).map(|chunks| chunks.iter().map(|chunk| chunk.n).collect::<Vec<_>>())
-        };
-        assert_eq!(numbers(&[4, 8]), Some(vec![4, 8]));
-        assert_eq!(numbers(&[4, 5]), None);
-        let paths = |of: &[i32]| {
-            let blobs: Vec<BlobId> = of.iter().copied().map(BlobId).collect();
-            contents.files(&blobs).map(|files| {
-                files.into_iter().map(|file| file.path).collect::<Vec<String>>().concat()
-            })
-        };
-        assert_eq!(paths(&[2]).as_deref(), Some("ab"));
-        assert_eq!(paths(&[2, 7]).as_deref(), Some("abc"));
-        assert_eq!(paths(&[2, 3]), None);
-    }
 
     #[test]
     fn a_short_list_is_for_one_connection() {

@@ -14,12 +14,13 @@ use super::super::cost::{AHEAD_BATCHES, FEW_CHUNKS, WITHOUT_PAUSE, ahead_chunks}
 use super::super::filters::CachedFilters;
 use super::super::order::estimate_matching_chunks;
 use super::super::plans::PlanCache;
+use super::super::reader::PrefetchedRows;
 use super::super::shard::{ShardRun, is_in_memory};
 use super::super::shards::{ShardCandidate, ShardTask};
 use super::super::state::{ChunkCount, ChunkEstimate, Search};
 use super::super::stats::Stats;
 use super::super::survivors::Survivors;
-use super::super::together::{Prefetched, PrefetchedRows, ReadyShard};
+use super::super::together::{Prefetched, ReadyShard};
 use super::{Ended, Merge, RunningShard};
 use crate::threads::of_slow;
 

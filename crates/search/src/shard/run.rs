@@ -9,12 +9,11 @@ use tokio::sync::mpsc;
 use super::super::candidates::Candidates;
 use super::super::cost::{IndexWorth, prefers_trigram_index};
 use super::super::find::Finder;
-use super::super::reader::ShardReader;
+use super::super::reader::{PrefetchedRows, ShardReader};
 use super::super::sender::ShardEvent;
 use super::super::shards::ShardTask;
 use super::super::state::{ChunkCount, Search};
 use super::super::survivors::Survivors;
-use super::super::together::PrefetchedRows;
 use super::ShardSearch;
 use crate::cache::ShardCache;
 
