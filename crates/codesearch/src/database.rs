@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use postgres::{Postgres, Source};
 use search::{Searcher, View, Visible};
 use store::{Missing, Store, Target};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::Notify;
 
 use crate::cli::{DEFAULT_INDEX, DatabaseArgs};
 
@@ -73,12 +74,6 @@ impl Database {
                 Err(error)
             }
         }
-    }
-
-    /// Returns whether the database can be opened without starting anything.
-    pub(crate) fn is_running(args: &DatabaseArgs) -> bool {
-        external(args).is_some()
-            || postgres_options(args).is_ok_and(|options| postgres::is_running(&options))
     }
 
     /// Runs a command that reads the index, `parallel` shards at a time, until it ends or is interrupted. Closes the
@@ -149,6 +144,54 @@ impl Database {
         self.runtime.shutdown_background();
         if let Some(postgres) = self.postgres {
             close_postgres(postgres);
+        }
+    }
+}
+
+/// The index that a command reads.
+pub(crate) enum Index<'a> {
+    /// One that is opened for this command alone.
+    Own(&'a DatabaseArgs),
+    /// That of a server, which runs the command for a client.
+    Served(&'a Served),
+}
+
+/// The index of a server, for one command.
+pub(crate) struct Served {
+    pub(crate) view: View,
+    pub(crate) threads: Handle,
+    /// Notified when the client has gone.
+    pub(crate) gone: Arc<Notify>,
+}
+
+impl Index<'_> {
+    /// Runs a command that reads the index, `parallel` shards at a time over up to `connections`, until it ends or is
+    /// interrupted.
+    pub(crate) fn read(
+        &self,
+        connections: u32,
+        parallel: usize,
+        work: impl AsyncFnOnce(&View) -> Result<u8>,
+    ) -> Result<u8> {
+        match self {
+            Self::Own(args) => Database::open_index(args, connections)?.read(parallel, work),
+            Self::Served(Served { view, threads, gone }) => threads.block_on(async {
+                tokio::select! {
+                    done = work(view) => done,
+                    () = gone.notified() => Ok(crate::INTERRUPTED),
+                }
+            }),
+        }
+    }
+
+    /// Returns whether the index can be read without starting anything.
+    pub(crate) fn is_running(&self) -> bool {
+        match self {
+            Self::Own(args) => {
+                external(args).is_some()
+                    || postgres_options(args).is_ok_and(|options| postgres::is_running(&options))
+            }
+            Self::Served(_) => true,
         }
     }
 }

@@ -4,25 +4,31 @@
 //! opens the index, and `print` writes the results. The crates `request` and `server` build requests and answer over
 //! HTTP. [`main`] is the program.
 
-/// Prints a line to stdout. A closed pipe is an ordinary error, not a panic.
+/// Prints a line to stdout: that of this process, or `to` a console. A closed pipe is an ordinary error, not a panic.
 macro_rules! say {
+    (to $console:expr, $($text:tt)*) => { $console.say(format_args!($($text)*))? };
     ($($text:tt)*) => { $crate::print::say(format_args!($($text)*))? };
 }
 
-/// Prints a line to stderr.
+/// Prints a line to stderr: that of this process, or `to` a console.
 macro_rules! note {
+    (to $console:expr, $($text:tt)*) => { $console.note(format_args!($($text)*)) };
     ($($text:tt)*) => { $crate::print::note(format_args!($($text)*)) };
 }
 
 mod cli;
 mod commands;
+mod console;
 mod database;
 mod print;
 mod progress;
+mod remote;
 
 use std::process::ExitCode;
 
-use cli::Command;
+use anyhow::Result;
+use cli::{Cli, Command};
+use console::Console;
 
 /// Exit code: something was found, or done.
 const FOUND: u8 = 0;
@@ -42,47 +48,68 @@ pub fn main() -> ExitCode {
             Err(_) => ExitCode::from(FAILED),
         };
     }
-    if matches!(cli.command, Command::Serve(_) | Command::Up(_) | Command::Mcp) {
-        // Long-running commands start their threads ahead of the first search.
-        search::threads::start();
-        // jemalloc returns free memory in background threads, or later if these are not available.
-        #[cfg(feature = "jemalloc")]
-        let _ = tikv_jemalloc_ctl::background_thread::write(true);
-    }
-    progress::init(matches!(cli.command, Command::Serve(_) | Command::Up(_)));
-    let done = match cli.command {
-        Command::Up(args) => commands::up::run(&cli.database, args),
-        Command::Ingest(args) => commands::ingest::run(&cli.database, &args),
-        Command::Symbols => commands::symbols::run(&cli.database),
-        Command::Scip(args) => commands::scip::run(&cli.database, &args),
-        Command::SymbolsWorker => unreachable!("it has no database"),
-        Command::Search(args) => commands::search::run(&cli.database, &args),
-        Command::Files(args) => commands::files::run(&cli.database, &args),
-        Command::Def(args) => commands::navigate::definitions(&cli.database, &args),
-        Command::Refs(args) => commands::navigate::references(&cli.database, &args),
-        Command::Outline(args) => commands::navigate::outline(&cli.database, &args),
-        Command::Docs(args) => commands::docs::run(&cli.database, &args),
-        Command::Syntax => commands::syntax(),
-        Command::Serve(args) => commands::serve::run(&cli.database, &args),
-        Command::Token(args) => commands::token::run(&args),
-        Command::Mcp => commands::mcp::run(&cli.database),
-        Command::Repos(args) => commands::repos::list(&cli.database, &args),
-        Command::Remove(args) => commands::repos::remove(&cli.database, &args),
-        Command::Init(args) => commands::repos::init(&cli.database, &args),
-        Command::Stats(args) => commands::stats::run(&cli.database, &args),
-        Command::Sql(args) => commands::sql::run(&cli.database, &args),
-        Command::Check(args) => commands::check::run(&cli.database, &args),
-        Command::Db(args) => commands::db::run(&cli.database, &args),
+    let done = if cli.command.reads_index() {
+        remote::read(&cli.database, &cli.command)
+    } else {
+        run(cli)
     };
-    match done {
-        Ok(code) => ExitCode::from(code),
-        // The reader has closed the pipe: `codesearch repos | head`.
-        Err(error) if is_broken_pipe(&error) => ExitCode::from(FOUND),
-        Err(error) => {
-            note!("codesearch: {error:#}");
-            ExitCode::from(FAILED)
-        }
+    done.map_or_else(
+        |error| {
+            report(&Console::own(), &error);
+            ExitCode::from(status_of(&error))
+        },
+        ExitCode::from,
+    )
+}
+
+/// Runs a command that no server runs.
+fn run(cli: Cli) -> Result<u8> {
+    let Cli { command, database } = cli;
+    if !matches!(command, Command::Mcp | Command::Syntax | Command::Token(_)) {
+        remote::check_own(&database, &cli::typed_command())?;
     }
+    if matches!(command, Command::Serve(_) | Command::Up(_)) {
+        start_threads();
+    }
+    progress::init(matches!(command, Command::Serve(_) | Command::Up(_)));
+    match command {
+        Command::Up(args) => commands::up::run(&database, args),
+        Command::Ingest(args) => commands::ingest::run(&database, &args),
+        Command::Symbols => commands::symbols::run(&database),
+        Command::Scip(args) => commands::scip::run(&database, &args),
+        Command::Syntax => commands::syntax(),
+        Command::Serve(args) => commands::serve::run(&database, &args),
+        Command::Token(args) => commands::token::run(&args),
+        Command::Mcp => commands::mcp::run(&database),
+        Command::Repos(args) => commands::repos::list(&database, &args),
+        Command::Remove(args) => commands::repos::remove(&database, &args),
+        Command::Init(args) => commands::repos::init(&database, &args),
+        Command::Stats(args) => commands::stats::run(&database, &args),
+        Command::Sql(args) => commands::sql::run(&database, &args),
+        Command::Check(args) => commands::check::run(&database, &args),
+        Command::Db(args) => commands::db::run(&database, &args),
+        command => unreachable!("{command:?} reads the index, or has none"),
+    }
+}
+
+/// Starts the threads of a command that runs long, ahead of its first search.
+fn start_threads() {
+    search::threads::start();
+    // jemalloc returns free memory in background threads, or later if these are not available.
+    #[cfg(feature = "jemalloc")]
+    let _ = tikv_jemalloc_ctl::background_thread::write(true);
+}
+
+/// Prints the error of a command, unless it is that the reader has closed the pipe: `codesearch repos | head`.
+fn report(console: &Console, error: &anyhow::Error) {
+    if !is_broken_pipe(error) {
+        note!(to console, "codesearch: {error:#}");
+    }
+}
+
+/// Returns the exit status of a command that failed.
+fn status_of(error: &anyhow::Error) -> u8 {
+    if is_broken_pipe(error) { FOUND } else { FAILED }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -39,12 +39,20 @@ pub enum Visible {
 pub struct View {
     pub(crate) searcher: Arc<Searcher>,
     visible: Visible,
+    /// Whether the limit on the time of every search does not apply.
+    is_unlimited: bool,
 }
 
 impl View {
     /// Creates a view of the visible repositories of an index.
     pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
-        Self { searcher, visible }
+        Self { searcher, visible, is_unlimited: false }
+    }
+
+    /// Returns the view without the limit on the time of every search.
+    #[must_use]
+    pub fn without_max_time(self) -> Self {
+        Self { is_unlimited: true, ..self }
     }
 
     /// Returns the catalog of the newest epoch, with the visible repositories.
@@ -125,7 +133,7 @@ impl View {
 
     /// Returns the limit on the time of every search, if there is one.
     pub fn max_time(&self) -> Option<Duration> {
-        self.searcher.max_time()
+        self.searcher.max_time().filter(|_| !self.is_unlimited)
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -138,7 +146,7 @@ impl View {
 
     /// Returns the time allowed for a search with this timeout.
     pub(crate) fn time_for(&self, timeout: Option<Duration>) -> Option<Duration> {
-        timeout.into_iter().chain(self.searcher.max_time()).min()
+        timeout.into_iter().chain(self.max_time()).min()
     }
 
     /// Returns the epochs before the newest that searches can still resume in.

@@ -14,6 +14,7 @@ use axum::routing::{get, post};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Deserialize;
 
+use super::connections::OnSocket;
 use super::endpoint::{Admits, Class, Endpoint};
 use super::error::{Body, Failure};
 use super::limits::{Caller, refused};
@@ -56,6 +57,10 @@ pub(super) fn admit(
     admits: Admits,
     request: &mut Request,
 ) -> Result<(), Box<Response>> {
+    // The socket is open to its user only.
+    if request.extensions().get::<OnSocket>().is_some() {
+        return Ok(());
+    }
     let Access { needs_token, is_public } = server.access;
     let (needs_token, may): (bool, fn(&Caller) -> bool) = match admits {
         Admits::Anyone => return Ok(()),

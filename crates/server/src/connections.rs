@@ -5,7 +5,7 @@
 //! searches run on other threads, except a lone search ([`SearchThreads::run`]).
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,8 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -57,6 +58,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The address at the other end of a request's connection: a client's or a proxy's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Marks a request that came over the Unix socket, from a program of the user who runs the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnSocket;
 
 /// The threads of connections. Dropping this ends them and everything that lives on them, such as connections to the
 /// database.
@@ -109,36 +114,39 @@ impl Bounds {
 pub async fn serve(
     threads: &Threads,
     listener: std::net::TcpListener,
+    socket: Option<std::os::unix::net::UnixListener>,
     routes: Router,
     bounds: Bounds,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let handles: Vec<Handle> = threads.0.iter().map(|runtime| runtime.handle().clone()).collect();
-    handles[0].clone().spawn(accept(handles, listener, routes, bounds, stop)).await?
+    handles[0].clone().spawn(accept(handles, listener, socket, routes, bounds, stop)).await?
 }
 
 async fn accept(
     threads: Vec<Handle>,
     listener: std::net::TcpListener,
+    socket: Option<std::os::unix::net::UnixListener>,
     routes: Router,
     bounds: Bounds,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let addresses = Addresses { shared: bounds.shared, ..Addresses::default() };
     let listener = TcpListener::from_std(listener)?;
+    let socket = socket.map(UnixListener::from_std).transpose()?;
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     for thread in threads[1..].iter().cycle() {
         let next = async {
             let slot = Arc::clone(&slots).acquire_owned().await;
-            (slot, listener.accept().await)
+            (slot, next_client(&listener, socket.as_ref()).await)
         };
         let (slot, accepted) = tokio::select! {
             next = next => next,
             () = &mut stop => break,
         };
-        let (stream, address) = match accepted {
+        let client = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
@@ -146,10 +154,15 @@ async fn accept(
                 continue;
             }
         };
-        let Some(place) = addresses.take(address.ip()) else { continue };
-        // Without this, an answer waits until the client has acknowledged the previous one.
-        let _ = stream.set_nodelay(true);
-        let stream = match move_to(stream, thread) {
+        let (address, is_on_socket) = match &client {
+            Client::Network(_, address) => (address.ip(), false),
+            Client::Socket(_) => (Ipv4Addr::LOCALHOST.into(), true),
+        };
+        let place = if is_on_socket { None } else { addresses.take(address) };
+        if place.is_none() && !is_on_socket {
+            continue;
+        }
+        let stream = match client.move_to(thread) {
             Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!("cannot serve a connection: {error}");
@@ -160,7 +173,10 @@ async fn accept(
         stream.set_write_timeout(Some(bounds.write_timeout));
         let routes = TowerToHyperService::new(routes.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(Peer(address.ip()));
+            request.extensions_mut().insert(Peer(address));
+            if is_on_socket {
+                request.extensions_mut().insert(OnSocket);
+            }
             routes.call(request)
         });
         let connection = http1::Builder::new()
@@ -177,7 +193,7 @@ async fn accept(
             drop((slot, place));
         });
     }
-    drop(listener);
+    drop((listener, socket));
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
     Ok(())
 }
@@ -236,11 +252,52 @@ impl Drop for OfAddress {
     }
 }
 
-/// Moves a connection to another runtime, which then polls its events.
-fn move_to(stream: TcpStream, runtime: &Handle) -> std::io::Result<TcpStream> {
-    let stream = stream.into_std()?;
-    let _within = runtime.enter();
-    TcpStream::from_std(stream)
+/// A client that has just connected.
+enum Client {
+    Network(TcpStream, SocketAddr),
+    Socket(UnixStream),
+}
+
+/// Waits for the next client of either listener.
+async fn next_client(
+    listener: &TcpListener,
+    socket: Option<&UnixListener>,
+) -> std::io::Result<Client> {
+    let on_socket = async {
+        match socket {
+            Some(socket) => socket.accept().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        accepted = listener.accept() => accepted.map(|(stream, address)| Client::Network(stream, address)),
+        accepted = on_socket => accepted.map(|(stream, _)| Client::Socket(stream)),
+    }
+}
+
+/// A connection of either kind.
+trait Stream: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
+
+impl Client {
+    /// Moves the connection to another runtime, which then polls its events.
+    fn move_to(self, runtime: &Handle) -> std::io::Result<std::pin::Pin<Box<dyn Stream>>> {
+        match self {
+            Self::Network(stream, _) => {
+                // Without this, an answer waits until the client has acknowledged the previous one.
+                let _ = stream.set_nodelay(true);
+                let stream = stream.into_std()?;
+                let _within = runtime.enter();
+                Ok(Box::pin(TcpStream::from_std(stream)?))
+            }
+            Self::Socket(stream) => {
+                let stream = stream.into_std()?;
+                let _within = runtime.enter();
+                Ok(Box::pin(UnixStream::from_std(stream)?))
+            }
+        }
+    }
 }
 
 /// The threads on which searches run.
@@ -367,7 +424,7 @@ mod tests {
         let threads = Threads::start().unwrap();
         let bounds = Bounds { shared: 4, write_timeout: Duration::from_millis(100) };
         runtime.spawn(async move {
-            serve(&threads, listener, routes, bounds, std::future::pending()).await
+            serve(&threads, listener, None, routes, bounds, std::future::pending()).await
         });
         let held = [(); 2].map(|()| TcpStream::connect(address).unwrap());
         // The third is closed without an answer.
@@ -428,7 +485,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
         searches.spawn(async move {
-            serve(&threads, listener, routes, Bounds::of(false), std::future::pending()).await
+            serve(&threads, listener, None, routes, Bounds::of(false), std::future::pending()).await
         });
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {

@@ -16,7 +16,7 @@ use axum::routing::MethodRouter;
 
 use super::access;
 use super::compat::zoekt;
-use super::connections::{BODY_TIMEOUT, SearchThreads};
+use super::connections::{BODY_TIMEOUT, OnSocket, SearchThreads};
 use super::endpoint::{Admits, Class, Endpoint};
 use super::error::Failure;
 use super::hosts::Hosts;
@@ -140,6 +140,8 @@ async fn answer(checks: Arc<Checks>, request: Request, next: Next) -> Response {
     let answering = |request| in_time(checks.most, request, next);
     match checks.cost {
         None => answering(request).await,
+        // The limits of clients are for those on the network.
+        Some(_) if request.extensions().get::<OnSocket>().is_some() => answering(request).await,
         Some(cost) => limited(&checks.server, cost, request, answering).await,
     }
 }

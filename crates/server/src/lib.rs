@@ -1,6 +1,7 @@
 //! The HTTP server. `endpoints` is its table of contents.
 
 mod access;
+mod command;
 mod compat;
 mod connections;
 mod cursor;
@@ -42,6 +43,7 @@ use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
+pub use command::{CommandOutput, Commands};
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
 pub use connections::{Bounds, Threads, serve};
@@ -71,6 +73,7 @@ fn endpoints() -> Vec<Endpoint> {
         pages::REFERENCES,
         pages::OUTLINE,
         mcp::MCP,
+        command::COMMAND,
         pages::SUGGEST,
         pages::STATS,
         metrics::METRICS,

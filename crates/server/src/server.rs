@@ -8,6 +8,7 @@ use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::command::Commands;
 use super::error::Failure;
 use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;
@@ -52,6 +53,10 @@ pub struct Settings {
     pub access: Access,
     /// Whether blame and history are read from clones.
     pub history: bool,
+    /// What runs commands for clients; `None` if nothing does.
+    pub commands: Option<Arc<dyn Commands>>,
+    /// The patterns of the repositories that it shows; none for all.
+    pub only_repos: Vec<String>,
 }
 
 /// Returns the default number of concurrent searches.
@@ -73,6 +78,8 @@ pub struct Server {
     pub(super) access: Access,
     /// The runtime on which searches run.
     pub(super) threads: Handle,
+    pub(super) commands: Option<Arc<dyn Commands>>,
+    pub(super) only_repos: Arc<[String]>,
     /// Turns to run git; `None` if git is disabled.
     git: Option<Arc<Semaphore>>,
 }
@@ -112,6 +119,8 @@ impl Server {
             unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
             access: settings.access,
             threads: Handle::current(),
+            commands: settings.commands,
+            only_repos: settings.only_repos.into(),
             git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
         }
     }

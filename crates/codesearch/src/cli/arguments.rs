@@ -66,12 +66,11 @@ pub(crate) struct TypedOption {
     pub(crate) value: Option<String>,
 }
 
-/// Returns the options of this process's command, in order, to repeat in a suggested command.
-pub(crate) fn typed_options() -> Vec<TypedOption> {
+/// Returns the options of a command line, in order, to repeat in a suggested command.
+pub(crate) fn typed_options(typed: &[OsString]) -> Vec<TypedOption> {
     let mut top = Cli::command();
     top.build();
-    let typed: Vec<OsString> = std::env::args_os().collect();
-    let Some((command, first)) = subcommand(&typed, &top) else { return Vec::new() };
+    let Some((command, first)) = subcommand(typed, &top) else { return Vec::new() };
     let mut rest = typed[first..].iter().map_while(|arg| arg.to_str());
     let (mut options, mut beside) = (Vec::new(), false);
     while let Some(text) = rest.next().filter(|text| *text != "--") {

@@ -8,9 +8,27 @@ use clap::{Args, Subcommand};
 pub(crate) const DEFAULT_INDEX: &str = "codesearch";
 
 /// Where the index is.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Database options")]
 pub(crate) struct DatabaseArgs {
+    /// URL of a codesearch server that searches its index, instead of one on this machine
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "CODESEARCH_SERVER",
+        value_name = "URL"
+    )]
+    pub(crate) server: Option<String>,
+    /// File with the token that the server requires, in its first line
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "CODESEARCH_SERVER_TOKEN",
+        value_name = "FILE"
+    )]
+    pub(crate) server_token: Option<PathBuf>,
     /// URL of the Postgres to use instead of a private one
     #[arg(
         long,

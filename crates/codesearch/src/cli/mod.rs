@@ -28,7 +28,7 @@ pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
-pub(crate) use parse::parse;
+pub(crate) use parse::{Unparsed, parse, parse_words, typed_command};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
@@ -125,4 +125,19 @@ pub(crate) enum Command {
     /// Inspect, start or stop the private Postgres
     #[command(arg_required_else_help = true)]
     Db(DbArgs),
+}
+
+impl Command {
+    /// Returns whether it reads the index and prints results; a server may then run it.
+    pub(crate) fn reads_index(&self) -> bool {
+        matches!(
+            self,
+            Self::Search(_)
+                | Self::Files(_)
+                | Self::Def(_)
+                | Self::Refs(_)
+                | Self::Outline(_)
+                | Self::Docs(_)
+        )
+    }
 }

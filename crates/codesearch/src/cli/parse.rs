@@ -36,22 +36,51 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("web", "codesearch serve"),
 ];
 
-/// Parses the command line. Exits if it asks for help or is invalid.
+/// Parses the command line of this process. Exits if it asks for help or is invalid.
 pub(crate) fn parse() -> Cli {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    try_parse(&typed).unwrap_or_else(|unparsed| match unparsed {
+        Unparsed::Help(error) => error.exit(),
+        Unparsed::Invalid(sentence) => {
+            note!("codesearch: {sentence}");
+            exit(i32::from(crate::FAILED));
+        }
+    })
+}
+
+/// A command line that names no command to run.
+pub(crate) enum Unparsed<H> {
+    /// It asks for help, which this has.
+    Help(H),
+    /// It is invalid, for the reason in this sentence.
+    Invalid(String),
+}
+
+/// Parses a command line that a client sent.
+pub(crate) fn parse_words(typed: &[OsString]) -> Result<Cli, Unparsed<String>> {
+    try_parse(typed).map_err(|unparsed| match unparsed {
+        Unparsed::Help(error) => Unparsed::Help(error.to_string()),
+        Unparsed::Invalid(sentence) => Unparsed::Invalid(sentence),
+    })
+}
+
+fn try_parse(typed: &[OsString]) -> Result<Cli, Unparsed<Error>> {
     let mut top = Cli::command();
     top.build();
-    let typed = arguments::sorted(std::env::args_os().collect(), &top).unwrap_or_else(|sentence| {
-        note!("codesearch: {sentence}");
-        exit(i32::from(crate::FAILED));
-    });
-    Cli::try_parse_from(&typed).unwrap_or_else(|error| {
+    let typed = arguments::sorted(typed.to_vec(), &top).map_err(Unparsed::Invalid)?;
+    Cli::try_parse_from(&typed).map_err(|error| {
         let is_help = error.kind() == HELP && command(&typed).1 == "codesearch";
         if !error.use_stderr() || is_help {
-            error.exit();
+            return Unparsed::Help(error);
         }
-        note!("codesearch: {}", sentence(&error, &typed));
-        exit(i32::from(crate::FAILED));
+        Unparsed::Invalid(sentence(&error, &typed))
     })
+}
+
+/// Returns the command of this process with its full name, for messages.
+pub(crate) fn typed_command() -> String {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    command(&typed).1
 }
 
 /// The error of a command without required arguments, which prints its help.

@@ -1,6 +1,5 @@
 //! Collects files before printing them, for the orders that need all files: by path and by relevance.
 
-use std::io::{IsTerminal, stdout};
 use std::sync::Arc;
 
 use answer::FileMatch;
@@ -10,6 +9,7 @@ use super::by_path::ByPath;
 use super::by_rank::{ByRank, MOST_LINES};
 use super::ordered::Ordered;
 use crate::cli::{SearchArgs, Sort};
+use crate::console::Console;
 use crate::print::spans_lines;
 use rank::POOL;
 
@@ -22,9 +22,10 @@ pub(super) enum Collected {
 impl Collected {
     /// Returns the collector for the files of a search; `None` if they are printed as they are found. Adapts the
     /// request to the order.
-    pub(super) fn of(args: &SearchArgs, request: &mut Request) -> Option<Self> {
+    pub(super) fn of(console: &Console, args: &SearchArgs, request: &mut Request) -> Option<Self> {
         let output = &args.output;
-        let usual = if is_read_from_the_top(args, request) { Sort::Relevance } else { Sort::None };
+        let usual =
+            if is_read_from_the_top(console, args, request) { Sort::Relevance } else { Sort::None };
         let (order, reverse) = match (output.sort, output.sortr) {
             _ if output.quiet => return None,
             (Some(order), _) => (order, false),
@@ -75,7 +76,7 @@ impl Collected {
 }
 
 /// Returns whether a person reads the results on a terminal, and the limit is small enough for ranking.
-fn is_read_from_the_top(args: &SearchArgs, request: &Request) -> bool {
+fn is_read_from_the_top(console: &Console, args: &SearchArgs, request: &Request) -> bool {
     let printed = !args.output.json && !args.output.vimgrep && !args.how.explain;
-    printed && stdout().is_terminal() && request.limit.is_some_and(|limit| limit <= POOL)
+    printed && console.stdout_is_terminal && request.limit.is_some_and(|limit| limit <= POOL)
 }

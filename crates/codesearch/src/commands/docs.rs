@@ -1,20 +1,21 @@
 //! `codesearch docs`: prints the documents and comments that match best.
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::Write;
 
 use anyhow::{Context, Result};
 use search::DEFAULT_TIMEOUT;
 use search::docs::{self, DocsRequest, DocsStopped, MAX_RANKED};
 
 use super::refused;
-use crate::cli::{DatabaseArgs, DocsArgs};
-use crate::database::Database;
+use crate::cli::DocsArgs;
+use crate::console::Console;
+use crate::database::Index;
 use crate::print::docs::print;
 use request::docs_answer::{Answer, stopped};
 use request::hints;
 use request::{self, DocsQuery};
 
-pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
+pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Result<u8> {
     let query = args.query.join(" ");
     let asked = DocsQuery::of(&query);
     let request = DocsRequest {
@@ -30,15 +31,15 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
     let languages = [args.lang.as_slice(), &asked.languages].concat();
     let request = request::docs(request, &repos, &languages).map_err(refused)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open_index(database, 2 * parallel as u32)?.read(parallel, async |view| {
+    index.read(2 * parallel as u32, parallel, async |view| {
         let found = docs::find(view, &request).await?;
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = console.plain_stdout();
         let printed = if args.json {
             serde_json::to_writer(&mut out, &Answer::of(&query, &asked.ignored, &found))
                 .map_err(std::io::Error::from)
                 .and_then(|()| writeln!(out))
         } else {
-            print(&mut out, &found, args.color, stdout().is_terminal())
+            print(&mut out, &found, args.color, console)
         };
         match printed.and_then(|()| out.flush()) {
             // The reader has closed the pipe: `codesearch docs x | head`.
@@ -49,14 +50,14 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DocsArgs) -> Result<u8> {
         }
         drop(out);
         if let Some(notice) = asked.notice() {
-            note!("codesearch: {notice}");
+            note!(to console, "codesearch: {notice}");
         }
         if let Some((_, why)) = stopped(&found) {
-            note!("codesearch: {why}");
+            note!(to console, "codesearch: {why}");
         } else if found.docs.is_empty() {
             let missing = hints::missing_repository(view, &repos).await;
             let why = missing.unwrap_or_else(|| "no document has all of these words".to_owned());
-            note!("codesearch: nothing found: {why}");
+            note!(to console, "codesearch: nothing found: {why}");
         }
         Ok(match found.stopped {
             Some(DocsStopped::Timeout(_) | DocsStopped::Shards(_)) => crate::FAILED,

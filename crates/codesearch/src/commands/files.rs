@@ -8,18 +8,19 @@ use fuzzy::PathQuery;
 use serde_json::json;
 
 use super::serve;
-use crate::cli::{DatabaseArgs, FilesArgs};
-use crate::database::Database;
-use crate::print::{self, Paths};
+use crate::cli::FilesArgs;
+use crate::console::Console;
+use crate::database::Index;
+use crate::print::Paths;
 use request::hints::missing_repository;
 
-pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
+pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Result<u8> {
     // Reports a wrong query before the database is opened.
     let query = args.query.join(" ");
     PathQuery::new(&query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
-    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
+    index.read(serve::connections(), serve::cores(), async |view| {
         let paths = Paths::new(view, args.local).await?;
         let tree = view.tree().await?;
         let (asked, typed) = (args.clone(), query.clone());
@@ -36,7 +37,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         });
         let (near, all) =
             work.await.context("the search for files failed; please report this as a bug")??;
-        let mut out = print::stdout();
+        let mut out = console.stdout();
         for file in &near {
             let path = paths.joined(&file.repo, &file.path);
             if args.json {
@@ -56,7 +57,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
         }
         out.flush()?;
         if near.len() < all {
-            note!(
+            note!(to console,
                 "codesearch: the {} nearest of {all} files (--limit for more, 0 for all)",
                 near.len()
             );
@@ -72,7 +73,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &FilesArgs) -> Result<u8> {
             });
             let why =
                 missing.or(left_out).unwrap_or_else(|| format!("no path is similar to {query}"));
-            note!("codesearch: nothing found: {why}");
+            note!(to console, "codesearch: nothing found: {why}");
         }
         Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })
     })

@@ -1,14 +1,14 @@
 //! Hints that `codesearch search` prints to stderr: the corrected command after a wrong query, and commands that find
 //! something after a search found nothing.
 
-use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use query::{Field, QueryError, Tree};
 use search::View;
 
-use crate::cli::{self, Color, DatabaseArgs, SearchArgs, TypedOption};
-use crate::database::Database;
+use crate::cli::{self, Color, SearchArgs, TypedOption};
+use crate::console::Console;
+use crate::database::Index;
 use request::hints::{self, FileCount, NoResultsQuery, QueryContext, Suggested};
 use request::shell;
 use request::{self, Client, Options};
@@ -20,20 +20,21 @@ const COUNTING: Duration = Duration::from_millis(50);
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Returns whether hints are printed. By default they are if stdout and stderr are terminals.
-pub(super) fn wanted(args: &SearchArgs) -> bool {
+pub(super) fn wanted(console: &Console, args: &SearchArgs) -> bool {
     if args.how.explain || args.output.quiet {
         return false;
     }
     match args.output.hints {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => stdout().is_terminal() && stderr().is_terminal(),
+        Color::Auto => console.stdout_is_terminal && console.stderr_is_terminal,
     }
 }
 
 /// Adds a corrected command to the error of a wrong query.
 pub(super) fn explained(
-    database: &DatabaseArgs,
+    index: &Index<'_>,
+    console: &Console,
     args: &SearchArgs,
     options: &Options,
     error: anyhow::Error,
@@ -41,11 +42,11 @@ pub(super) fn explained(
     let suggestion = error.downcast_ref::<QueryError>().and_then(|error| error.suggestion.clone());
     let Some(suggestion) = suggestion else { return error };
     let mut suggested = Suggested::from(*suggestion);
-    if wanted(args) {
-        suggested.count = counted(database, &suggested.query, options);
+    if wanted(console, args) {
+        suggested.count = counted(index, &suggested.query, options);
     }
     let count = suggested.count.map_or_else(String::new, |count| format!("  # {}", count.text()));
-    let command = command(args, cli::typed_options(), &suggested);
+    let command = command(args, cli::typed_options(&console.args), &suggested);
     anyhow::anyhow!("{error:#}\ntry: {command}{count}")
 }
 
@@ -79,13 +80,13 @@ fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) ->
 }
 
 /// Counts the files that a query finds, if the database is already running.
-fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<FileCount> {
-    if !Database::is_running(database) {
+fn counted(index: &Index<'_>, query: &str, options: &Options) -> Option<FileCount> {
+    if !index.is_running() {
         return None;
     }
     let mut count = None;
     let beside = QueryContext { options: options.clone(), client: Client::COMMAND_LINE };
-    let asked = Database::open_index(database, 2).ok()?.read(2, async |view| {
+    let asked = index.read(2, 2, async |view| {
         count = hints::count(view, query, &beside, Instant::now() + COUNTING).await;
         Ok(crate::FOUND)
     });
@@ -93,15 +94,20 @@ fn counted(database: &DatabaseArgs, query: &str, options: &Options) -> Option<Fi
 }
 
 /// Prints changes to the query that find something.
-pub(super) async fn nothing_found(view: &View, args: &SearchArgs, options: &Options) {
-    note!("codesearch: nothing found");
+pub(super) async fn nothing_found(
+    view: &View,
+    console: &Console,
+    args: &SearchArgs,
+    options: &Options,
+) {
+    note!(to console, "codesearch: nothing found");
     let Some(query) = as_one_query(args, options) else {
         let narrowed = narrowing(args);
         if !narrowed.is_empty() {
-            note!("  try without {}", narrowed.join(" "));
+            note!(to console, "  try without {}", narrowed.join(" "));
         }
         if args.patterns.line_regexp && !args.patterns.crlf {
-            note!("  for lines that end in a carriage return and a line feed, add --crlf");
+            note!(to console, "  for lines that end in a carriage return and a line feed, add --crlf");
         }
         return;
     };
@@ -112,7 +118,7 @@ pub(super) async fn nothing_found(view: &View, args: &SearchArgs, options: &Opti
         left_out: true,
     };
     for hint in hints::for_no_results(view, &asked).await {
-        note!("  {}", hints::line(&hint));
+        note!(to console, "  {}", hints::line(&hint));
     }
 }
 
@@ -175,25 +181,23 @@ pub(super) fn repositories(tree: &Tree) -> Vec<String> {
 }
 
 /// Prints a hint if a term was probably meant as the path of a folder to search.
-pub(super) fn meant_otherwise(args: &SearchArgs) {
-    let is_path = |term: &&String| {
-        (*term == "." || term.contains('/')) && std::path::Path::new(term.as_str()).exists()
-    };
+pub(super) fn meant_otherwise(console: &Console, args: &SearchArgs) {
+    let is_path = |term: &&String| (*term == "." || term.contains('/')) && console.exists(term);
     if let Some(path) = args.query.iter().skip(1).find(is_path) {
-        note!(
+        note!(to console,
             "codesearch: {path} is a term of the query, not a path; use --repo and --file to restrict the search"
         );
     }
 }
 
 /// Prints a hint if a query was read as a regular expression but was probably meant as literal text.
-pub(super) fn meant_as_text(args: &SearchArgs) {
+pub(super) fn meant_as_text(console: &Console, args: &SearchArgs) {
     if args.patterns.fixed_strings {
         return;
     }
     let text = args.query.join(" ");
     let Ok(parsed) = query::Query::parse(&text, query::Case::Smart) else { return };
     if let Some(hint) = hints::meant_as_text(&text, &parsed) {
-        note!("codesearch: {}", hints::line(&hint));
+        note!(to console, "codesearch: {}", hints::line(&hint));
     }
 }

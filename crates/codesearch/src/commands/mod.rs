@@ -24,7 +24,28 @@ pub(crate) mod symbols;
 pub(crate) mod token;
 pub(crate) mod up;
 
+use anyhow::{Result, bail};
 use request::Refused;
+
+use crate::cli::Command;
+use crate::console::Console;
+use crate::database::Index;
+
+/// Runs a command that reads the index, on a console.
+///
+/// # Errors
+/// Those of the command; or it is not such a command ([`Command::reads_index`]).
+pub(crate) fn read(command: &Command, index: &Index<'_>, console: &Console) -> Result<u8> {
+    match command {
+        Command::Search(args) => search::run(index, console, args),
+        Command::Files(args) => files::run(index, console, args),
+        Command::Def(args) => navigate::definitions(index, console, args),
+        Command::Refs(args) => navigate::references(index, console, args),
+        Command::Outline(args) => navigate::outline(index, console, args),
+        Command::Docs(args) => docs::run(index, console, args),
+        _ => bail!("this command does not read the index"),
+    }
+}
 
 /// Turns a refusal into an error that names an option as the command line does.
 fn refused(refused: Refused) -> anyhow::Error {

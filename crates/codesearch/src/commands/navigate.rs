@@ -12,9 +12,9 @@ use search::{Stats, Stopped};
 use serde_json::json;
 
 use super::serve;
-use crate::cli::{DatabaseArgs, NameArgs, OutlineArgs};
-use crate::database::Database;
-use crate::print;
+use crate::cli::{NameArgs, OutlineArgs};
+use crate::console::Console;
+use crate::database::Index;
 use request::hints::near_path;
 use request::human::count;
 use request::notes::outline_note;
@@ -24,12 +24,12 @@ use request::shell::quoted;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `codesearch def`.
-pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
-    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
-        let asked = request(view, args).await?;
+pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
+    index.read(serve::connections(), serve::cores(), async |view| {
+        let asked = request(view, console, args).await?;
         let found = navigate::definitions(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
-        let mut out = print::stdout();
+        let mut out = console.stdout();
         for one in &found.found {
             let place = format!("{}/{}:{}", one.repo, one.path, one.symbol.line);
             if args.json {
@@ -47,21 +47,21 @@ pub(crate) fn definitions(database: &DatabaseArgs, args: &NameArgs) -> Result<u8
             }
         }
         out.flush()?;
-        report(&found.stats, found.count, found.found.len(), "definition");
+        report(console, &found.stats, found.count, found.found.len(), "definition");
         if found.found.is_empty() {
-            nothing("defines", args, &found.stats);
+            nothing(console, "defines", args, &found.stats);
         }
         Ok(status(found.found.is_empty(), &found.stats))
     })
 }
 
 /// `codesearch refs`.
-pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8> {
-    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
-        let asked = request(view, args).await?;
+pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
+    index.read(serve::connections(), serve::cores(), async |view| {
+        let asked = request(view, console, args).await?;
         let found = navigate::references(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
-        let mut out = print::stdout();
+        let mut out = console.stdout();
         for file in &found.files {
             for line in &file.lines {
                 let label = line.label().word();
@@ -87,23 +87,23 @@ pub(crate) fn references(database: &DatabaseArgs, args: &NameArgs) -> Result<u8>
             }
         }
         out.flush()?;
-        report(&found.stats, found.count, found.files.len(), "file");
+        report(console, &found.stats, found.count, found.files.len(), "file");
         if found.files.is_empty() {
-            nothing("mentions", args, &found.stats);
+            nothing(console, "mentions", args, &found.stats);
         }
         Ok(status(found.files.is_empty(), &found.stats))
     })
 }
 
 /// `codesearch outline`.
-pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8> {
-    Database::open_index(database, serve::connections())?.read(serve::cores(), async |view| {
-        let place = place(view, &args.path).await?;
+pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) -> Result<u8> {
+    index.read(serve::connections(), serve::cores(), async |view| {
+        let place = place(view, console, &args.path).await?;
         let outline = match navigate::outline(view, &place).await {
             Ok(outline) => outline,
             Err(error) => return Err(with_near(view, error).await),
         };
-        let mut out = print::stdout();
+        let mut out = console.stdout();
         for one in &outline.symbols {
             if args.json {
                 let line = json!({
@@ -121,15 +121,15 @@ pub(crate) fn outline(database: &DatabaseArgs, args: &OutlineArgs) -> Result<u8>
         out.flush()?;
         let note = outline_note(&outline);
         if !note.is_empty() {
-            note!("codesearch: {note}");
+            note!(to console, "codesearch: {note}");
         }
         Ok(if outline.symbols.is_empty() { crate::NOTHING } else { crate::FOUND })
     })
 }
 
-async fn request(view: &View, args: &NameArgs) -> Result<NameRequest> {
+async fn request(view: &View, console: &Console, args: &NameArgs) -> Result<NameRequest> {
     let from = match &args.from {
-        Some(from) => Some(place(view, from).await?),
+        Some(from) => Some(place(view, console, from).await?),
         None => None,
     };
     Ok(NameRequest {
@@ -143,10 +143,10 @@ async fn request(view: &View, args: &NameArgs) -> Result<NameRequest> {
 }
 
 /// Returns the place that a text names: in a repository, or on disk in an indexed folder.
-async fn place(view: &View, text: &str) -> Result<Place> {
+async fn place(view: &View, console: &Console, text: &str) -> Result<Place> {
     let on_disk = || async {
         let (file, line, column) = Place::split(text);
-        let file = Path::new(file).canonicalize().ok()?;
+        let file = console.folder.as_deref()?.join(file).canonicalize().ok()?;
         let repos = view.repos().await.ok()?;
         let within = repos.iter().filter_map(|repo| {
             let folder = Path::new(&repo.source);
@@ -176,30 +176,32 @@ async fn with_near(view: &View, error: navigate::Error) -> Error {
 }
 
 /// Reports that nothing was found, and which command finds all lines with the name.
-fn nothing(what: &str, args: &NameArgs, stats: &Stats) {
+fn nothing(console: &Console, what: &str, args: &NameArgs, stats: &Stats) {
     if let (Some(name), None) = (&args.name, &stats.stopped) {
         let text = quoted(name);
-        note!(
+        note!(to console,
             "codesearch: nothing {what} {name}; for all lines that contain it, run: codesearch search -F {text}"
         );
     }
 }
 
 /// Reports incomplete results on stderr.
-fn report(stats: &Stats, all: usize, shown: usize, what: &str) {
+fn report(console: &Console, stats: &Stats, all: usize, shown: usize, what: &str) {
     if shown < all {
-        note!("codesearch: the nearest {shown} of {} (--limit for more)", count(all, what));
+        note!(to console, "codesearch: the nearest {shown} of {} (--limit for more)", count(all, what));
     }
     match &stats.stopped {
         Some(Stopped::Limit) => {
-            note!("codesearch: there are more; narrow the search with --repo or --lang");
+            note!(to console, "codesearch: there are more; narrow the search with --repo or --lang");
         }
-        Some(Stopped::Timeout(timeout)) => note!("codesearch: timed out after {timeout:?}"),
-        Some(Stopped::Shards(error)) => note!("codesearch: incomplete: {error}"),
+        Some(Stopped::Timeout(timeout)) => {
+            note!(to console, "codesearch: timed out after {timeout:?}")
+        }
+        Some(Stopped::Shards(error)) => note!(to console, "codesearch: incomplete: {error}"),
         None => {}
     }
     if let Some(left) = request::notes::symbols_left(stats) {
-        note!("codesearch: {left}");
+        note!(to console, "codesearch: {left}");
     }
 }
 

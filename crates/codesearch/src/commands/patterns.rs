@@ -1,7 +1,5 @@
 //! Combines a query and the patterns of `-e` and `-f` into the query to search for.
 
-use std::fs;
-use std::io::{Read, stdin};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -9,15 +7,16 @@ use query::{Case, Field, Pattern, Query, QueryError, Suggestion, Tree, escape};
 
 use super::refused;
 use crate::cli::SearchArgs;
+use crate::console::Console;
 use request::{self, Client, Options};
 
 /// Most bytes of a pattern that joins several. The limit of patterns is higher.
 const MOST_BYTES: usize = 7 * 1024;
 
 /// Builds the query to search for: the query text, and the condition that one of the patterns matches.
-pub(crate) fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
+pub(crate) fn query(console: &Console, args: &SearchArgs, options: &Options) -> Result<Query> {
     let form = Form::of(args, options);
-    let patterns = form.patterns(args)?;
+    let patterns = form.patterns(console, args)?;
     let mut query = match typed(args, options)? {
         Some(mut query) => {
             form.apply(&mut query.tree)?;
@@ -74,14 +73,14 @@ impl Form {
     }
 
     /// Returns the condition that one of the patterns of `-e` and `-f` matches; `None` without these options.
-    fn patterns(&self, args: &SearchArgs) -> Result<Option<Tree>> {
+    fn patterns(&self, console: &Console, args: &SearchArgs) -> Result<Option<Tree>> {
         let args = &args.patterns;
         if args.regexp.is_empty() && args.pattern_file.is_empty() {
             return Ok(None);
         }
         let mut sources = args.regexp.clone();
         for file in &args.pattern_file {
-            sources.extend(read(file)?.lines().map(str::to_owned));
+            sources.extend(read(console, file)?.lines().map(str::to_owned));
         }
         if self.fixed {
             for source in &mut sources {
@@ -175,20 +174,13 @@ fn as_text(mut error: QueryError, source: &str) -> QueryError {
     error
 }
 
-fn read(file: &Path) -> Result<String> {
-    let mut text = String::new();
-    let read = if file == Path::new("-") {
-        stdin().read_to_string(&mut text).map(drop)
-    } else {
-        fs::read_to_string(file).map(|read| text = read)
-    };
-    read.with_context(|| {
+fn read(console: &Console, file: &Path) -> Result<String> {
+    console.read(file).with_context(|| {
         format!(
             "cannot read patterns from {}; write a query that begins with a minus after --",
             file.display()
         )
-    })?;
-    Ok(text)
+    })
 }
 
 fn reads_text(field: Field) -> bool {

@@ -1,6 +1,6 @@
 //! `codesearch search`: prints matches.
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::Write;
 use std::sync::Arc;
 
 use answer::FileMatch;
@@ -14,9 +14,10 @@ use super::by_rank::MOST_LINES;
 use super::collected::Collected;
 use super::ordered::Ordered;
 use super::{globs, hints, patterns, refused};
-use crate::cli::{DatabaseArgs, OutputArgs, SearchArgs};
-use crate::database::Database;
-use crate::print::{self, Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines};
+use crate::cli::{OutputArgs, SearchArgs};
+use crate::console::Console;
+use crate::database::Index;
+use crate::print::{Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines};
 use rank::POOL;
 use request::explain::Explain;
 use request::hints::missing_repository;
@@ -26,31 +27,31 @@ use request::{self, Client, Options};
 /// Batches of files that the search may be ahead of the printer.
 const FOUND_AHEAD: usize = 2;
 
-pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
+pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Result<u8> {
     if args.how.type_list {
-        return type_list(args);
+        return type_list(console, args);
     }
-    let options = options(args);
-    let (mut request, replacer) = request(args, &options)
-        .map_err(|error| hints::explained(database, args, &options, error))?;
-    let mut collected = Collected::of(args, &mut request);
+    let options = options(console, args);
+    let (mut request, replacer) = request(console, args, &options)
+        .map_err(|error| hints::explained(index, console, args, &options, error))?;
+    let mut collected = Collected::of(console, args, &mut request);
     if args.output.max_count == Some(0) {
         return Ok(crate::NOTHING);
     }
     let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
-    let wants_near = is_ranked && stdout().is_terminal() && !args.output.only_matching;
+    let wants_near = is_ranked && console.stdout_is_terminal && !args.output.only_matching;
     let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    Database::open_index(database, parallel as u32)?.read(parallel, async |view| {
+    index.read(parallel as u32, parallel, async |view| {
         view.connect_ahead();
         // The printer of coloured text escapes control characters itself.
         let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
-            Box::new(print::stdout())
+            Box::new(console.stdout())
         } else {
-            Box::new(BufWriter::new(stdout().lock()))
+            Box::new(console.plain_stdout())
         };
         let paths = Paths::new(view, args.output.local || args.output.vimgrep).await?;
-        let mut printer = printer(args, &request, paths, replacer, view.no_recheck())?;
+        let mut printer = printer(console, args, &request, paths, replacer, view.no_recheck())?;
         let (spans_lines, after) = (spans_lines(&request), options.context.1);
         let first = |file: &mut FileMatch| {
             if let Some(most) = args.output.max_count {
@@ -113,23 +114,23 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SearchArgs) -> Result<u8> {
         drop(out);
         if lines_left > 0 {
             let lines = count(lines_left, "more matching line");
-            note!(
+            note!(to console,
                 "codesearch: the best {MOST_LINES} lines of each file; {lines} not shown (-m 1000 for all)"
             );
         }
-        report(args, request.query().settings.select, &stats, is_ranked);
-        if hints::wanted(args) {
-            hints::meant_otherwise(args);
+        report(console, args, request.query().settings.select, &stats, is_ranked);
+        if hints::wanted(console, args) {
+            hints::meant_otherwise(console, args);
             if stats.files == 0 && stats.stopped.is_none() {
-                hints::nothing_found(view, args, &options).await;
+                hints::nothing_found(view, console, args, &options).await;
             } else {
-                hints::meant_as_text(args);
+                hints::meant_as_text(console, args);
             }
         } else if stats.files == 0 && !args.output.quiet {
             // A missing repository is an error in the query, which the logs of programs should have, too.
             let repos = hints::repositories(&request.query().tree);
             if let Some(missing) = missing_repository(view, &repos).await {
-                note!("codesearch: nothing found: {missing}");
+                note!(to console, "codesearch: nothing found: {missing}");
             }
         }
         Ok(match stats.stopped {
@@ -156,26 +157,30 @@ async fn next(
 }
 
 /// Prints the types as `rg --type-list` does.
-fn type_list(args: &SearchArgs) -> Result<u8> {
+fn type_list(console: &Console, args: &SearchArgs) -> Result<u8> {
     for known in globs::definitions(&args.filters)? {
-        say!("{}: {}", known.name(), known.globs().join(", "));
+        say!(to console, "{}: {}", known.name(), known.globs().join(", "));
     }
     Ok(crate::FOUND)
 }
 
 /// Builds the request, and the replacer of matches if there is one.
-fn request(args: &SearchArgs, options: &Options) -> Result<(Request, Option<Replacer>)> {
-    let query = query(args, options)?;
+fn request(
+    console: &Console,
+    args: &SearchArgs,
+    options: &Options,
+) -> Result<(Request, Option<Replacer>)> {
+    let query = query(console, args, options)?;
     let replacer = replacer(&args.output, &query)?;
     let request = request::build_in_time(query, options, &Client::COMMAND_LINE, ());
     Ok((request.map_err(refused)?, replacer))
 }
 
 /// Returns the options of the search, apart from the query.
-fn options(args: &SearchArgs) -> Options {
+fn options(console: &Console, args: &SearchArgs) -> Options {
     let SearchArgs { patterns, filters, output, how, .. } = args;
     // Into a pipe, print all results, as ripgrep does.
-    let all = !stdout().is_terminal() && !how.explain;
+    let all = !console.stdout_is_terminal && !how.explain;
     let limit = how.limit.or(all.then_some(0)).map(Count::of);
     Options {
         case: match (patterns.ignore_case, patterns.case_sensitive) {
@@ -205,8 +210,8 @@ fn options(args: &SearchArgs) -> Options {
 }
 
 /// Builds the query from the query text, the patterns and the conditions on paths.
-fn query(args: &SearchArgs, options: &Options) -> Result<Query> {
-    let query = patterns::query(args, options)?;
+fn query(console: &Console, args: &SearchArgs, options: &Options) -> Result<Query> {
+    let query = patterns::query(console, args, options)?;
     Ok(match globs::condition(&args.filters)? {
         Some(paths) => query.and(paths),
         None => query,
@@ -221,6 +226,7 @@ fn replacer(output: &OutputArgs, query: &Query) -> Result<Option<Replacer>> {
 }
 
 fn printer(
+    console: &Console,
     args: &SearchArgs,
     request: &Arc<Request>,
     paths: Paths,
@@ -236,24 +242,23 @@ fn printer(
         let number = !args.output.no_line_number;
         Box::new(Json::new(select, paths, replacer, spans_lines(request), number))
     } else {
-        let terminal = stdout().is_terminal();
         let crlf = args.patterns.crlf;
-        Box::new(Text::new(&args.output, request, crlf, paths, replacer, terminal)?)
+        Box::new(Text::new(&args.output, request, crlf, paths, replacer, console)?)
     })
 }
 
 /// Prints to stderr whether the result is incomplete and, with `--stats`, the work done.
-fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
+fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
     match &stats.stopped {
         Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {
             let thing = if select == Select::Repos { "repository" } else { "file" };
             let shown = count(stats.files, thing);
             if is_ranked && stats.files >= POOL {
-                note!(
+                note!(to console,
                     "codesearch: the best {shown} of the files found first; --sort path prints all"
                 );
             } else {
-                note!("codesearch: stopped at {shown}; there are more (--limit 0 for all)");
+                note!(to console, "codesearch: stopped at {shown}; there are more (--limit 0 for all)");
             }
         }
         Some(Stopped::Timeout(timeout)) => {
@@ -263,20 +268,20 @@ fn report(args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
                     format!("after starting {begun} of {}", count(all, "shard"))
                 }
             };
-            note!(
+            note!(to console,
                 "codesearch: timed out after {timeout:?}, {begun}; there may be more (raise --timeout)"
             );
         }
         Some(Stopped::Shards(error)) => {
-            note!("codesearch: incomplete: {error}");
+            note!(to console, "codesearch: incomplete: {error}");
         }
         _ => {}
     }
     if let Some(left) = request::notes::symbols_left(stats).filter(|_| !args.output.quiet) {
-        note!("codesearch: {left}");
+        note!(to console, "codesearch: {left}");
     }
     if args.how.stats {
-        note!(
+        note!(to console,
             "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}",
             count(stats.matches, "matching line"),
             count(stats.files, "result"),

@@ -15,6 +15,8 @@ use tokio::sync::Notify;
 use super::symbols;
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres};
+use crate::remote::Runner;
+use crate::remote::socket::Socket;
 use server::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
 use statistics::Recorder;
 
@@ -32,15 +34,21 @@ const THIN_EVERY: Duration = Duration::from_hours(6);
 const MAX_LOGGED_PROBLEMS: usize = 10;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
-    let told = settings(args)?;
+    let told = settings(database, args)?;
     let listener = bind(args.listen)?;
-    serve(Database::open_to_serve(database, connections())?, listener, args, told, Symbols::Leave)
+    let opened = Database::open_to_serve(database, connections())?;
+    let socket = listen_on_socket(database);
+    serve(opened, (listener, socket), args, told, Symbols::Leave)
 }
 
 /// Validates the operator's settings before anything slow starts. Also returns the token file, which is reread when it
 /// changes.
-pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)> {
+pub(crate) fn settings(
+    database: &DatabaseArgs,
+    args: &ServeArgs,
+) -> Result<(Settings, Option<TokenFile>)> {
     let is_public = !args.listen.ip().to_canonical().is_loopback();
+    let only_repos = database.only_repos.clone();
     let args = &args.operator;
     ensure!(
         !is_public || args.open || args.tokens.is_some(),
@@ -73,6 +81,8 @@ pub(crate) fn settings(args: &ServeArgs) -> Result<(Settings, Option<TokenFile>)
         unread_bytes: server::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
         history: !args.no_history,
+        commands: Some(Arc::new(Runner)),
+        only_repos,
     };
     Ok((settings, file))
 }
@@ -90,6 +100,14 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener> {
     })?;
     listener.set_nonblocking(true).context("cannot listen")?;
     Ok(listener)
+}
+
+/// Listens on the socket for programs of this machine. Without it, they search by themselves.
+pub(crate) fn listen_on_socket(database: &DatabaseArgs) -> Option<Socket> {
+    Socket::listen(database).unwrap_or_else(|error| {
+        tracing::warn!("other codesearch programs cannot use this server: {error}");
+        None
+    })
 }
 
 /// Connections for searches. A few per core keep Postgres busy; further ones would only wait for each other.
@@ -112,7 +130,7 @@ pub(crate) enum Symbols {
 
 pub(crate) fn serve(
     mut database: Database,
-    listener: TcpListener,
+    (listener, mut socket): (TcpListener, Option<Socket>),
     args: &ServeArgs,
     (settings, tokens): (Settings, Option<TokenFile>),
     symbols: Symbols,
@@ -173,6 +191,7 @@ pub(crate) fn serve(
         let ended = server::serve(
             &threads,
             listener,
+            socket.as_mut().and_then(Socket::take),
             server::routes_of(server.clone(), hosts),
             bounds,
             stop,
@@ -195,7 +214,7 @@ pub(crate) fn serve(
         }
         ended
     });
-    drop(searcher);
+    drop((socket, searcher));
     database.close();
     if let Some(postgres) = postgres.and_then(Arc::into_inner) {
         close_postgres(postgres);

@@ -17,9 +17,10 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         say!("no folder given: using the sample code in {}", args.paths[0].display());
     }
     ingest::check_paths(&args.paths)?;
-    let settings = serve::settings(&args.serve)?;
+    let settings = serve::settings(database, &args.serve)?;
     let listener = serve::bind(args.serve.listen)?;
-    let database = Database::open(database, serve::connections())?;
+    let index = database;
+    let database = Database::open(index, serve::connections())?;
     let disks = database.disks();
     let done = database.runtime.block_on(async {
         tokio::select! {
@@ -28,7 +29,10 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         }
     });
     match done {
-        Ok(true) => serve::serve(database, listener, &args.serve, settings, Symbols::Take),
+        Ok(true) => {
+            let socket = serve::listen_on_socket(index);
+            serve::serve(database, (listener, socket), &args.serve, settings, Symbols::Take)
+        }
         Ok(false) => {
             database.close();
             Ok(crate::INTERRUPTED)

@@ -6,15 +6,16 @@ use search::docs::{Docs, TextRun};
 
 use super::style::{MATCH, PATH, coloured, escape_controls};
 use crate::cli::Color;
+use crate::console::Console;
 
 /// Prints an answer for people: path, title and snippet of each result.
 pub(crate) fn print(
     out: &mut dyn Write,
     found: &Docs,
     color: Color,
-    terminal: bool,
+    console: &Console,
 ) -> io::Result<()> {
-    let color = coloured(color, terminal);
+    let color = coloured(color, console);
     let marked = |pieces: &[TextRun]| -> String {
         let one = |piece: &TextRun| {
             // Control characters in a text must not reach the terminal.

@@ -23,7 +23,7 @@ use request::explain::{self, Explain};
 pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;
-pub(crate) use terminal::{note, say, stdout};
+pub(crate) use terminal::{Escaped, note, say};
 pub(crate) use text::{Text, keep_first, spans_lines};
 
 /// Prints the files of one search.

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use crate::cli::Color;
+use crate::console::Console;
 
 pub(super) const PATH: Style = AnsiColor::Magenta.on_default();
 pub(super) const NUMBER: Style = AnsiColor::Green.on_default();
@@ -16,10 +17,9 @@ pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
 const RESET: &str = "\u{1b}[0m";
 
 /// Returns whether to print in colour.
-pub(super) fn coloured(when: Color, terminal: bool) -> bool {
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+pub(super) fn coloured(when: Color, console: &Console) -> bool {
     match when {
-        Color::Auto => terminal && !no_color,
+        Color::Auto => console.stdout_is_terminal && !console.no_color,
         Color::Always => true,
         Color::Never => false,
     }

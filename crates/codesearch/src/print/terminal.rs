@@ -2,7 +2,7 @@
 //! not control the reader's terminal: on a terminal, pictures replace control characters.
 
 use std::fmt::Arguments;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal, Write};
 
 use super::style::escape_controls;
 
@@ -19,16 +19,17 @@ pub(crate) fn note(line: Arguments<'_>) {
     let _ = writeln!(Escaped::of(io::stderr()), "{line}");
 }
 
-/// Returns stdout, buffered.
-pub(crate) fn stdout() -> Escaped<BufWriter<StdoutLock<'static>>> {
-    let out = io::stdout();
-    Escaped { is_terminal: out.is_terminal(), out: BufWriter::new(out.lock()) }
-}
-
 /// An output in which control characters other than tabs and line feeds are replaced if it is a terminal.
 pub(crate) struct Escaped<W> {
     out: W,
     is_terminal: bool,
+}
+
+impl<W> Escaped<W> {
+    /// Makes an output that replaces control characters if it `is_terminal`.
+    pub(crate) fn new(out: W, is_terminal: bool) -> Self {
+        Self { out, is_terminal }
+    }
 }
 
 impl<W: Write + IsTerminal> Escaped<W> {

@@ -14,6 +14,7 @@ use super::replace::Replacer;
 use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
 use crate::cli::{Color, OutputArgs};
+use crate::console::Console;
 
 /// Most bytes of a line shown on a terminal: a few rows, instead of a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;
@@ -56,8 +57,9 @@ impl Text {
         crlf: bool,
         paths: Paths,
         replacer: Option<Replacer>,
-        terminal: bool,
+        console: &Console,
     ) -> Result<Self> {
+        let terminal = console.stdout_is_terminal;
         let select = request.query().settings.select;
         let spans_lines = spans_lines(request);
         let color = if args.pretty { Color::Always } else { args.color };
@@ -77,7 +79,7 @@ impl Text {
                 Select::Lines | Select::Symbols => Mode::Lines,
             },
             lines: Lines {
-                ink: Ink::new(coloured(color, terminal), terminal),
+                ink: Ink::new(coloured(color, console), terminal),
                 number: !args.no_line_number,
                 column: args.column || args.vimgrep,
                 byte_offset: args.byte_offset,

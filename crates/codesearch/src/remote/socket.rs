@@ -1,0 +1,86 @@
+//! The Unix socket of an index's server, in the index's folder. Only the user who runs the server can connect.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use crate::cli::DatabaseArgs;
+use crate::database::{external, postgres_options};
+
+/// Returns the path of the socket of an index's server; `None` if the index's folder is unknown.
+pub(crate) fn path(database: &DatabaseArgs) -> Option<PathBuf> {
+    let home = postgres_options(database).ok()?.home;
+    let index = external(database).unwrap_or(&database.index);
+    Some(client::socket_path(&home, index))
+}
+
+/// A listening socket, removed when dropped.
+pub(crate) struct Socket {
+    path: PathBuf,
+    listener: Option<UnixListener>,
+    inode: u64,
+}
+
+impl Socket {
+    /// Listens on the socket of an index; `None` if another server does already.
+    ///
+    /// # Errors
+    /// The socket cannot be created.
+    pub(crate) fn listen(database: &DatabaseArgs) -> io::Result<Option<Self>> {
+        let Some(path) = path(database) else { return Ok(None) };
+        if UnixStream::connect(&path).is_ok() {
+            return Ok(None);
+        }
+        make_folder(&path)?;
+        // The socket gets its mode before it gets its name, and replaces that of a server that died.
+        let fresh = path.with_extension(std::process::id().to_string());
+        let _ = fs::remove_file(&fresh);
+        let listener = UnixListener::bind(&fresh)?;
+        let named = fs::set_permissions(&fresh, Permissions::from_mode(0o600))
+            .and_then(|()| fs::rename(&fresh, &path));
+        if let Err(error) = named {
+            let _ = fs::remove_file(&fresh);
+            return Err(error);
+        }
+        listener.set_nonblocking(true)?;
+        let inode = fs::symlink_metadata(&path)?.ino();
+        Ok(Some(Self { path, listener: Some(listener), inode }))
+    }
+
+    /// Takes the listener.
+    pub(crate) fn take(&mut self) -> Option<UnixListener> {
+        self.listener.take()
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Another server may have replaced it.
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes the folder of a socket. Another user may have made a folder among the temporary files before: only a private one
+/// will do there.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if folder.parent() != Some(Path::new(client::TEMPORARY)) {
+        return Ok(());
+    }
+    let found = fs::symlink_metadata(folder)?;
+    let is_private = found.is_dir()
+        && found.uid() == nix::unistd::geteuid().as_raw()
+        && found.mode() & 0o022 == 0;
+    if !is_private {
+        return Err(io::Error::other(format!(
+            "{} can be changed by other users; choose another folder with --home",
+            folder.display()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! `/command`: runs commands of the command line for clients, on this server's index.
+//!
+//! What a command does is not known here: the program passes in [`Commands`]. This file checks the client's version, waits for
+//! a turn, and sends the output in frames ([`client::Frame`]) while the command runs.
+
+use std::io;
+use std::panic::AssertUnwindSafe;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use client::{Frame, Invocation, PROTOCOL, VERSION, encode};
+use search::View;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::block_in_place;
+
+use super::connections::OnSocket;
+use super::endpoint::{Class, Endpoint};
+use super::error::{Body as ErrorBody, Failure};
+use super::server::Server;
+
+/// `/command`. Its output is sent while the command runs.
+pub(crate) const COMMAND: Endpoint =
+    Endpoint::undocumented(client::COMMAND_PATH, Class::Whole, || post(command));
+
+/// Frames that a command may be ahead of its client.
+const AHEAD: usize = 8;
+
+/// Exit status of a command that failed.
+const FAILED: u8 = 2;
+
+/// The commands that a server runs for its clients.
+pub trait Commands: Send + Sync {
+    /// Runs a command on a view of the index, and returns its exit status. Blocks.
+    fn run(&self, invocation: Invocation, view: View, output: &CommandOutput) -> u8;
+}
+
+/// The output of a command, sent to its client.
+#[derive(Clone)]
+pub struct CommandOutput {
+    frames: mpsc::Sender<Bytes>,
+    threads: Handle,
+}
+
+impl CommandOutput {
+    /// Sends a frame. Waits while the client has not read earlier ones.
+    ///
+    /// # Errors
+    /// The client has gone.
+    pub fn send(&self, kind: Frame, bytes: &[u8]) -> io::Result<()> {
+        let frame = Bytes::from(encode(kind, bytes));
+        // The command runs within the runtime, where only this way may a thread wait.
+        let sent = block_in_place(|| self.frames.blocking_send(frame));
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Resolves when the client has gone.
+    pub async fn closed(&self) {
+        self.frames.closed().await;
+    }
+
+    /// Returns the runtime on which the command runs.
+    pub fn threads(&self) -> &Handle {
+        &self.threads
+    }
+}
+
+async fn command(State(server): State<Server>, request: Request) -> Response {
+    let is_on_socket = request.extensions().get::<OnSocket>().is_some();
+    let Some(commands) = server.commands.clone() else {
+        return Failure::not_found().into_response();
+    };
+    let body = match Bytes::from_request(request, &()).await {
+        Ok(body) => body,
+        Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            return Failure::too_large().into_response();
+        }
+        Err(error) => return Failure::bad_request(error.body_text()).into_response(),
+    };
+    let invocation = match read(&server, &body, is_on_socket) {
+        Ok(invocation) => invocation,
+        Err(failure) => return failure.into_response(),
+    };
+    let turn = match server.turn().await {
+        Ok(turn) => turn,
+        Err(failure) => return failure.into_response(),
+    };
+    // The operator's limits are for other people's commands.
+    let view = server.view().clone();
+    let view = if is_on_socket { view.without_max_time() } else { view };
+    let (frames, queue) = mpsc::channel(AHEAD);
+    let output = CommandOutput { frames, threads: server.threads.clone() };
+    server.threads.spawn_blocking(move || {
+        let _turn = turn;
+        let run = AssertUnwindSafe(|| commands.run(invocation, view, &output));
+        let status = std::panic::catch_unwind(run).unwrap_or_else(|_| {
+            let why = b"codesearch: the command failed; see the server's log\n";
+            let _ = output.send(Frame::Stderr, why);
+            FAILED
+        });
+        // A client that has gone needs no status.
+        let _ = output.send(Frame::Exit, &[status]);
+    });
+    let frames = futures_util::stream::unfold(queue, async |mut queue| {
+        let frame = queue.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(frame), queue))
+    });
+    let headers = [(CONTENT_TYPE, "application/octet-stream"), (CACHE_CONTROL, "no-store")];
+    (headers, Body::from_stream(frames)).into_response()
+}
+
+/// Reads an invocation, and checks that this server may answer it as the client's own program would.
+fn read(server: &Server, body: &Bytes, is_on_socket: bool) -> Result<Invocation, Failure> {
+    let conflict = |code, message: String| Failure {
+        status: StatusCode::CONFLICT,
+        body: ErrorBody::new(code, message),
+    };
+    let invocation: Invocation = serde_json::from_slice(body)
+        .map_err(|error| Failure::bad_request(format!("the body is not a command: {error}")))?;
+    let version = invocation.version.as_deref();
+    if invocation.protocol != PROTOCOL || version.is_some_and(|version| version != VERSION) {
+        let message = format!(
+            "the server runs codesearch {VERSION}, and the client another version; install the same version"
+        );
+        return Err(conflict("other_version", message));
+    }
+    // A client elsewhere takes what the server shows.
+    let is_same = *invocation.only_repos == *server.only_repos;
+    if !is_same && (is_on_socket || !invocation.only_repos.is_empty()) {
+        let message = "the server shows other repositories than CODESEARCH_REPOS names; unset it";
+        return Err(conflict("other_repositories", message.to_owned()));
+    }
+    Ok(invocation)
+}
