@@ -61,6 +61,7 @@ impl Index {
                     home: home.clone(),
                     name: ROLE.to_owned(),
                     source: Source::Auto,
+                    idle: None,
                 };
                 Some(Postgres::open(&options)?)
             }

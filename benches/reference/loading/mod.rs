@@ -115,7 +115,7 @@ async fn on(bench: &Bench<'_>, source: Source) -> Result<Vec<Measured>> {
     // Postgres may run as another user, who must be able to enter the folder.
     let home = std::env::temp_dir().join(format!("codesearch-bench-{}", std::process::id()));
     let cleanup = Cleanup(home.clone());
-    let options = postgres::Options { home, name: "codesearch".to_owned(), source };
+    let options = postgres::Options { home, name: "codesearch".to_owned(), source, idle: None };
     let postgres = tokio::task::spawn_blocking(move || Postgres::open(&options)).await??;
     let measured = measure(bench, &postgres, &items).await;
     tokio::task::spawn_blocking(move || postgres.close()).await??;

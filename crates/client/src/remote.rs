@@ -255,8 +255,7 @@ pub fn socket_path(home: &Path, index: &str) -> PathBuf {
     }
     let user = nix::unistd::geteuid();
     let home = hash(home.as_os_str().as_encoded_bytes());
-    Path::new(TEMPORARY).join(format!("codesearch-{user}-{home:016x}"))
-    .join(name)
+    Path::new(TEMPORARY).join(format!("codesearch-{user}-{home:016x}")).join(name)
 }
 
 fn hash(bytes: &[u8]) -> u64 {

@@ -1,10 +1,11 @@
 //! The database in use: that of `DATABASE_URL`, or a private Postgres that this program starts.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use postgres::{Postgres, Source};
+use postgres::{Idle, Postgres, Source};
 use search::{Searcher, View, Visible};
 use store::{Missing, Store, Target};
 use tokio::runtime::{Handle, Runtime};
@@ -21,6 +22,8 @@ pub(crate) struct Database {
     pub(crate) store: Store,
     target: Target,
     postgres: Option<Postgres>,
+    /// Whether the command writes much.
+    writes: bool,
     visible: Visible,
 }
 
@@ -66,7 +69,7 @@ impl Database {
         let opened = room
             .and_then(|()| Ok(runtime.block_on(Store::connect(&target, connections, missing))?));
         match opened {
-            Ok(store) => Ok(Self { runtime, store, target, postgres, visible }),
+            Ok(store) => Ok(Self { runtime, store, target, postgres, writes, visible }),
             Err(error) => {
                 if let Some(postgres) = postgres {
                     let _ = postgres.close();
@@ -100,7 +103,7 @@ impl Database {
         });
         let done = done.map_err(|error| self.explain(error));
         if let Some(postgres) = self.postgres {
-            close_postgres(postgres);
+            close_postgres(postgres, self.writes);
         }
         // The process ends now, and with it its connections. If they were closed earlier, their servers' processes
         // would compete with this one.
@@ -143,7 +146,7 @@ impl Database {
         self.runtime.block_on(self.store.close());
         self.runtime.shutdown_background();
         if let Some(postgres) = self.postgres {
-            close_postgres(postgres);
+            close_postgres(postgres, self.writes);
         }
     }
 }
@@ -224,9 +227,11 @@ fn check_made(args: &DatabaseArgs) -> Result<()> {
     Ok(())
 }
 
-/// Stops using the private Postgres. The command's work is done, so errors are only printed.
-pub(crate) fn close_postgres(postgres: Postgres) {
-    if let Err(error) = postgres.close() {
+/// Stops using the private Postgres, to which the command perhaps wrote much. The command's work is done, so errors are
+/// only printed.
+pub(crate) fn close_postgres(postgres: Postgres, wrote: bool) {
+    let closed = if wrote { postgres.close_afresh() } else { postgres.close() };
+    if let Err(error) = closed {
         note!("codesearch: the private Postgres could not be stopped: {error}");
     }
 }
@@ -260,7 +265,18 @@ pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options>
         Some(home) => home.clone(),
         None => default_home()?,
     };
-    Ok(postgres::Options { home, name: ROLE.to_owned(), source })
+    let idle = match std::env::current_exe() {
+        Ok(program) => Some(Idle { after: args.postgres_idle, program, args: keeper_args(&home) }),
+        // Nobody would stop it later.
+        Err(_) => None,
+    };
+    Ok(postgres::Options { home, name: ROLE.to_owned(), source, idle })
+}
+
+/// Returns the arguments of `codesearch db keeper`, which stops the private Postgres later.
+fn keeper_args(home: &Path) -> Vec<OsString> {
+    let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
+    vec!["--home".into(), home.into(), "db".into(), "keeper".into()]
 }
 
 /// Returns the default home. For root it is not below root's home folder, which the user that Postgres runs as cannot

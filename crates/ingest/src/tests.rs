@@ -231,7 +231,8 @@ fn on_indexes(test: impl AsyncFnOnce([&Store; 2])) {
     // The folder stays, so that Postgres is downloaded only once.
     let home = std::env::temp_dir().join(format!("codesearch-store-tests-{user}"));
     let (name, source) = ("codesearch".to_owned(), postgres::Source::Auto);
-    let postgres = postgres::Postgres::open(&postgres::Options { home, name, source }).unwrap();
+    let postgres =
+        postgres::Postgres::open(&postgres::Options { home, name, source, idle: None }).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let database = |name: &str| format!("ingest_{}_{name}", std::process::id());
     let store = async |name: &str| {

@@ -160,6 +160,41 @@ impl Home {
         self.lock("users.lock", File::try_lock_shared)
     }
 
+    /// Returns the right to wait for the time to stop the server; `None` if another process has it.
+    pub(crate) fn try_lock_keeper(&self) -> Result<Option<File>> {
+        let (file, path) = self.lock_file("keeper.lock")?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(io("cannot lock", &path)(error)),
+        }
+    }
+
+    /// Notes that a user leaves now, and how long the server is to run without one.
+    pub(crate) fn write_left(&self, after: Duration) -> Result<()> {
+        let (file, path) = self.lock_file("users.lock")?;
+        let text = after.as_millis().to_string();
+        // The file is modified even if its text stays the same.
+        let written = file.set_len(0).and_then(|()| (&file).write_all(text.as_bytes()));
+        written.map_err(io("cannot write", &path))
+    }
+
+    /// Returns the time until a server without users is to be stopped: zero if that is due, or was never set.
+    pub(crate) fn left(&self) -> Duration {
+        let path = self.base.join("users.lock");
+        let after = read_small(&path).ok().and_then(|text| text.trim().parse().ok());
+        let after = Duration::from_millis(after.unwrap_or_default());
+        let written = path.symlink_metadata().and_then(|found| found.modified());
+        // If the clock was set back, the time begins again.
+        let since = written.map(|at| at.elapsed().unwrap_or_default());
+        since.map_or(Duration::ZERO, |since| after.saturating_sub(since))
+    }
+
+    /// Returns whether a process waits for the time to stop the server.
+    pub(crate) fn has_keeper(&self) -> bool {
+        self.base.join("keeper.lock").exists() && matches!(self.try_lock_keeper(), Ok(None))
+    }
+
     /// Returns whether no program is registered as a user.
     pub(crate) fn is_unused(&self) -> Result<bool> {
         Ok(self.lock_file("users.lock")?.0.try_lock().is_ok())

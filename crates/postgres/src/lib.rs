@@ -7,7 +7,7 @@
 //! # When the server stops
 //! Every program that uses the server holds a *shared* lock on `users.lock`. A program that exits
 //! tries to turn it into an exclusive one; if that succeeds, it was the last user and stops the
-//! server. The kernel drops the lock of a killed program. The server then runs on; the next program
+//! server, at once or after a time ([`Idle`]). The kernel drops the lock of a killed program. The server then runs on; the next program
 //! attaches to it, and the last one stops it. All changes of state (install, `initdb`, start, stop)
 //! happen under an exclusive `start.lock`.
 //!
@@ -24,6 +24,7 @@
 mod builds;
 mod error;
 mod home;
+mod idle;
 mod lock;
 mod memory;
 mod process;
@@ -33,11 +34,13 @@ mod user;
 pub use builds::{Build, Source};
 pub use error::{Error, Result};
 pub use home::size_of;
+pub use idle::{Idle, wait};
 pub use memory::Memory;
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use home::Home;
 use user::Owner;
@@ -51,6 +54,8 @@ pub struct Options {
     pub name: String,
     /// The source of Postgres's programs.
     pub source: Source,
+    /// How long the server runs on after its last user has left; `None` to stop it at once.
+    pub idle: Option<Idle>,
 }
 
 /// A running server that this program uses. Call [`Postgres::close`] when done. If a program is
@@ -62,6 +67,7 @@ pub struct Postgres {
     build: Build,
     users: File,
     name: String,
+    idle: Option<Idle>,
     /// The process of the server, and its data directory: device and inode.
     running: Running,
 }
@@ -80,6 +86,8 @@ pub struct Status {
     pub pid: Option<u32>,
     /// Whether the server keeps running after its last user has left ([`Postgres::keep`]).
     pub kept: bool,
+    /// The time after which the server stops unless it is used, if nobody uses it now.
+    pub stops_in: Option<Duration>,
     /// Size of the data directory in bytes.
     pub bytes: u64,
     /// The memory that a program started like this one may use.
@@ -106,7 +114,8 @@ impl Postgres {
         server::ensure_running(&home, &owner, &build, &options.name)?;
         let users = home.lock_users()?;
         let running = (server::pid(&home), identity(&home.data()));
-        Ok(Self { home, owner, build, users, name: options.name.clone(), running })
+        let (name, idle) = (options.name.clone(), options.idle.clone());
+        Ok(Self { home, owner, build, users, name, idle, running })
     }
 
     /// Returns the folder of the socket; the port is always 5432.
@@ -169,19 +178,39 @@ impl Postgres {
         self.home.set_kept(true)
     }
 
-    /// Stops using the server, and stops it if nobody else uses it and it is not kept. Returns
-    /// whether it was stopped.
+    /// Stops using the server. If nobody else uses it and it is not kept, it stops after the time of [`Options::idle`].
     ///
     /// # Errors
     /// The server does not stop, or the home cannot be locked.
-    pub fn close(self) -> Result<bool> {
+    pub fn close(self) -> Result<()> {
+        self.leave(false)
+    }
+
+    /// Like [`close`](Self::close), after much was written: the server starts again, with little memory in use.
+    ///
+    /// # Errors
+    /// Those of [`close`](Self::close).
+    pub fn close_afresh(self) -> Result<()> {
+        self.leave(true)
+    }
+
+    fn leave(self, afresh: bool) -> Result<()> {
         let home = self.home_of_now();
         let _start = home.lock_start()?;
         if home.is_kept() || self.users.try_lock().is_err() {
-            return Ok(false);
+            return Ok(());
         }
-        server::stop(&home, &self.owner, &self.build)?;
-        Ok(true)
+        let idle = self.idle.as_ref().filter(|idle| !idle.after.is_zero());
+        if afresh || idle.is_none() {
+            server::stop(&home, &self.owner, &self.build)?;
+        }
+        match idle {
+            Some(idle) => {
+                drop(self.users);
+                idle::leave(&home, idle)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the home, at its new path if it was moved while the server ran.
@@ -229,6 +258,7 @@ pub fn status(options: &Options) -> Result<Status> {
         build: builds::recorded(&home)?,
         pid: server::is_ready(&home).then(|| server::pid(&home)).flatten(),
         kept: home.is_kept(),
+        stops_in: (home.has_keeper() && home.is_unused()?).then(|| home.left()),
         bytes: home.data_bytes(),
         memory: Memory::available(),
         given: server::given(&home),

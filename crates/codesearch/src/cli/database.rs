@@ -1,6 +1,7 @@
 //! The options that choose the database, and `codesearch db`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
@@ -86,9 +87,28 @@ pub(crate) struct DatabaseArgs {
         value_name = "FILE"
     )]
     pub(crate) postgres_archive: Option<PathBuf>,
+    /// Time for which the private Postgres runs on after the last command that used it; 0 to stop it at once
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        env = "CODESEARCH_POSTGRES_IDLE",
+        value_name = "TIME",
+        default_value = "10m",
+        value_parser = idle
+    )]
+    pub(crate) postgres_idle: Duration,
     /// Download Postgres even if one is installed, unless an option above names one
     #[arg(long, global = true, hide_short_help = true, env = "CODESEARCH_POSTGRES_DOWNLOAD")]
     pub(crate) postgres_download: bool,
+}
+
+/// Parses a time; 0 is one.
+fn idle(text: &str) -> Result<Duration, String> {
+    if text.trim_end_matches(['m', 's']) == "0" {
+        return Ok(Duration::ZERO);
+    }
+    query::duration(text)
 }
 
 #[derive(Args, Debug)]
@@ -113,6 +133,9 @@ pub(crate) enum DbCommand {
     Url,
     /// Print the command that opens it in psql
     PsqlHint,
+    /// Stop it when it has had no user for some time
+    #[command(hide = true)]
+    Keeper,
     /// Start it, and stop it when standard input ends
     #[command(hide = true)]
     Hold,

@@ -1,6 +1,7 @@
 //! `codesearch db`: inspects, starts or stops the private Postgres.
 
 use std::io::{Read, Write};
+use std::time::Duration;
 
 use anyhow::Result;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -38,7 +39,11 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             match status.pid {
                 Some(pid) => say!(
                     "running: yes, process {pid}{}",
-                    if status.kept { ", until: codesearch db stop" } else { "" }
+                    match status.stops_in {
+                        _ if status.kept => ", until: codesearch db stop".to_owned(),
+                        Some(left) => format!(", for another {} unless it is used", span(left)),
+                        None => String::new(),
+                    }
                 ),
                 None => say!("running: no"),
             }
@@ -57,7 +62,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             let postgres = Postgres::open(&options)?;
             postgres.keep()?;
             say!("running, until: codesearch db stop");
-            close_postgres(postgres);
+            close_postgres(postgres, false);
             Ok(crate::FOUND)
         }
         DbCommand::Stop { force } => {
@@ -77,12 +82,16 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
                 quoted(&database.index)
             )
         }),
+        DbCommand::Keeper => {
+            postgres::wait(&options)?;
+            Ok(crate::FOUND)
+        }
         DbCommand::Hold => {
             let postgres = Postgres::open(&options)?;
             say!("{}", socket(&postgres));
             std::io::stdout().flush()?;
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
-            close_postgres(postgres);
+            close_postgres(postgres, false);
             Ok(crate::FOUND)
         }
     }
@@ -96,9 +105,17 @@ fn said(text: &str) -> Result<u8> {
 fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String) -> Result<u8> {
     let postgres = Postgres::open(options)?;
     let text = text(&postgres);
-    close_postgres(postgres);
+    close_postgres(postgres, false);
     if !postgres::is_running(options) {
         note!("codesearch: the private Postgres is not running; run: codesearch db start");
     }
     said(&text)
+}
+
+/// Returns a time in words: `10 min` or `30 s`.
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
 }

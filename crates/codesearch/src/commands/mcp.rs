@@ -111,7 +111,7 @@ impl Opened {
         drop(searcher);
         database.close();
         if let Some(postgres) = postgres.and_then(Arc::into_inner) {
-            close_postgres(postgres);
+            close_postgres(postgres, false);
         }
     }
 }

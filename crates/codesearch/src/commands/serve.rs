@@ -217,7 +217,7 @@ pub(crate) fn serve(
     drop((socket, searcher));
     database.close();
     if let Some(postgres) = postgres.and_then(Arc::into_inner) {
-        close_postgres(postgres);
+        close_postgres(postgres, symbols == Symbols::Take);
     }
     done.context("the server stopped")?;
     Ok(crate::FOUND)

@@ -66,12 +66,16 @@ pub(crate) fn clean_command() -> Command {
             "CODESEARCH_INDEX",
             "CODESEARCH_LOG",
             "CODESEARCH_REPOS",
+            "CODESEARCH_SERVER",
+            "CODESEARCH_SERVER_TOKEN",
             "NO_COLOR",
         ];
         if settings.contains(&&*key) {
             command.env_remove(&*key);
         }
     }
+    // Nothing outlives a test.
+    command.env("CODESEARCH_POSTGRES_IDLE", "0");
     command
 }
 
