@@ -23,18 +23,23 @@ impl Written {
 pub struct Resumed<W> {
     before: Written,
     now: Written,
+    /// Whether it was not the same; writers try again when they are dropped.
+    has_changed: bool,
     out: W,
 }
 
 impl<W: Write> Resumed<W> {
     /// Makes an output that continues after what was `written`.
     pub fn new(written: Written, out: W) -> Self {
-        Self { before: written, now: Written::default(), out }
+        Self { before: written, now: Written::default(), has_changed: false, out }
     }
 }
 
 impl<W: Write> Write for Resumed<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.has_changed {
+            return Err(changed());
+        }
         let left = self.before.bytes - self.now.bytes.min(self.before.bytes);
         if left == 0 {
             return self.out.write(bytes);
@@ -43,9 +48,8 @@ impl<W: Write> Write for Resumed<W> {
         self.now.add(&bytes[..seen]);
         let is_all = self.now.bytes == self.before.bytes;
         if is_all && self.now.hash.finish() != self.before.hash.finish() {
-            return Err(io::Error::other(
-                "the server stopped while it answered, and the index has changed since; run the command again",
-            ));
+            self.has_changed = true;
+            return Err(changed());
         }
         Ok(seen)
     }
@@ -53,6 +57,12 @@ impl<W: Write> Write for Resumed<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+fn changed() -> io::Error {
+    io::Error::other(
+        "the server stopped while it answered, and the index has changed since; run the command again",
+    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::num::ParseIntError;
 use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory, Error, Parser};
+use clap::{Command, CommandFactory, Error, FromArgMatches};
 use query::distance;
 
 use super::{Cli, arguments};
@@ -39,7 +39,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 /// Parses the command line of this process. Exits if it asks for help or is invalid.
 pub(crate) fn parse() -> Cli {
     let typed: Vec<OsString> = std::env::args_os().collect();
-    try_parse(&typed).unwrap_or_else(|unparsed| match unparsed {
+    try_parse(Cli::command(), &typed).unwrap_or_else(|unparsed| match unparsed {
         Unparsed::Help(error) => error.exit(),
         Unparsed::Invalid(sentence) => {
             note!("codesearch: {sentence}");
@@ -58,17 +58,19 @@ pub(crate) enum Unparsed<H> {
 
 /// Parses a command line that a client sent.
 pub(crate) fn parse_words(typed: &[OsString]) -> Result<Cli, Unparsed<String>> {
-    try_parse(typed).map_err(|unparsed| match unparsed {
+    // The server's own environment is nobody's business.
+    let shy = Cli::command().mut_args(|arg| arg.hide_env_values(true));
+    try_parse(shy, typed).map_err(|unparsed| match unparsed {
         Unparsed::Help(error) => Unparsed::Help(error.to_string()),
         Unparsed::Invalid(sentence) => Unparsed::Invalid(sentence),
     })
 }
 
-fn try_parse(typed: &[OsString]) -> Result<Cli, Unparsed<Error>> {
-    let mut top = Cli::command();
+fn try_parse(mut top: Command, typed: &[OsString]) -> Result<Cli, Unparsed<Error>> {
     top.build();
     let typed = arguments::sorted(typed.to_vec(), &top).map_err(Unparsed::Invalid)?;
-    Cli::try_parse_from(&typed).map_err(|error| {
+    let parsed = top.try_get_matches_from(&typed);
+    parsed.and_then(|found| Cli::from_arg_matches(&found)).map_err(|error| {
         let is_help = error.kind() == HELP && command(&typed).1 == "codesearch";
         if !error.use_stderr() || is_help {
             return Unparsed::Help(error);

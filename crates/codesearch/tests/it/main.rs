@@ -33,6 +33,7 @@ mod ranking;
 mod ripgrep;
 mod scip;
 mod search;
+mod shared_server;
 mod sql;
 mod stats;
 mod symbol_search;

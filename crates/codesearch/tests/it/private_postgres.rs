@@ -499,3 +499,28 @@ fn an_ordinary_user_owns_the_server() {
 
 /// The user `nobody`.
 const NOBODY: u32 = 65534;
+
+#[test]
+fn the_server_stays_for_some_time_after_its_last_user() {
+    let home = Home::new();
+    let idle = |time: &str, args: &[&str]| {
+        let mut command = home.command(args);
+        Ran::of(command.env("CODESEARCH_POSTGRES_IDLE", time).output().unwrap()).code(0)
+    };
+    // After much was written, it is another process, with little memory.
+    idle("60m", &["ingest", "--shards", "2", "r"]);
+    eventually("the server runs again", || home.pid().is_some());
+    let pid = home.pid();
+    assert!(home.run(&["db", "status"]).code(0).out.contains("unless it is used"));
+    idle("60m", &["search", "hello"]);
+    assert_eq!(home.pid(), pid);
+    // The last user decides; each is seen while the server waits.
+    idle("1s", &["search", "hello"]);
+    eventually("the server stops", || home.pid().is_none());
+    idle("60m", &["search", "hello"]);
+    assert!(home.pid().is_some());
+    assert_eq!(home.run(&["db", "stop"]).code(0).out, "stopped\n");
+    assert!(home.pid().is_none());
+    idle("0", &["search", "hello"]);
+    assert!(home.pid().is_none());
+}
