@@ -113,6 +113,7 @@ impl Client {
 fn start(program: &Path) -> io::Result<Running> {
     let mut child = Command::new(program)
         .arg(worker::ARGUMENT)
+        .env(worker::RESERVE.0, worker::RESERVE.1)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
