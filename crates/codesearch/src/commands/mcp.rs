@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use super::serve;
 use crate::cli::DatabaseArgs;
 use crate::database::{Database, close_postgres};
-use crate::{remote, start_threads};
+use crate::{remote, start_threads, use_large_pages};
 
 /// Bytes of messages that may wait for the engine in this process.
 const PIPE: usize = 64 << 10;
@@ -61,6 +61,7 @@ struct Opened {
 
 impl Own {
     fn open(&self) -> Result<()> {
+        use_large_pages(true);
         start_threads();
         let mut database = Database::open_to_serve(&self.database, serve::connections())?;
         // Only the names of files are cached.

@@ -40,11 +40,13 @@ pub(crate) fn read(database: &DatabaseArgs, command: &Command) -> Result<u8> {
             bail!("an argument is not UTF-8; a server cannot run this command");
         }
     }
+    crate::use_large_pages(true);
     commands::read(command, &Index::Own(database), &console)
 }
 
 /// Runs a command by itself that a server has begun.
 fn read_on(database: &DatabaseArgs, command: &Command, out: Written, err: Written) -> Result<u8> {
+    crate::use_large_pages(true);
     let (out, err) = (Resumed::new(out, stdout()), Resumed::new(err, stderr()));
     commands::read(command, &Index::Own(database), &Console::with(Box::new(out), Box::new(err)))
 }
