@@ -42,6 +42,8 @@ pub(crate) struct FoundRepo {
 /// The result of the search for repositories below a folder.
 #[derive(Debug, Default)]
 pub(crate) struct FoundRepos {
+    /// The folder that was searched: the given one, or the clone that it is a part of.
+    pub(crate) root: PathBuf,
     pub(crate) repos: Vec<FoundRepo>,
     /// Folders without repositories, next to folders with some.
     pub(crate) without_repos: Listed,
@@ -74,18 +76,19 @@ impl Listed {
     }
 }
 
-/// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down; `path` itself
-/// if there are none. Checkouts inside them (worktrees, submodules) are separate repositories. If `follows` is set,
-/// also reads git's data outside of `path`, if the user owns them.
+/// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down. If there are
+/// none, the repository is the clone around `path`, or else `path` itself. Checkouts inside them (worktrees, submodules)
+/// are separate repositories. If `follows` is set, also reads git's data outside of `path`, if the user owns them.
 ///
 /// # Errors
-/// `path` is no folder, cannot be read, or lies inside a clone; or there are no folders `depth` levels down.
+/// `path` is no folder, or cannot be read, or its clone is the user's whole home; or there are no folders `depth` levels
+/// down.
 pub(crate) fn repositories(
     path: &Path,
     depth: Option<usize>,
     follows: bool,
 ) -> Result<FoundRepos, Error> {
-    let root = canonical(path)?;
+    let mut root = canonical(path)?;
     if !root.is_dir() {
         return Err(Error::NotAFolder(path.to_owned()));
     }
@@ -100,7 +103,15 @@ pub(crate) fn repositories(
         }
     } else if !with_git(&root, &mut folders, &mut below) {
         if let Some(clone) = root.ancestors().skip(1).find(|folder| has_git(folder)) {
-            return Err(Error::InsideClone { path: path.to_owned(), clone: clone.to_owned() });
+            // Whoever keeps settings in a repository at home does not mean everything there.
+            if std::env::home_dir()
+                .and_then(|home| home.canonicalize().ok())
+                .is_some_and(|home| home == clone)
+            {
+                return Err(Error::InsideHome { path: path.to_owned(), clone: clone.to_owned() });
+            }
+            root = clone.to_owned();
+            check_readable(&root).map_err(failed)?;
         }
         folders.push(root.clone());
         below.without_repos = Listed::default();
@@ -115,6 +126,7 @@ pub(crate) fn repositories(
         let repo = named(&root, folder, trust, &mut below.unranked);
         below.repos.push(repo);
     }
+    below.root = root;
     Ok(below)
 }
 
@@ -341,8 +353,10 @@ mod tests {
         let all = ["a", "a/.worktrees/w", "a/sub/deep/er"];
         assert_eq!(names(root.path(), None), all);
         assert_eq!(names(root.path(), Some(1)), all);
-        let inside = repositories(&root.path().join("a/src"), None, false);
-        assert!(matches!(inside, Err(Error::InsideClone { .. })));
+        // A folder of a clone means the clone.
+        let inside = repositories(&root.path().join("a/src"), None, false).unwrap();
+        assert_eq!(inside.root, root.path().join("a").canonicalize().unwrap());
+        assert_eq!(names(&root.path().join("a/src"), None), all);
         assert_eq!(names(&root.path().join("a/src"), Some(0)), ["src"]);
     }
 

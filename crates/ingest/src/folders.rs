@@ -17,20 +17,20 @@ pub(crate) async fn repositories(
     report: &mut Report,
     progress: &dyn Progress,
 ) -> Result<(Session, Vec<Repository>, Vec<RepoId>), Error> {
-    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    let (mut found, mut unreadable, mut roots) = (Vec::new(), Vec::new(), Vec::new());
     for path in &options.paths {
         let below = find::repositories(path, options.depth, options.follow_git)?;
-        notices::tell_found(&below, progress);
+        notices::tell_found(path, &below, progress);
+        roots.push(below.root);
         unreadable.extend(below.unreadable);
         found.extend(below.repos);
     }
     let mut session = lock(store, progress).await?;
     let known = session.repos().await?;
-    for path in &options.paths {
-        let root = find::canonical(path)?;
-        let below = |row: &&RepoRow| Path::new(&row.source).starts_with(&root);
+    for (path, root) in options.paths.iter().zip(&roots) {
+        let below = |row: &&RepoRow| Path::new(&row.source).starts_with(root);
         let repos = known.iter().filter(below).count();
-        if repos > 0 && find::is_empty(&root) {
+        if repos > 0 && find::is_empty(root) {
             return Err(Error::Emptied { path: path.clone(), repos });
         }
     }
@@ -95,9 +95,7 @@ pub(crate) async fn repositories(
     }
     let mut gone = Vec::new();
     for row in known {
-        let asked = |path: &PathBuf| {
-            find::canonical(path).is_ok_and(|p| PathBuf::from(&row.source).starts_with(p))
-        };
+        let asked = |root: &PathBuf| Path::new(&row.source).starts_with(root);
         let found = repos.iter().any(|repo| repo.row.id == row.id);
         let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
         // A folder inside a clone that is no longer a checkout is part of the clone.
@@ -106,7 +104,7 @@ pub(crate) async fn repositories(
                 |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
             repos.iter().any(|repo| around(&repo.row) && repo.row.commit.is_some())
         };
-        if !found && options.paths.iter().any(asked) && (is_gone || is_part()) {
+        if !found && roots.iter().any(asked) && (is_gone || is_part()) {
             if is_gone && names::may_be_unmounted(&row.source) {
                 progress(Event::Notice(format!(
                     "not removed: {}; its folder {} is empty; is a disk missing? To remove it, run: codesearch remove \

@@ -132,13 +132,14 @@ pub enum Error {
     /// No folder or file that could be indexed can be read.
     #[error("cannot read {}, or its name is not UTF-8; the index was not changed", .0.display())]
     Closed(PathBuf),
-    /// A given path is a folder inside a clone, and so part of its repository.
+    /// A given path is a folder inside a clone that is the user's home.
     #[error(
-        "{path} is in the clone {clone}; run: codesearch ingest {clone} (or use --depth 0 for this folder alone)",
+        "{path} is in the clone {clone}, your home folder; use --depth 0 for this folder alone, or run: codesearch ingest \
+         {clone}",
         path = .path.display(),
         clone = .clone.display()
     )]
-    InsideClone {
+    InsideHome {
         /// The path.
         path: PathBuf,
         /// The folder of the clone.

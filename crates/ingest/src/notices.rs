@@ -1,5 +1,7 @@
 //! Notices of an ingest about the folders and repositories that it found, besides those in the ledger.
 
+use std::path::Path;
+
 use super::find::FoundRepos;
 use super::names::NamedRepo;
 use super::{Event, Progress};
@@ -7,8 +9,15 @@ use files::SkipReason;
 use git::checkout::Unread;
 
 /// Reports folders that are no repositories, and settings of repositories that are invalid.
-pub(super) fn tell_found(below: &FoundRepos, progress: &dyn Progress) {
+pub(super) fn tell_found(path: &Path, below: &FoundRepos, progress: &dyn Progress) {
     let tell = |notice: String| progress(Event::Notice(notice));
+    if path.canonicalize().is_ok_and(|path| path != below.root) {
+        tell(format!(
+            "indexing the clone {}, of which {} is a part; --depth 0 treats this folder alone as a repository",
+            below.root.display(),
+            path.display()
+        ));
+    }
     for folder in &below.without_repos.first {
         tell(format!(
             "not indexed: {} contains no repository; name it as a separate path, or use --depth",

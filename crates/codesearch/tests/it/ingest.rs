@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::harness::{Fixture, eventually};
+use crate::harness::{Fixture, Ran, eventually};
 
 #[test]
 fn every_file_left_out_is_a_row_with_a_reason() {
@@ -442,10 +442,23 @@ fn checkouts_inside_of_a_checkout_are_repositories_of_their_own() {
     assert!(ran.err.contains("in belong to no repository"), "{}", ran.err);
     assert_eq!(fixture.search(&["-l", "needle"]), ["a/src/a.txt", "a/sub/b.txt"]);
     assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
-    // A folder inside a clone is not a repository.
-    let ran = fixture.run(&["ingest", "in/a/src"]).code(2);
-    assert!(ran.err.contains("in/a/src is in the clone "), "{}", ran.err);
+    // A folder inside a clone means the clone, also from within.
+    fixture.write("in/a/src/new.txt", "needle\n");
+    let ran = fixture.run(&["ingest", "in/a/src"]).code(0);
+    assert!(ran.err.contains("in/a, of which in/a/src is a part;"), "{}", ran.err);
+    let mut within = fixture.command(&["ingest", "."]);
+    within.current_dir(fixture.path().join("in/a/src"));
+    assert!(Ran::of(within.output().unwrap()).code(0).err.contains("in/a, of which . is a part;"));
+    assert_eq!(fixture.search(&["-l", "needle"]), ["a/src/a.txt", "a/src/new.txt", "a/sub/b.txt"]);
     assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
+    // Two folders of one clone are the clone, once.
+    fixture.run(&["ingest", "in/a/src", "in/a", "in/a/src"]).code(0);
+    assert_eq!(fixture.search(&["needle", "type:repo"]), ["a", "a/sub"]);
+    // A clone at home is hardly meant.
+    let mut at_home = fixture.command(&["ingest", "in/a/src"]);
+    at_home.env("HOME", fixture.path().join("in/a"));
+    let ran = Ran::of(at_home.output().unwrap()).code(2);
+    assert!(ran.err.contains("your home folder; use --depth 0"), "{}", ran.err);
     // A former submodule belongs to the outer repository.
     fs::remove_dir_all(fixture.path().join("in/a/sub/.git")).unwrap();
     fixture.run(&["ingest", "in"]).code(0);
