@@ -58,7 +58,7 @@ pub use lex::MAX_QUERY_BYTES;
 pub use lexemes::{Lexemes, word_parts};
 pub use literals::LiteralQuery;
 pub use matcher::{LineMatch, Matcher, Scratch};
-pub use near::{distance, nearest};
+pub use near::{distance, nearest, nearest_in_use};
 pub use ngrams::{ngram_query, ngrams_of_literals};
 pub use parts::{PartKind, QueryPart, QueryParts};
 pub use pattern::{Case, MAX_PATTERN_BYTES, Pattern};

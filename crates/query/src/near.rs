@@ -6,8 +6,79 @@ const MAX_SLIPS: usize = 2;
 /// Longest name, in bytes, that is compared with others: the maximum for a file name.
 const MAX_BYTES: usize = 256;
 
+/// Names of languages and types of files that many people use, the most common first. ripgrep's short names stand with
+/// the names of the languages.
+const COMMON: &[&str] = &[
+    "javascript",
+    "js",
+    "typescript",
+    "ts",
+    "python",
+    "py",
+    "java",
+    "go",
+    "rust",
+    "c",
+    "c++",
+    "cpp",
+    "c#",
+    "csharp",
+    "php",
+    "ruby",
+    "shell",
+    "sh",
+    "html",
+    "css",
+    "json",
+    "yaml",
+    "markdown",
+    "md",
+    "sql",
+    "kotlin",
+    "swift",
+    "scala",
+    "lua",
+    "perl",
+    "r",
+    "dart",
+    "toml",
+    "xml",
+    "docker",
+    "dockerfile",
+    "makefile",
+    "make",
+    "objective-c",
+    "objc",
+    "haskell",
+    "elixir",
+    "vue",
+    "txt",
+    "plain text",
+];
+
 /// Returns the name closest to `typed`, if it is within two typing mistakes and these are less than half its letters.
 pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    nearest_by(typed, names, |slips, _| slips)
+}
+
+/// Like [`nearest`], for languages and types of files: names in common use come before rare ones with one mistake less.
+pub fn nearest_in_use<'n>(
+    typed: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let place = |name: &str| COMMON.iter().position(|known| *known == name);
+    nearest_by(typed, names, |slips, lower| match place(lower) {
+        Some(place) => (slips, false, place),
+        None => (slips + 1, true, 0),
+    })
+}
+
+/// Returns the near name with the smallest key of its mistakes and its lower-case form; of equal ones, the first.
+fn nearest_by<'n, K: Ord>(
+    typed: &str,
+    names: impl IntoIterator<Item = &'n str>,
+    key: impl Fn(usize, &str) -> K,
+) -> Option<&'n str> {
     if typed.len() > MAX_BYTES {
         return None;
     }
@@ -20,10 +91,10 @@ pub fn nearest<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
         .into_iter()
         .map(|name| (name.to_lowercase(), name))
         .filter(|(lower, _)| is_as_long(lower))
-        .map(|(lower, name)| (distance(&lower, &typed), name))
-        .filter(|(slips, _)| *slips <= MAX_SLIPS && slips * 2 < letters)
-        .min_by_key(|(slips, _)| *slips)
-        .map(|(_, name)| name)
+        .map(|(lower, name)| (distance(&lower, &typed), lower, name))
+        .filter(|(slips, ..)| *slips <= MAX_SLIPS && slips * 2 < letters)
+        .min_by_key(|(slips, lower, _)| key(*slips, lower))
+        .map(|(.., name)| name)
 }
 
 /// Returns the Damerau-Levenshtein distance: how many letters differ, are missing, are added, or are swapped with a
@@ -51,5 +122,23 @@ mod tests {
         ] {
             assert_eq!(nearest(typed, names), expected, "{typed:.20}");
         }
+    }
+
+    #[test]
+    fn of_near_languages_the_one_in_use_is_named() {
+        let names = ["boxlang", "cool", "lua", "java", "javascript", "elm", "perl", "html"];
+        for (typed, expected) in [
+            ("luaa", Some("lua")),
+            ("jav", Some("java")),
+            ("perk", Some("perl")),
+            ("htm", Some("html")),
+            ("boxlng", Some("boxlang")),
+            ("coool", Some("cool")),
+        ] {
+            assert_eq!(nearest_in_use(typed, names), expected, "{typed}");
+        }
+        // A common name with two mistakes goes before a rare one with two.
+        assert_eq!(nearest_in_use("javas", ["jabas", "java"]), Some("java"));
+        assert_eq!(nearest("javas", ["jabas", "java"]), Some("jabas"));
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 use globset::GlobBuilder;
 use ignore::types::{FileTypeDef, TypesBuilder};
-use query::{Case, Field, Pattern, Tree, nearest};
+use query::{Case, Field, Pattern, Tree, nearest_in_use};
 
 use crate::cli::FilterArgs;
 
@@ -110,11 +110,7 @@ fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
             let of = |known: &&FileTypeDef| name == "all" || known.name() == name;
             let mut found = known.iter().filter(of).peekable();
             if found.peek().is_none() {
-                let has_glob = |known: &&FileTypeDef| {
-                    known.globs().iter().any(|glob| glob.strip_prefix("*.") == Some(name))
-                };
-                let near = known.iter().find(has_glob).map(FileTypeDef::name);
-                let near = near.or_else(|| nearest(name, known.iter().map(FileTypeDef::name)));
+                let near = near_type(name, &known);
                 let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
                 anyhow::bail!(
                     "--type: unknown type {name}{near} (codesearch search --type-list lists all)"
@@ -138,6 +134,34 @@ fn types(args: &FilterArgs) -> Result<Vec<Glob>> {
         }
     }
     Ok(globs)
+}
+
+/// Returns the type that was probably meant: that of an extension (`rs`), that of a language with another name
+/// (`golang`, `c++`), or the one with the most similar name.
+fn near_type<'k>(name: &str, known: &'k [FileTypeDef]) -> Option<&'k str> {
+    fn extensions(known: &FileTypeDef) -> impl Iterator<Item = &str> {
+        known.globs().iter().filter_map(|glob| glob.strip_prefix("*."))
+    }
+    let of_extension =
+        known.iter().find(|known| extensions(known).any(|extension| extension == name));
+    let languages = query::languages(name).unwrap_or_default();
+    let is_language = |name: &str| languages.iter().any(|language| language == name);
+    let of_language = || {
+        // All languages have their own names among their names.
+        let own = |known: &&FileTypeDef| is_language(known.name());
+        let shared = |known: &FileTypeDef| {
+            let of = |extension: &str| query::languages(extension).unwrap_or_default();
+            extensions(known)
+                .filter(|extension| of(extension).iter().any(|name| is_language(name)))
+                .count()
+        };
+        let most = || {
+            known.iter().rev().max_by_key(|known| shared(known)).filter(|known| shared(known) > 0)
+        };
+        known.iter().find(own).or_else(most)
+    };
+    let found = of_extension.or_else(of_language).map(FileTypeDef::name);
+    found.or_else(|| nearest_in_use(name, known.iter().map(FileTypeDef::name)))
 }
 
 /// Builds the condition that the last matching glob decides: a file is searched if that glob selects it, or if no glob
@@ -221,6 +245,26 @@ fn characters(regex: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_type_is_most_likely_a_common_one() {
+        let mut types = TypesBuilder::new();
+        let known = types.add_defaults().definitions();
+        for (typed, near) in [
+            ("golang", Some("go")),
+            ("c++", Some("cpp")),
+            ("rs", Some("rust")),
+            ("shell", Some("sh")),
+            ("c#", Some("cs")),
+            ("javascript", Some("js")),
+            ("pythno", Some("python")),
+            ("jaba", Some("java")),
+            ("klingon", None),
+        ] {
+            let near = near.filter(|near| known.iter().any(|known| known.name() == *near));
+            assert_eq!(near_type(typed, &known), near, "{typed}");
+        }
+    }
 
     #[test]
     fn a_glob_is_an_expression_for_characters() {

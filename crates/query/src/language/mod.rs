@@ -9,7 +9,7 @@ use regex_syntax::hir::Look;
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 
 use self::contents::Told;
-use crate::near::nearest;
+use crate::near::nearest_in_use;
 use crate::pattern::Pattern;
 use crate::write::written;
 
@@ -290,7 +290,7 @@ pub fn check_language(asked: &str) -> Result<(), String> {
 
 /// Returns the language whose name is closest to a mistyped one, if one is close enough.
 pub(crate) fn near_language(asked: &str) -> Option<&'static str> {
-    nearest(asked.trim(), NAMES.iter().copied().chain(SHORT.iter().map(|(short, _)| *short)))
+    nearest_in_use(asked.trim(), NAMES.iter().copied().chain(SHORT.iter().map(|(short, _)| *short)))
 }
 
 /// Returns the lower-case names of the languages that `asked` may mean.
