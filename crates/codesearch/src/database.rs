@@ -213,7 +213,7 @@ fn visible(patterns: &[String]) -> Result<Visible> {
 }
 
 /// Checks that a private Postgres exists, unless another one is given.
-fn check_made(args: &DatabaseArgs) -> Result<()> {
+pub(crate) fn check_made(args: &DatabaseArgs) -> Result<()> {
     if external(args).is_some() {
         return Ok(());
     }
@@ -242,7 +242,7 @@ pub(crate) fn external(args: &DatabaseArgs) -> Option<&str> {
 }
 
 /// Returns the address of the database.
-fn target(args: &DatabaseArgs, postgres: Option<&Postgres>) -> Target {
+pub(crate) fn target(args: &DatabaseArgs, postgres: Option<&Postgres>) -> Target {
     match postgres {
         Some(postgres) => Target::Socket {
             folder: postgres.socket_dir().to_owned(),

@@ -7,6 +7,7 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::error::{Error, Result};
+use crate::indexes::check_index;
 use crate::pool::ConnectionPool;
 use crate::prepare::{ServerProperties, encoding};
 use crate::store::Store;
@@ -127,23 +128,10 @@ fn is_of_encoding(error: &sqlx::Error) -> bool {
 
 /// Returns the error about a missing index.
 async fn no_index(target: &Target, error: sqlx::Error) -> Error {
-    let Target::Socket { database, .. } = target else { return error.into() };
-    match indexes(target).await {
-        Ok(others) => Error::NoIndex { name: database.clone(), others },
+    match check_index(target).await {
+        Ok(()) => error.into(),
         Err(error) => error,
     }
-}
-
-/// Returns the names of the databases of a private server that may be indexes.
-async fn indexes(target: &Target) -> Result<Vec<String>> {
-    let mut conn = connect(&options(target)?.database("postgres")).await?;
-    let names = sqlx::query_scalar(
-        "select datname::text from pg_database
-         where not datistemplate and datallowconn and datname <> 'postgres' order by datname",
-    );
-    let names = names.fetch_all(&mut conn).await?;
-    conn.close().await?;
-    Ok(names)
 }
 
 /// Creates the database on a private server. The owner of a URL's database creates it.

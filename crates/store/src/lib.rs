@@ -13,6 +13,7 @@ mod cost;
 mod docs;
 mod error;
 mod filters;
+mod indexes;
 mod ingest;
 mod lease;
 mod locks;
@@ -41,6 +42,7 @@ pub use contents::{Chunk, File, FileFilter, SharedText};
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
 pub use filters::ChunkRows;
+pub use indexes::{Index, check_index, indexes};
 pub use ingest::{
     BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,
     ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, StoredPlace, SymbolsTodo,

@@ -129,6 +129,12 @@ pub(crate) enum DbCommand {
         #[arg(long)]
         force: bool,
     },
+    /// List the indexes of the server: size on disk, repositories, files and last ingest
+    List {
+        /// Print JSON, one object per line
+        #[arg(long)]
+        json: bool,
+    },
     /// Print its connection URL
     Url,
     /// Print the command that opens it in psql

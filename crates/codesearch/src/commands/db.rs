@@ -1,15 +1,18 @@
 //! `codesearch db`: inspects, starts or stops the private Postgres.
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write, stdout};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use postgres::Postgres;
+use request::human::{since, size};
+use serde_json::json;
+use store::Target;
+use tokio::runtime::Runtime;
 
 use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
-use crate::database::{close_postgres, external, postgres_options};
-use request::human::size;
+use crate::database::{check_made, close_postgres, external, postgres_options, target};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     if let Some(url) = external(database) {
@@ -17,6 +20,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             DbCommand::Url => said(url),
             DbCommand::PsqlHint => said("psql \"$DATABASE_URL\""),
             DbCommand::Status => said("DATABASE_URL is set: no private Postgres is used"),
+            DbCommand::List { json } => list(&Target::Url(url.to_owned()), json),
             _ => anyhow::bail!(
                 "DATABASE_URL is set, so there is no private Postgres to start or stop"
             ),
@@ -68,12 +72,19 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
         DbCommand::Stop { force } => {
             said(if postgres::stop(&options, force)? { "stopped" } else { "it was not running" })
         }
-        DbCommand::Url => with_postgres(&options, |postgres| {
+        DbCommand::List { json } => {
+            check_made(database)?;
+            let postgres = Postgres::open(&options)?;
+            let listed = list(&target(database, Some(&postgres)), json);
+            close_postgres(postgres, false);
+            listed
+        }
+        DbCommand::Url => with_postgres(database, |postgres| {
             let socket = utf8_percent_encode(&socket(postgres), NON_ALPHANUMERIC).to_string();
             let index = utf8_percent_encode(&database.index, NON_ALPHANUMERIC);
             format!("postgresql://{}@localhost/{index}?host={socket}", postgres.name())
         }),
-        DbCommand::PsqlHint => with_postgres(&options, |postgres| {
+        DbCommand::PsqlHint => with_postgres(database, |postgres| {
             let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
             format!(
                 "psql -h {} -U {} {}",
@@ -102,11 +113,62 @@ fn said(text: &str) -> Result<u8> {
     Ok(crate::FOUND)
 }
 
-fn with_postgres(options: &postgres::Options, text: impl Fn(&Postgres) -> String) -> Result<u8> {
-    let postgres = Postgres::open(options)?;
+/// Prints the indexes of a server.
+fn list(target: &Target, as_json: bool) -> Result<u8> {
+    let indexes = runtime()?.block_on(store::indexes(target))?;
+    let width = indexes.iter().map(|index| index.name.chars().count()).max().unwrap_or(0).max(5);
+    if !as_json && !indexes.is_empty() {
+        say!(
+            "{:<width$} {:>12} {:>12} {:>9}  INDEXED",
+            "INDEX",
+            "ON DISK",
+            "REPOSITORIES",
+            "FILES"
+        );
+    }
+    for index in &indexes {
+        if as_json {
+            let line = json!({
+                "name": index.name, "disk_bytes": index.disk_bytes, "repositories": index.repos,
+                "files": index.files, "bytes": index.bytes, "indexed_at": index.indexed_at,
+            });
+            say!("{line}");
+            continue;
+        }
+        let indexed = match &index.indexed_at {
+            Some(at) if stdout().is_terminal() => since(at),
+            Some(at) => at.clone(),
+            None => "never".to_owned(),
+        };
+        say!(
+            "{:<width$} {:>12} {:>12} {:>9}  {indexed}",
+            index.name,
+            size(index.disk_bytes as u64),
+            index.repos,
+            index.files
+        );
+    }
+    if indexes.is_empty() {
+        note!("codesearch: the server has no index; run: codesearch ingest FOLDER");
+        return Ok(crate::NOTHING);
+    }
+    Ok(crate::FOUND)
+}
+
+fn runtime() -> Result<Runtime> {
+    Runtime::new().context("cannot start threads")
+}
+
+/// Prints a text about the index of the private Postgres, which must exist.
+fn with_postgres(args: &DatabaseArgs, text: impl Fn(&Postgres) -> String) -> Result<u8> {
+    check_made(args)?;
+    let options = postgres_options(args)?;
+    let postgres = Postgres::open(&options)?;
+    let checked = runtime()?.block_on(store::check_index(&target(args, Some(&postgres))));
     let text = text(&postgres);
     close_postgres(postgres, false);
-    if !postgres::is_running(options) {
+    checked?;
+    if !postgres::is_running(&options) {
         note!("codesearch: the private Postgres is not running; run: codesearch db start");
     }
     said(&text)
