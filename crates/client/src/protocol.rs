@@ -26,6 +26,9 @@ pub struct Invocation {
     pub version: Option<String>,
     /// The words of the command line, from the name of the program on.
     pub args: Vec<String>,
+    /// The number of words after the command's name that come from the user's configuration file.
+    #[serde(default)]
+    pub configured: usize,
     /// The current folder.
     pub folder: Option<String>,
     /// The patterns of `CODESEARCH_REPOS`, which must be those of the server.
@@ -49,6 +52,7 @@ impl Invocation {
             protocol: PROTOCOL,
             version: None,
             args,
+            configured: 0,
             folder: None,
             only_repos: Vec::new(),
             stdout_is_terminal: false,

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use client::{Invocation, NeedsFile};
 
+use crate::cli::CommandLine;
 use crate::print::Escaped;
 
 /// An output of a command.
@@ -19,8 +20,7 @@ type Output = Box<dyn Write + Send>;
 
 /// Where a command prints, and what it knows of the person or program that runs it.
 pub(crate) struct Console {
-    /// The words of the command line, from the name of the program on.
-    pub(crate) args: Vec<OsString>,
+    pub(crate) line: CommandLine,
     /// The current folder, as far as it is known.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) stdout_is_terminal: bool,
@@ -35,14 +35,14 @@ pub(crate) struct Console {
 
 impl Console {
     /// Returns the console of this process.
-    pub(crate) fn own() -> Self {
-        Self::with(Box::new(io::stdout()), Box::new(io::stderr()))
+    pub(crate) fn own(line: CommandLine) -> Self {
+        Self::with(line, Box::new(io::stdout()), Box::new(io::stderr()))
     }
 
     /// Returns the console of this process with other outputs.
-    pub(crate) fn with(stdout: Output, stderr: Output) -> Self {
+    pub(crate) fn with(line: CommandLine, stdout: Output, stderr: Output) -> Self {
         Self {
-            args: std::env::args_os().collect(),
+            line,
             folder: std::env::current_dir().ok(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
@@ -56,7 +56,10 @@ impl Console {
     /// Returns the console of a client.
     pub(crate) fn of(invocation: Invocation, stdout: Output, stderr: Output) -> Self {
         Self {
-            args: invocation.args.into_iter().map(OsString::from).collect(),
+            line: CommandLine {
+                words: invocation.args.into_iter().map(OsString::from).collect(),
+                configured: invocation.configured,
+            },
             folder: invocation.folder.map(PathBuf::from),
             stdout_is_terminal: invocation.stdout_is_terminal,
             stderr_is_terminal: invocation.stderr_is_terminal,
@@ -70,8 +73,9 @@ impl Console {
     /// Describes this console to a server, which runs the command instead; `None` if a word is not UTF-8.
     pub(crate) fn invocation(&self, only_repos: &[String]) -> Option<Invocation> {
         let args: Option<Vec<String>> =
-            self.args.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+            self.line.words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
         Some(Invocation {
+            configured: self.line.configured,
             folder: self.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
             only_repos: only_repos.to_vec(),
             stdout_is_terminal: self.stdout_is_terminal,

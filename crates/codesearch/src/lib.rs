@@ -27,7 +27,7 @@ mod remote;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use cli::{Cli, Command, DbCommand};
+use cli::{Cli, Command, CommandLine, DbCommand};
 use console::Console;
 
 /// Exit code: something was found, or done.
@@ -43,7 +43,7 @@ const INTERRUPTED: u8 = 130;
 pub fn main() -> ExitCode {
     // Until it is known that the process does more than ask a server.
     use_large_pages(false);
-    let cli = cli::parse();
+    let (cli, line) = cli::parse();
     if matches!(cli.command, Command::SymbolsWorker) {
         return match ingest::symbols::worker::run() {
             Ok(()) => ExitCode::from(FOUND),
@@ -51,13 +51,13 @@ pub fn main() -> ExitCode {
         };
     }
     let done = if cli.command.reads_index() {
-        remote::read(&cli.database, &cli.command)
+        remote::read(&cli.database, &cli.command, line)
     } else {
         run(cli)
     };
     done.map_or_else(
         |error| {
-            report(&Console::own(), &error);
+            report(&Console::own(CommandLine::default()), &error);
             ExitCode::from(status_of(&error))
         },
         ExitCode::from,
@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
 
 /// Runs a command that no server runs.
 fn run(cli: Cli) -> Result<u8> {
-    let Cli { command, database } = cli;
+    let Cli { command, database, .. } = cli;
     let is_small = matches!(&command, Command::Mcp)
         || matches!(&command, Command::Db(db) if matches!(db.what, DbCommand::Keeper));
     use_large_pages(!is_small);

@@ -58,6 +58,15 @@ pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString
     Ok(options)
 }
 
+/// The words of a command line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CommandLine {
+    /// From the name of the program on.
+    pub(crate) words: Vec<OsString>,
+    /// The number of words after the command's name that come from the configuration file.
+    pub(crate) configured: usize,
+}
+
 /// An option as typed: `-w`, or with its value, in one argument or in two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedOption {
@@ -66,12 +75,13 @@ pub(crate) struct TypedOption {
     pub(crate) value: Option<String>,
 }
 
-/// Returns the options of a command line, in order, to repeat in a suggested command.
-pub(crate) fn typed_options(typed: &[OsString]) -> Vec<TypedOption> {
+/// Returns the typed options of a command line, in order, to repeat in a suggested command.
+pub(crate) fn typed_options(line: &CommandLine) -> Vec<TypedOption> {
     let mut top = Cli::command();
     top.build();
-    let Some((command, first)) = subcommand(typed, &top) else { return Vec::new() };
-    let mut rest = typed[first..].iter().map_while(|arg| arg.to_str());
+    let Some((command, first)) = subcommand(&line.words, &top) else { return Vec::new() };
+    let typed = line.words.get(first + line.configured..).unwrap_or_default();
+    let mut rest = typed.iter().map_while(|arg| arg.to_str());
     let (mut options, mut beside) = (Vec::new(), false);
     while let Some(text) = rest.next().filter(|text| *text != "--") {
         let Kind::Option { takes_next } = Kind::of(text, command, beside) else {
@@ -85,7 +95,7 @@ pub(crate) fn typed_options(typed: &[OsString]) -> Vec<TypedOption> {
 }
 
 /// Returns the command that was typed, and the index of its first argument.
-fn subcommand<'c>(typed: &[OsString], top: &'c Command) -> Option<(&'c Command, usize)> {
+pub(super) fn subcommand<'c>(typed: &[OsString], top: &'c Command) -> Option<(&'c Command, usize)> {
     let mut at = 1;
     while let Some(word) = typed.get(at).and_then(|word| word.to_str()) {
         if let Some(found) = top.find_subcommand(word) {
@@ -203,11 +213,46 @@ impl Cluster {
     }
 }
 
-fn option(command: &Command, is_it: impl Fn(&Arg) -> bool) -> Option<&Arg> {
+/// What an argument of the configuration file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// One or more options; the last one takes the next argument as its value if `takes_next`.
+    Option { takes_next: bool },
+    /// An option that the command does not have.
+    Unknown,
+    /// No option.
+    Word,
+}
+
+impl Reading {
+    pub(super) fn is_option(self) -> bool {
+        matches!(self, Self::Option { .. })
+    }
+}
+
+/// Returns what an argument is where no words are expected.
+pub(super) fn reading(text: &str, command: &Command) -> Reading {
+    if let Some(long) = text.strip_prefix("--") {
+        let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+        return match option(command, |arg| has_long(arg, name)) {
+            Some(arg) => Reading::Option { takes_next: takes_value(arg) && value.is_none() },
+            None => Reading::Unknown,
+        };
+    }
+    match text.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+        None => Reading::Word,
+        Some(letters) => match Cluster::of(letters, command) {
+            Some(cluster) => Reading::Option { takes_next: cluster.takes_next },
+            None => Reading::Unknown,
+        },
+    }
+}
+
+pub(super) fn option(command: &Command, is_it: impl Fn(&Arg) -> bool) -> Option<&Arg> {
     command.get_arguments().find(|arg| !arg.is_positional() && is_it(arg))
 }
 
-fn has_long(arg: &Arg, name: &str) -> bool {
+pub(super) fn has_long(arg: &Arg, name: &str) -> bool {
     let is_alias = |names: Option<Vec<&str>>| names.is_some_and(|names| names.contains(&name));
     arg.get_long() == Some(name) || is_alias(arg.get_all_aliases())
 }

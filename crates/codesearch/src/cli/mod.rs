@@ -5,11 +5,14 @@
 
 mod arguments;
 mod color;
+mod config;
 mod database;
 mod docs;
 mod files;
+mod generate;
 mod ingest;
 mod navigate;
+mod near;
 mod parse;
 mod report;
 mod ripgrep;
@@ -21,14 +24,14 @@ mod sql;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use arguments::{TypedOption, typed_options};
+pub(crate) use arguments::{CommandLine, TypedOption, typed_options};
 pub(crate) use color::Color;
 pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
-pub(crate) use parse::{Unparsed, parse, parse_words, typed_command};
+pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
@@ -53,6 +56,8 @@ Examples:
   codesearch docs 'configure retries'  search documents and comments
   codesearch def ReadFile              find where a name is defined
   codesearch serve                     serve searches on http://127.0.0.1:8080
+  codesearch --generate complete-bash  completions for a shell (also -zsh, -fish, -powershell)
+  codesearch search --generate man     the manual page of a command
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
 )]
@@ -61,6 +66,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
+    /// Do not read the configuration file (CODESEARCH_CONFIG_PATH, or codesearch/config in the folder for configuration)
+    #[arg(long, global = true, hide_short_help = true)]
+    _no_config: bool,
 }
 
 #[derive(Debug, Subcommand)]

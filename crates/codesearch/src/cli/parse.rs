@@ -1,14 +1,16 @@
 //! Parses the command line. The error of an invalid one is a single sentence that says what to write.
 
 use std::ffi::OsString;
+use std::io::{Write, stdout};
 use std::num::ParseIntError;
 use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error, FromArgMatches};
-use query::distance;
 
-use super::{Cli, arguments};
+use super::arguments::CommandLine;
+use super::config::Config;
+use super::{Cli, arguments, generate, near};
 use request::shell;
 
 /// Names that people mistake for commands, and what to write instead.
@@ -36,16 +38,41 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("web", "codesearch serve"),
 ];
 
-/// Parses the command line of this process. Exits if it asks for help or is invalid.
-pub(crate) fn parse() -> Cli {
+/// Parses the command line of this process, with the options of the configuration file. Exits if it asks for help or is
+/// invalid.
+pub(crate) fn parse() -> (Cli, CommandLine) {
     let typed: Vec<OsString> = std::env::args_os().collect();
-    try_parse(Cli::command(), &typed).unwrap_or_else(|unparsed| match unparsed {
-        Unparsed::Help(error) => error.exit(),
-        Unparsed::Invalid(sentence) => {
-            note!("codesearch: {sentence}");
-            exit(i32::from(crate::FAILED));
+    if let Some(generated) = generate::generated(&typed, &Cli::command()) {
+        let _ = stdout().write_all(&generated.unwrap_or_else(|sentence| refuse(&sentence)));
+        exit(i32::from(crate::FOUND));
+    }
+    let mut top = Cli::command();
+    top.build();
+    let config = Config::read(&typed, &top).unwrap_or_else(|sentence| refuse(&sentence));
+    let line = CommandLine { words: typed, configured: 0 };
+    let line = match &config {
+        Some(config) => config.with_options(line, &top),
+        None => line,
+    };
+    match parse_line(Cli::command(), &line) {
+        Ok(cli) => (cli, line),
+        Err(Unparsed::Help(error)) => error.exit(),
+        Err(Unparsed::Invalid(sentence)) => {
+            // The same error without the words that were typed is one of the file.
+            let alone = |options: &[String]| {
+                let words = ["codesearch", "search"].map(str::to_owned);
+                let all = words.iter().chain(options).map(OsString::from);
+                let words = all.chain(["--".into(), "x".into()]).collect();
+                let option = CommandLine { words, configured: options.len() };
+                let own = parse_line(Cli::command(), &option);
+                matches!(own, Err(Unparsed::Invalid(own)) if own == sentence)
+            };
+            match config.and_then(|config| config.invalid(alone)) {
+                Some(place) => refuse(&format!("{place}: {sentence}")),
+                None => refuse(&sentence),
+            }
         }
-    })
+    }
 }
 
 /// A command line that names no command to run.
@@ -57,26 +84,39 @@ pub(crate) enum Unparsed<H> {
 }
 
 /// Parses a command line that a client sent.
-pub(crate) fn parse_words(typed: &[OsString]) -> Result<Cli, Unparsed<String>> {
+pub(crate) fn parse_sent(line: &CommandLine) -> Result<Cli, Unparsed<String>> {
     // The server's own environment is nobody's business.
     let shy = Cli::command().mut_args(|arg| arg.hide_env_values(true));
-    try_parse(shy, typed).map_err(|unparsed| match unparsed {
+    parse_line(shy, line).map_err(|unparsed| match unparsed {
         Unparsed::Help(error) => Unparsed::Help(error.to_string()),
         Unparsed::Invalid(sentence) => Unparsed::Invalid(sentence),
     })
 }
 
-fn try_parse(mut top: Command, typed: &[OsString]) -> Result<Cli, Unparsed<Error>> {
+fn parse_line(mut top: Command, line: &CommandLine) -> Result<Cli, Unparsed<Error>> {
+    // Options of a configuration file may be given again.
+    if line.configured > 0 {
+        let all: Vec<String> = top.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+        top = all.into_iter().fold(top.args_override_self(true), |top, name| {
+            top.mut_subcommand(name, |sub| sub.args_override_self(true))
+        });
+    }
     top.build();
-    let typed = arguments::sorted(typed.to_vec(), &top).map_err(Unparsed::Invalid)?;
-    let parsed = top.try_get_matches_from(&typed);
+    let words = arguments::sorted(line.words.clone(), &top).map_err(Unparsed::Invalid)?;
+    let parsed = top.try_get_matches_from(&words);
     parsed.and_then(|found| Cli::from_arg_matches(&found)).map_err(|error| {
-        let is_help = error.kind() == HELP && command(&typed).1 == "codesearch";
+        let is_help = error.kind() == HELP && command(&words).1 == "codesearch";
         if !error.use_stderr() || is_help {
             return Unparsed::Help(error);
         }
-        Unparsed::Invalid(sentence(&error, &typed))
+        Unparsed::Invalid(sentence(&error, &words))
     })
+}
+
+/// Ends the program with a sentence about the command line.
+fn refuse(sentence: &str) -> ! {
+    note!("codesearch: {sentence}");
+    exit(i32::from(crate::FAILED));
 }
 
 /// Returns the command of this process with its full name, for messages.
@@ -160,7 +200,7 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
     if before.is_some() && command.get_arguments().any(|arg| takes_value(&arg)) {
         return format!("--{}: {flag} cannot be its value", before.unwrap_or_default());
     }
-    if let Some(near) = near(command, flag) {
+    if let Some(near) = near::option(command, flag) {
         return format!("unknown option {flag} of {name}; did you mean {near}?");
     }
     let Some(at) = at.filter(|_| command.get_positionals().next().is_some()) else {
@@ -172,21 +212,6 @@ fn unknown_option(command: &Command, name: &str, flag: &str, typed: &[OsString])
         "unknown option {flag} of {name} (see --help); if it belongs to the query, write {name} -- {}",
         query.join(" ")
     )
-}
-
-/// Returns the option most similar to the typed one, if one is similar.
-fn near(command: &Command, flag: &str) -> Option<String> {
-    let typed = flag.strip_prefix("--")?;
-    let options = command.get_arguments().filter(|arg| !arg.is_hide_set());
-    let longs = options.filter_map(|arg| arg.get_long());
-    nearest(longs, typed).map(|long| format!("--{long}"))
-}
-
-/// Returns the most similar name: within two wrong letters, or one in a short word.
-fn nearest<'a>(names: impl Iterator<Item = &'a str>, typed: &str) -> Option<&'a str> {
-    let near = names.map(|name| (distance(name, typed), name));
-    let most = if typed.len() < 5 { 1 } else { 2 };
-    near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }
 
 /// Returns the names of the commands that help lists.
@@ -201,7 +226,7 @@ fn unknown_command(command: &Command, name: &str, wrong: &str, typed: &[OsString
     let other = OTHER_NAMES.iter().find(|(other, _)| top && *other == wrong);
     if let Some((_, instead)) = other {
         format!("unknown command {wrong}; use {instead}")
-    } else if let Some(near) = nearest(commands, wrong) {
+    } else if let Some(near) = near::name(commands, wrong) {
         format!("unknown command {wrong}; did you mean {name} {near}?")
     } else if top {
         let words = typed.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != wrong);

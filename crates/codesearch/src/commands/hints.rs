@@ -46,7 +46,7 @@ pub(super) fn explained(
         suggested.count = counted(index, &suggested.query, options);
     }
     let count = suggested.count.map_or_else(String::new, |count| format!("  # {}", count.text()));
-    let command = command(args, cli::typed_options(&console.args), &suggested);
+    let command = command(args, cli::typed_options(&console.line), &suggested);
     anyhow::anyhow!("{error:#}\ntry: {command}{count}")
 }
 

@@ -11,7 +11,7 @@ use std::io::{self, stderr, stdout};
 use anyhow::{Result, bail};
 use client::{Error, Invocation, Outcome, Remote, Resumed, VERSION, Written};
 
-use crate::cli::{Command, DatabaseArgs};
+use crate::cli::{Command, CommandLine, DatabaseArgs};
 use crate::commands;
 use crate::console::Console;
 use crate::database::Index;
@@ -19,8 +19,8 @@ use crate::database::Index;
 pub(crate) use run::Runner;
 
 /// Runs a command that reads the index, and returns its exit status.
-pub(crate) fn read(database: &DatabaseArgs, command: &Command) -> Result<u8> {
-    let console = Console::own();
+pub(crate) fn read(database: &DatabaseArgs, command: &Command, line: CommandLine) -> Result<u8> {
+    let console = Console::own(line);
     if let Some(remote) = server(database)? {
         // A command line that is not UTF-8 cannot be sent.
         if let Some(invocation) = console.invocation(&database.only_repos) {
@@ -30,7 +30,9 @@ pub(crate) fn read(database: &DatabaseArgs, command: &Command) -> Result<u8> {
                 Ok(Outcome::Died(..)) if !remote.is_on_socket() => {
                     return Err(Error::Died(remote.name().to_owned()).into());
                 }
-                Ok(Outcome::Died(out, err)) => return read_on(database, command, out, err),
+                Ok(Outcome::Died(out, err)) => {
+                    return read_on(database, command, console.line, out, err);
+                }
                 // Nothing was printed yet.
                 Err(Error::Write(error)) => return Err(error.into()),
                 Err(_) if remote.is_on_socket() => {}
@@ -45,10 +47,17 @@ pub(crate) fn read(database: &DatabaseArgs, command: &Command) -> Result<u8> {
 }
 
 /// Runs a command by itself that a server has begun.
-fn read_on(database: &DatabaseArgs, command: &Command, out: Written, err: Written) -> Result<u8> {
+fn read_on(
+    database: &DatabaseArgs,
+    command: &Command,
+    line: CommandLine,
+    out: Written,
+    err: Written,
+) -> Result<u8> {
     crate::use_large_pages(true);
     let (out, err) = (Resumed::new(out, stdout()), Resumed::new(err, stderr()));
-    commands::read(command, &Index::Own(database), &Console::with(Box::new(out), Box::new(err)))
+    let console = Console::with(line, Box::new(out), Box::new(err));
+    commands::read(command, &Index::Own(database), &console)
 }
 
 /// Refuses a command that changes or inspects an index on this machine, if the user named a server elsewhere.

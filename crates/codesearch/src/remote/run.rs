@@ -42,7 +42,7 @@ impl Commands for Runner {
 }
 
 fn read(console: &Console, view: View, output: &CommandOutput) -> Result<u8> {
-    let cli = match cli::parse_words(&console.args) {
+    let cli = match cli::parse_sent(&console.line) {
         Ok(cli) => cli,
         Err(cli::Unparsed::Help(text)) => {
             say!(to console, "{}", text.trim_end());
@@ -51,7 +51,7 @@ fn read(console: &Console, view: View, output: &CommandOutput) -> Result<u8> {
         Err(cli::Unparsed::Invalid(sentence)) => return Err(anyhow!(sentence)),
     };
     if !cli.command.reads_index() {
-        let name = console.args.get(1).map(OsString::as_os_str).unwrap_or_default().display();
+        let name = console.line.words.get(1).map(OsString::as_os_str).unwrap_or_default().display();
         return Err(anyhow!("a server does not run {name}; run it on the server's machine"));
     }
     let gone = Arc::new(Notify::new());

@@ -76,6 +76,8 @@ pub(crate) fn clean_command() -> Command {
     }
     // Nothing outlives a test.
     command.env("CODESEARCH_POSTGRES_IDLE", "0");
+    // An empty name: no configuration file.
+    command.env("CODESEARCH_CONFIG_PATH", "");
     command
 }
 

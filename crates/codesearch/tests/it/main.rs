@@ -26,6 +26,7 @@ mod limits;
 mod livegrep;
 mod loading;
 mod memory;
+mod options;
 mod private_postgres;
 mod property;
 mod prose;
