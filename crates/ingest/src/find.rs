@@ -102,15 +102,14 @@ pub(crate) fn repositories(
             return Err(Error::NoFolders { path: path.to_owned(), depth });
         }
     } else if !with_git(&root, &mut folders, &mut below) {
-        if let Some(clone) = root.ancestors().skip(1).find(|folder| has_git(folder)) {
+        let clone = root.ancestors().skip(1).find(|folder| has_git(folder)).map(Path::to_owned);
+        if let Some(clone) = clone {
             // Whoever keeps settings in a repository at home does not mean everything there.
-            if std::env::home_dir()
-                .and_then(|home| home.canonicalize().ok())
-                .is_some_and(|home| home == clone)
-            {
-                return Err(Error::InsideHome { path: path.to_owned(), clone: clone.to_owned() });
+            let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+            if home.as_deref() == Some(&*clone) {
+                return Err(Error::InsideHome { path: path.to_owned(), clone });
             }
-            root = clone.to_owned();
+            root = clone;
             check_readable(&root).map_err(failed)?;
         }
         folders.push(root.clone());

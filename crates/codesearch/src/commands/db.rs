@@ -135,13 +135,13 @@ fn list(target: &Target, as_json: bool) -> Result<u8> {
             say!("{line}");
             continue;
         }
-        let indexed = match &index.indexed_at {
+        let time = match &index.indexed_at {
             Some(at) if stdout().is_terminal() => since(at),
             Some(at) => at.clone(),
             None => "never".to_owned(),
         };
         say!(
-            "{:<width$} {:>12} {:>12} {:>9}  {indexed}",
+            "{:<width$} {:>12} {:>12} {:>9}  {time}",
             index.name,
             size(index.disk_bytes as u64),
             index.repos,
