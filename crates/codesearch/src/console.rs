@@ -13,18 +13,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use client::{Invocation, NeedsFile};
 
 use crate::cli::CommandLine;
+use crate::pager::stdout_is_terminal;
 use crate::print::Escaped;
 
 /// An output of a command.
 type Output = Box<dyn Write + Send>;
 
 /// Where a command prints, and what it knows of the person or program that runs it.
+#[expect(clippy::struct_excessive_bools, reason = "each is known by itself")]
 pub(crate) struct Console {
     pub(crate) line: CommandLine,
     /// The current folder, as far as it is known.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
+    /// Whether the command runs on the machine of whoever reads the output.
+    pub(crate) on_same_machine: bool,
     /// Whether `NO_COLOR` is set (<https://no-color.org/>).
     pub(crate) no_color: bool,
     stdout: Mutex<Output>,
@@ -44,8 +48,9 @@ impl Console {
         Self {
             line,
             folder: std::env::current_dir().ok(),
-            stdout_is_terminal: io::stdout().is_terminal(),
+            stdout_is_terminal: stdout_is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
+            on_same_machine: true,
             no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             stdout: Mutex::new(stdout),
             stderr: Mutex::new(stderr),
@@ -63,6 +68,8 @@ impl Console {
             folder: invocation.folder.map(PathBuf::from),
             stdout_is_terminal: invocation.stdout_is_terminal,
             stderr_is_terminal: invocation.stderr_is_terminal,
+            // Clients of the socket ask for the same version.
+            on_same_machine: invocation.version.is_some(),
             no_color: invocation.no_color,
             stdout: Mutex::new(stdout),
             stderr: Mutex::new(stderr),

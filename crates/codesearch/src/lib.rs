@@ -20,6 +20,7 @@ mod cli;
 mod commands;
 mod console;
 mod database;
+mod pager;
 mod print;
 mod progress;
 mod remote;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use cli::{Cli, Command, CommandLine, DbCommand};
 use console::Console;
+use pager::Pager;
 
 /// Exit code: something was found, or done.
 const FOUND: u8 = 0;
@@ -50,11 +52,7 @@ pub fn main() -> ExitCode {
             Err(_) => ExitCode::from(FAILED),
         };
     }
-    let done = if cli.command.reads_index() {
-        remote::read(&cli.database, &cli.command, line)
-    } else {
-        run(cli)
-    };
+    let done = if cli.command.reads_index() { read(&cli, line) } else { run(cli) };
     done.map_or_else(
         |error| {
             report(&Console::own(CommandLine::default()), &error);
@@ -62,6 +60,17 @@ pub fn main() -> ExitCode {
         },
         ExitCode::from,
     )
+}
+
+/// Runs a command that reads the index, with a pager if one is asked for.
+fn read(cli: &Cli, line: CommandLine) -> Result<u8> {
+    let pager = if cli.no_pager { None } else { Pager::start(cli.pager)? };
+    let done = remote::read(&cli.database, &cli.command, line);
+    if let Some(pager) = pager {
+        // An error is shown after the pager has given back the terminal.
+        pager.wait();
+    }
+    done
 }
 
 /// Runs a command that no server runs.

@@ -13,7 +13,7 @@ use super::near;
 const VARIABLE: &str = "CODESEARCH_CONFIG_PATH";
 
 /// The options of `search` that the other commands take, too, if they have them.
-const SHARED: [&str; 5] = ["color", "here", "hyperlink-format", "local", "pager"];
+const SHARED: [&str; 2] = ["color", "local"];
 
 /// The options of the file.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ mod database;
 mod docs;
 mod files;
 mod generate;
+mod hyperlink;
 mod ingest;
 mod navigate;
 mod near;
@@ -29,6 +30,7 @@ pub(crate) use color::Color;
 pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
+pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
@@ -56,7 +58,7 @@ Examples:
   codesearch docs 'configure retries'  search documents and comments
   codesearch def ReadFile              find where a name is defined
   codesearch serve                     serve searches on http://127.0.0.1:8080
-  codesearch --generate complete-bash  completions for a shell (also -zsh, -fish, -powershell)
+  codesearch --generate complete-bash  completions for bash, zsh, fish, ...
   codesearch search --generate man     the manual page of a command
 
 Exit status: 0 when something was found or done, 1 when nothing was found, 2 on an error."
@@ -69,6 +71,12 @@ pub(crate) struct Cli {
     /// Do not read the configuration file (CODESEARCH_CONFIG_PATH, or codesearch/config in the folder for configuration)
     #[arg(long, global = true, hide_short_help = true)]
     _no_config: bool,
+    /// Show results on a terminal with a pager: that of CODESEARCH_PAGER (which needs no --pager), of PAGER, or less
+    #[arg(long, global = true, hide_short_help = true, overrides_with = "no_pager")]
+    pub(crate) pager: bool,
+    /// Use no pager
+    #[arg(long, global = true, hide_short_help = true, overrides_with = "pager")]
+    pub(crate) no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -65,6 +65,7 @@ pub(crate) fn clean_command() -> Command {
             "CODESEARCH_HOME",
             "CODESEARCH_INDEX",
             "CODESEARCH_LOG",
+            "CODESEARCH_PAGER",
             "CODESEARCH_REPOS",
             "CODESEARCH_SERVER",
             "CODESEARCH_SERVER_TOKEN",

@@ -162,3 +162,40 @@ fn the_indexes_of_a_server_are_listed() {
         assert!(ran.out.is_empty() && ran.err.starts_with(&begin), "{}", ran.err);
     }
 }
+
+#[test]
+fn results_on_a_terminal_go_through_a_pager_on_request() {
+    let fixture = fixture();
+    let on_terminal = |environment: &str, args: &str| -> String {
+        let run = fixture.command(&["search"]);
+        let words = std::iter::once(run.get_program()).chain(run.get_args());
+        let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+        let line = format!("{environment} {} {args} needle", words.join(" "));
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).current_dir(fixture.path());
+        script.env("CODESEARCH_CONFIG_PATH", "").env_remove("NO_COLOR");
+        let out = Ran::of(script.output().unwrap());
+        assert_eq!(out.status.code(), Some(0), "{}", out.out);
+        out.out
+    };
+    // Colours and headings stay.
+    let paged = on_terminal("CODESEARCH_PAGER='sed s/^/paged:/'", "");
+    assert!(paged.contains("paged:\u{1b}") && paged.matches("paged:").count() == 2, "{paged:?}");
+    assert!(paged.contains("\u{1b}[1m\u{1b}[31mneedle"), "{paged:?}");
+    let by_flag = on_terminal("PAGER='sed s/^/paged:/'", "--pager");
+    assert_eq!(by_flag.matches("paged:").count(), 2, "{by_flag:?}");
+    for (environment, args) in [
+        ("CODESEARCH_PAGER='sed s/^/paged:/'", "--no-pager"),
+        ("PAGER='sed s/^/paged:/'", ""),
+        ("CODESEARCH_PAGER=", "--pager"),
+    ] {
+        let text = on_terminal(environment, args);
+        assert!(!text.contains("paged:") && text.contains("needle"), "{text:?}");
+    }
+    // A pager that quits is no error, nor is one that reads nothing.
+    on_terminal("CODESEARCH_PAGER=true", "");
+    // A pipe gets none.
+    let mut piped = fixture.command(&["search", "--pager", "needle"]);
+    piped.env("CODESEARCH_PAGER", "sed s/^/paged:/");
+    assert_eq!(Ran::of(piped.output().unwrap()).code(0).out, "r/a.txt:2:needle\n");
+}
