@@ -273,6 +273,7 @@ async fn request(view: &View, asked: &Name) -> Result<NameRequest> {
     Ok(NameRequest {
         name: asked.name.clone(),
         from,
+        here: None,
         repo: asked.repo.clone(),
         language: asked.language.clone(),
         limit: asked.limit,

@@ -106,8 +106,7 @@ fn condition(name: &str) -> Result<Tree, Error> {
 }
 
 fn of_file(file: FileMatch, scope: &NameScope, basis: Basis) -> Vec<Definition> {
-    let near = scope.origin.as_ref();
-    let near = near.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path));
+    let near = scope.near(&file.repo, &file.path);
     let lines = file.lines.into_iter().flat_map(|line| {
         let text = line.text;
         line.symbols.into_iter().map(move |found| (text.clone(), found))

@@ -15,7 +15,7 @@ use super::label;
 use super::near::Near;
 use super::place::Error;
 use super::precise::precise;
-use super::request::{NameRequest, NameScope, parts};
+use super::request::{NameRequest, parts};
 use super::request::{near_and_far, scope};
 use answer::FileMatch;
 use answer::symbol::{Symbol, Symbols};
@@ -124,12 +124,12 @@ pub fn references<'a>(
         }
         let mut repos: Vec<(String, usize)> = repos.into_iter().collect();
         repos.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
-        let near = |file: &FileMatch| near(file, &scope);
+        let near = |file: &FileMatch| scope.near(&file.repo, &file.path);
         files.sort_by_cached_key(|(basis, file)| {
             let path_penalty = (path_penalty(&file.path) * 100.0) as i64;
             (
                 *basis,
-                near(file),
+                scope.near(&file.repo, &file.path),
                 -path_penalty,
                 std::cmp::Reverse(file.rank),
                 file.repo.clone(),
@@ -215,11 +215,6 @@ fn condition(name: &str) -> Result<Tree, Error> {
     let (first, last) = (edge(name.chars().next()), edge(name.chars().next_back()));
     let source = format!("{first}{}{last}", query::escape(name));
     Ok(Tree::term(Field::Content, Pattern::parse(&source, Case::Sensitive, false)?))
-}
-
-fn near(file: &FileMatch, scope: &NameScope) -> Near {
-    let origin = scope.origin.as_ref();
-    origin.map_or(Near::Elsewhere, |origin| origin.near(&file.repo, &file.path))
 }
 
 /// Drops the matches that are definitions, and lines without other matches.

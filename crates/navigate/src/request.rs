@@ -8,8 +8,7 @@ use query::{Case, Count, Field, Pattern, Query, Tree};
 use tokio::sync::mpsc;
 
 use super::family;
-use super::near::Origin;
-use super::near::origin;
+use super::near::{Near, Origin, origin};
 use super::place::{Error, Place};
 use answer::FileMatch;
 use search::View;
@@ -32,6 +31,8 @@ pub struct NameRequest {
     pub name: String,
     /// The place where the user sees the name.
     pub from: Option<Place>,
+    /// The repository where the user is. If there is no place, it is the nearest one.
+    pub here: Option<String>,
     /// A pattern for the names of repositories.
     pub repo: Option<String>,
     /// A language; by default those that share names with the place's language.
@@ -69,9 +70,25 @@ pub(super) fn parts(name: &str) -> Result<Vec<&str>, Error> {
 pub(super) struct NameScope {
     trees: Vec<Tree>,
     pub(super) origin: Option<Origin>,
+    here: Option<String>,
 }
 
 impl NameScope {
+    /// Returns how near a file is.
+    pub(super) fn near(&self, repo: &str, path: &str) -> Near {
+        match (&self.origin, &self.here) {
+            (Some(origin), _) => origin.near(repo, path),
+            (None, Some(here)) if here == repo => Near::Repository,
+            (None, _) => Near::Elsewhere,
+        }
+    }
+
+    /// Returns the nearest repository, if one is known.
+    fn repo(&self) -> Option<&str> {
+        let origin = self.origin.as_ref().map(|origin| &origin.place.repo);
+        origin.or(self.here.as_ref()).map(String::as_str)
+    }
+
     /// Returns the requested name: the given one, or the one at the place.
     pub(super) fn name(&self, request: &NameRequest) -> Result<String, Error> {
         let given = request.name.trim();
@@ -117,7 +134,7 @@ pub(super) async fn scope(view: &View, request: &NameRequest) -> Result<NameScop
     if !languages.is_empty() {
         trees.push(Tree::any(languages.into_iter().map(Tree::Language).collect()));
     }
-    Ok(NameScope { trees, origin })
+    Ok(NameScope { trees, origin, here: request.here.clone() })
 }
 
 /// Returns files that match a condition, each once: up to [`POOL`], and if there are more, as many from the place's
@@ -132,8 +149,8 @@ pub(super) async fn near_and_far(
     all.extend(scope.trees.iter().cloned());
     let everywhere = Query::from_tree(Tree::all(all.clone()));
     let (mut files, mut stats) = found(view, everywhere, timeout).await?;
-    if let (Some(origin), Some(Stopped::Limit)) = (&scope.origin, &stats.stopped) {
-        let name = format!("^{}$", query::escape(&origin.place.repo));
+    if let (Some(repo), Some(Stopped::Limit)) = (scope.repo(), &stats.stopped) {
+        let name = format!("^{}$", query::escape(repo));
         all.push(Tree::term(Field::Repo, Pattern::parse(&name, Case::Sensitive, false)?));
         let (near, beside) = found(view, Query::from_tree(Tree::all(all)), timeout).await?;
         let known: HashSet<(String, String)> =

@@ -78,6 +78,31 @@ impl Stats {
         self.stopped.is_none() && self.symbols.files() == 0
     }
 
+    /// Adds the counters of a search for the same query in other repositories.
+    pub fn join(&mut self, other: Self) {
+        self.duration += other.duration;
+        self.files += other.files;
+        self.matches += other.matches;
+        self.shards += other.shards;
+        self.shards_pruned += other.shards_pruned;
+        self.shards_searched += other.shards_searched;
+        self.shards_from_memory += other.shards_from_memory;
+        self.shards_from_postgres += other.shards_from_postgres;
+        self.candidates += other.candidates;
+        self.files_considered += other.files_considered;
+        self.rechecks += other.rechecks;
+        self.bytes += other.bytes;
+        for (reason, files) in other.skipped {
+            *self.skipped.entry(reason).or_default() += files;
+        }
+        // Both searches may have seen the same shards.
+        self.symbols.pending = self.symbols.pending.max(other.symbols.pending);
+        for (reason, files) in other.symbols.given_up {
+            *self.symbols.given_up.entry(reason).or_default() += files;
+        }
+        self.stopped = self.stopped.take().or(other.stopped);
+    }
+
     /// Returns whether the limit ended the search and there are more results.
     pub fn ended_at_limit(&self) -> bool {
         self.stopped == Some(Stopped::Limit)

@@ -63,6 +63,12 @@ pub(crate) struct NameArgs {
     /// Print JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print absolute paths, in the ingested folders
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// Print a line path:line:column:text for each place, for editors, with paths as for --local
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) vimgrep: bool,
 }
 
 #[derive(Args, Clone, Debug)]

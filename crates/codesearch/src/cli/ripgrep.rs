@@ -159,8 +159,8 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(' ', "field-match-separator", "TEXT", Same("")),
     flag(' ', "heading", "", Same("")),
     flag(' ', "no-heading", "", Same("")),
-    flag(' ', "hostname-bin", "COMMAND", Idle("no hyperlinks are printed")),
-    flag(' ', "hyperlink-format", "FORMAT", Idle("no hyperlinks are printed")),
+    flag(' ', "hostname-bin", "COMMAND", Idle("the host is the name of the machine")),
+    flag(' ', "hyperlink-format", "FORMAT", Same("the default is file on a terminal; {wslprefix} is empty")),
     flag(' ', "include-zero", "", Other("write --files-without-match to list files without a match")),
     flag(' ', "no-include-zero", "", Idle("files without a match are not counted")),
     flag(' ', "line-buffered", "", Idle(STREAMED)),
@@ -211,7 +211,7 @@ pub(super) const FLAGS: &[Flag] = &[
 ];
 
 /// Accepts ripgrep's flags that are ignored. Those that are refused are an error.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ForeignFlags;
 
 impl Args for ForeignFlags {

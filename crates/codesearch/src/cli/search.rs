@@ -26,6 +26,7 @@ Examples:
   codesearch search -e 'func \\w+\\(ctx'                one regular expression
   codesearch search -F 'a[i] = *p'                    exactly this text
   codesearch search -w -t go -g '!vendor/' ctx        a word, in some files
+  codesearch search TODO src/                         a word, below a folder
   codesearch search -l0 --local TODO | xargs -0 vi    edit files that match
   codesearch search --json deadlock | jq .            JSON for programs
 
@@ -36,7 +37,7 @@ them all.
 
 Exit status: 0 when something was found, 1 when nothing was found, 2 on an error or a timeout.";
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(args_override_self = true)]
 pub(crate) struct SearchArgs {
     /// The query: see `codesearch help syntax`. Several arguments are one query, joined by spaces
@@ -57,7 +58,7 @@ pub(crate) struct SearchArgs {
     _foreign: ForeignFlags,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct HowArgs {
     /// Stop after N files; 0 for all [default: 100 on a terminal, else 0]

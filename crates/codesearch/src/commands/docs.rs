@@ -10,6 +10,7 @@ use super::refused;
 use crate::cli::DocsArgs;
 use crate::console::Console;
 use crate::database::Index;
+use crate::print::Paths;
 use crate::print::docs::print;
 use request::docs_answer::{Answer, stopped};
 use request::hints;
@@ -29,17 +30,27 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
     };
     let repos = [args.repo.as_slice(), &asked.repos].concat();
     let languages = [args.lang.as_slice(), &asked.languages].concat();
-    let request = request::docs(request, &repos, &languages).map_err(refused)?;
+    let of_repos =
+        |repos: &[String]| request::docs(request.clone(), repos, &languages).map_err(refused);
+    let wide = of_repos(&repos)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     index.read(2 * parallel as u32, parallel, async |view| {
-        let found = docs::find(view, &request).await?;
+        let paths = Paths::new(view, console, false).await?;
+        let mut found = docs::find(view, &wide).await?;
+        // The documents of the current folder's repository come first.
+        if let Some(here) = paths.here().inside().filter(|_| repos.is_empty()) {
+            let own = docs::find(view, &of_repos(&[exact(&here.repo)])?).await?;
+            found.docs.retain(|doc| doc.repo != here.repo);
+            found.docs.splice(0..0, own.docs);
+            found.docs.truncate(wide.limit);
+        }
         let mut out = console.plain_stdout();
         let printed = if args.json {
             serde_json::to_writer(&mut out, &Answer::of(&query, &asked.ignored, &found))
                 .map_err(std::io::Error::from)
                 .and_then(|()| writeln!(out))
         } else {
-            print(&mut out, &found, args.color, console)
+            print(&mut out, &found, &paths, args.color, console)
         };
         match printed.and_then(|()| out.flush()) {
             // The reader has closed the pipe: `codesearch docs x | head`.
@@ -65,4 +76,9 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
             _ => crate::FOUND,
         })
     })
+}
+
+/// Returns the pattern that matches only this repository.
+fn exact(repo: &str) -> String {
+    format!("^{}$", query::escape(repo))
 }

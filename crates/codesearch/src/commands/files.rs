@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use browse::{self, FindRequest, LeftOut};
-use fuzzy::PathQuery;
+use browse::{self, FindRequest, LeftOut, NearFile};
+use fuzzy::{PathQuery, QueryTooLong};
 use serde_json::json;
 
 use super::serve;
@@ -21,19 +21,28 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
     index.read(serve::connections(), serve::cores(), async |view| {
-        let paths = Paths::new(view, args.local).await?;
+        let paths = Paths::new(view, console, args.local).await?;
         let tree = view.tree().await?;
+        let limit = if args.limit == 0 { tree.len() } else { args.limit };
+        let here = paths.here().inside().map(|inside| inside.repo.clone());
         let (asked, typed) = (args.clone(), query.clone());
         let work = tokio::task::spawn_blocking(move || {
-            browse::find(
-                &tree,
-                &FindRequest {
-                    query: &typed,
-                    repo: asked.repo.as_deref(),
-                    languages: &languages,
-                    limit: if asked.limit == 0 { tree.len() } else { asked.limit },
-                },
-            )
+            let find = |repo: Option<&str>| {
+                let languages = &languages;
+                browse::find(&tree, &FindRequest { query: &typed, repo, languages, limit })
+            };
+            let (mut near, all) = find(asked.repo.as_deref())?;
+            if let Some(here) = here {
+                // The files of the current folder's repository first, each list in its order.
+                let is_here = |file: &NearFile| file.repo == here;
+                if asked.repo.is_none() && near.len() < all {
+                    near.retain(|file| !is_here(file));
+                    near.extend(find(Some(&here))?.0.into_iter().filter(is_here));
+                }
+                near.sort_by_key(|file| !is_here(file));
+                near.truncate(limit);
+            }
+            Ok::<_, QueryTooLong>((near, all))
         });
         let (near, all) =
             work.await.context("the search for files failed; please report this as a bug")??;

@@ -180,16 +180,6 @@ pub(super) fn repositories(tree: &Tree) -> Vec<String> {
     }
 }
 
-/// Prints a hint if a term was probably meant as the path of a folder to search.
-pub(super) fn meant_otherwise(console: &Console, args: &SearchArgs) {
-    let is_path = |term: &&String| (*term == "." || term.contains('/')) && console.exists(term);
-    if let Some(path) = args.query.iter().skip(1).find(is_path) {
-        note!(to console,
-            "codesearch: {path} is a term of the query, not a path; use --repo and --file to restrict the search"
-        );
-    }
-}
-
 /// Prints a hint if a query was read as a regular expression but was probably meant as literal text.
 pub(super) fn meant_as_text(console: &Console, args: &SearchArgs) {
     if args.patterns.fixed_strings {

@@ -16,6 +16,7 @@ mod ordered;
 mod patterns;
 pub(crate) mod repos;
 pub(crate) mod scip;
+mod scope;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sql;

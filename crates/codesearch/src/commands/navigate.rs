@@ -1,7 +1,6 @@
 //! `codesearch def`, `refs` and `outline`: print where a name is defined or used, and what a file defines.
 
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use answer::symbol::Symbol;
@@ -15,10 +14,12 @@ use super::serve;
 use crate::cli::{NameArgs, OutlineArgs};
 use crate::console::Console;
 use crate::database::Index;
+use crate::print::Paths;
 use request::hints::near_path;
 use request::human::count;
 use request::notes::outline_note;
 use request::shell::quoted;
+use request::{Here, InRepo};
 
 /// Timeout of a search.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,24 +27,32 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// `codesearch def`.
 pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
     index.read(serve::connections(), serve::cores(), async |view| {
-        let asked = request(view, console, args).await?;
+        let paths = Paths::new(view, console, args.local || args.vimgrep).await?;
+        let asked = request(view, paths.here(), args).await?;
         let found = navigate::definitions(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
         let mut out = console.stdout();
         for one in &found.found {
-            let place = format!("{}/{}:{}", one.repo, one.path, one.symbol.line);
+            let path = paths.joined(&one.repo, &one.path);
             if args.json {
-                let line = json!({
+                let mut line = json!({
                     "repo": one.repo, "path": one.path, "language": one.language,
                     "line": one.symbol.line, "text": one.text, "start": one.range.start,
                     "end": one.range.end, "name": one.symbol.name, "kind": one.symbol.kind,
                     "container": one.symbol.container.as_ref().map(|(name, _)| name),
                     "near": one.near.word(), "basis": one.basis.word(),
                 });
+                if args.local {
+                    line["file"] = path.into();
+                }
                 writeln!(out, "{line}")?;
+            } else if args.vimgrep {
+                let (line, column) = (one.symbol.line, one.range.start + 1);
+                writeln!(out, "{path}:{line}:{column}:{}", one.text)?;
             } else {
-                let basis = basis(one.basis, is_precise);
-                writeln!(out, "{place}:{basis}{}: {}", about(&one.symbol), one.text.trim())?;
+                let (line, basis) = (one.symbol.line, basis(one.basis, is_precise));
+                let about = about(&one.symbol);
+                writeln!(out, "{path}:{line}:{basis}{about}: {}", one.text.trim())?;
             }
         }
         out.flush()?;
@@ -58,31 +67,40 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
 /// `codesearch refs`.
 pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
     index.read(serve::connections(), serve::cores(), async |view| {
-        let asked = request(view, console, args).await?;
+        let paths = Paths::new(view, console, args.local || args.vimgrep).await?;
+        let asked = request(view, paths.here(), args).await?;
         let found = navigate::references(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
         let mut out = console.stdout();
         for file in &found.files {
+            let path = paths.joined(&file.repo, &file.path);
             for line in &file.lines {
                 let label = line.label().word();
-                if args.json {
+                if args.vimgrep {
+                    for (range, _) in &line.ranges {
+                        writeln!(out, "{path}:{}:{}:{}", line.line, range.start + 1, line.text)?;
+                    }
+                } else if args.json {
                     let ranges: Vec<_> =
                         line.ranges.iter().map(|(range, _)| [range.start, range.end]).collect();
                     let labels: Vec<_> =
                         line.ranges.iter().map(|(_, label)| label.word()).collect();
-                    let line = json!({
+                    let mut object = json!({
                         "repo": file.repo, "path": file.path, "language": file.language,
                         "near": file.near.word(), "basis": file.basis.word(), "line": line.line, "text": line.text,
                         "ranges": ranges, "labels": labels,
                         "enclosing": line.enclosing.as_ref().map(|of| qualified(of)),
                     });
-                    writeln!(out, "{line}")?;
+                    if args.local {
+                        object["file"] = path.clone().into();
+                    }
+                    writeln!(out, "{object}")?;
                 } else {
                     let within = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
                     let within = within.unwrap_or_default();
-                    let place = format!("{}/{}:{}", file.repo, file.path, line.line);
-                    let basis = basis(file.basis, is_precise);
-                    writeln!(out, "{place}:{basis}{label}{within}: {}", line.text.trim())?;
+                    let (number, basis) = (line.line, basis(file.basis, is_precise));
+                    let text = line.text.trim();
+                    writeln!(out, "{path}:{number}:{basis}{label}{within}: {text}")?;
                 }
             }
         }
@@ -98,7 +116,8 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
 /// `codesearch outline`.
 pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) -> Result<u8> {
     index.read(serve::connections(), serve::cores(), async |view| {
-        let place = place(view, console, &args.path).await?;
+        let here = Here::of(view, console.folder.as_deref()).await?;
+        let place = place(view, &here, &args.path).await?;
         let outline = match navigate::outline(view, &place).await {
             Ok(outline) => outline,
             Err(error) => return Err(with_near(view, error).await),
@@ -127,14 +146,15 @@ pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) 
     })
 }
 
-async fn request(view: &View, console: &Console, args: &NameArgs) -> Result<NameRequest> {
+async fn request(view: &View, here: &Here, args: &NameArgs) -> Result<NameRequest> {
     let from = match &args.from {
-        Some(from) => Some(place(view, console, from).await?),
+        Some(from) => Some(place(view, here, from).await?),
         None => None,
     };
     Ok(NameRequest {
         name: args.name.clone().unwrap_or_default(),
         from,
+        here: here.inside().map(|inside| inside.repo.clone()),
         repo: args.repo.clone(),
         language: args.lang.clone(),
         limit: usize::from(args.limit),
@@ -142,26 +162,24 @@ async fn request(view: &View, console: &Console, args: &NameArgs) -> Result<Name
     })
 }
 
-/// Returns the place that a text names: in a repository, or on disk in an indexed folder.
-async fn place(view: &View, console: &Console, text: &str) -> Result<Place> {
-    let on_disk = || async {
-        let (file, line, column) = Place::split(text);
-        let file = console.folder.as_deref()?.join(file).canonicalize().ok()?;
-        let repos = view.repos().await.ok()?;
-        let within = repos.iter().filter_map(|repo| {
-            let folder = Path::new(&repo.source);
-            let path = file.strip_prefix(folder).ok()?.to_str()?.to_owned();
-            let place = Place { line, column, ..Place::file(repo.name.clone(), path) };
-            Some((repo.source.len(), place))
-        });
-        within.max_by_key(|(length, _)| *length).map(|(_, place)| place)
-    };
-    match on_disk().await {
-        Some(place) => Ok(place),
-        None => match navigate::place(view, text).await {
-            Ok(place) => Ok(place),
-            Err(error) => Err(with_near(view, error).await),
-        },
+/// Returns the place that a text names: on disk in an indexed folder, or in a repository.
+async fn place(view: &View, here: &Here, text: &str) -> Result<Place> {
+    let (file, line, column) = Place::split(text);
+    let on_disk = here.locate(file).filter(|at| !at.path.is_empty());
+    // The name of a repository may look like a path in the current folder.
+    let tree = view.tree().await?;
+    if let Some(InRepo { repo, path }) =
+        on_disk.clone().filter(|at| tree.file(&at.repo, &at.path).is_some())
+    {
+        return Ok(Place { line, column, ..Place::file(repo, path) });
+    }
+    match (navigate::place(view, text).await, on_disk) {
+        (Ok(place), _) => Ok(place),
+        // The reason why the file on disk is not in the index.
+        (Err(_), Some(InRepo { repo, path })) if here.is_file(&repo, &path) => {
+            Ok(Place { line, column, ..Place::file(repo, path) })
+        }
+        (Err(error), _) => Err(with_near(view, error).await),
     }
 }
 
@@ -195,7 +213,7 @@ fn report(console: &Console, stats: &Stats, all: usize, shown: usize, what: &str
             note!(to console, "codesearch: there are more; narrow the search with --repo or --lang");
         }
         Some(Stopped::Timeout(timeout)) => {
-            note!(to console, "codesearch: timed out after {timeout:?}")
+            note!(to console, "codesearch: timed out after {timeout:?}");
         }
         Some(Stopped::Shards(error)) => note!(to console, "codesearch: incomplete: {error}"),
         None => {}

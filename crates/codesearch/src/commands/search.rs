@@ -6,15 +6,16 @@ use std::sync::Arc;
 use answer::FileMatch;
 use anyhow::{Context, Result};
 use query::{Case, Count, Query, Select};
-use search::{Request, Stats, Stopped};
+use search::{Request, Stats, Stopped, View};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
 use super::by_rank::MOST_LINES;
 use super::collected::Collected;
 use super::ordered::Ordered;
+use super::scope::{self, Scope};
 use super::{globs, hints, patterns, refused};
-use crate::cli::{OutputArgs, SearchArgs};
+use crate::cli::{OutputArgs, SearchArgs, Sort};
 use crate::console::Console;
 use crate::database::Index;
 use crate::print::{Json, Paths, Printer, Replacer, Silent, Text, keep_first, spans_lines};
@@ -22,7 +23,7 @@ use rank::POOL;
 use request::explain::Explain;
 use request::hints::missing_repository;
 use request::human::count;
-use request::{self, Client, Options};
+use request::{self, Client, Here, Options};
 
 /// Batches of files that the search may be ahead of the printer.
 const FOUND_AHEAD: usize = 2;
@@ -32,103 +33,134 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
         return type_list(console, args);
     }
     let options = options(console, args);
-    let (mut request, replacer) = request(console, args, &options)
-        .map_err(|error| hints::explained(index, console, args, &options, error))?;
-    let mut collected = Collected::of(console, args, &mut request);
+    let explained = |error| hints::explained(index, console, args, &options, error);
+    // A wrong query is reported before the index is opened, unless words of it may be paths.
+    let query = if scope::may_have_paths(console, args) {
+        None
+    } else {
+        Some(query(console, args, &options).map_err(explained)?)
+    };
     if args.output.max_count == Some(0) {
         return Ok(crate::NOTHING);
     }
-    let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
-    let wants_near = is_ranked && console.stdout_is_terminal && !args.output.only_matching;
-    let request = Arc::new(request);
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
-    index.read(parallel as u32, parallel, async |view| {
+    let done = index.read(parallel as u32, parallel, async |view| {
         view.connect_ahead();
+        let here = Here::of(view, console.folder.as_deref()).await?;
+        let scope = Scope::of(console, args, &here)?;
+        let query = query.map_or_else(|| self::query(console, &scope.args, &options), Ok)?;
+        let replacer = replacer(&args.output, &query)?;
+        // What was asked for is one list for a quiet search, for an explanation, and in the order of paths.
+        let output = &args.output;
+        let sorted = [output.sort, output.sortr].contains(&Some(Sort::Path));
+        let grouped = !sorted && !output.quiet && !args.how.explain;
+        let queries = scope.queries(&here, query, grouped)?;
+        let paths = Paths::of(here, console, output.local || output.vimgrep);
+        let search = Search { view, console, typed: args, args: &scope.args, options: &options };
+        search.run(queries, paths, replacer).await
+    });
+    done.map_err(explained)
+}
+
+/// A search, with what its answer depends on.
+struct Search<'a> {
+    view: &'a View,
+    console: &'a Console,
+    /// The arguments as they were typed.
+    typed: &'a SearchArgs,
+    /// Those without paths.
+    args: &'a SearchArgs,
+    options: &'a Options,
+}
+
+/// What is printed so far.
+#[derive(Default)]
+struct Answer {
+    stats: Option<Stats>,
+    scores: String,
+    /// Matching lines that are not shown.
+    lines_left: usize,
+    is_ranked: bool,
+}
+
+impl Search<'_> {
+    /// Runs queries one after the other, and prints their results as one answer.
+    async fn run(
+        &self,
+        queries: Vec<Query>,
+        paths: Paths,
+        replacer: Option<Replacer>,
+    ) -> Result<u8> {
+        let Self { view, console, args, options, .. } = *self;
         // The printer of coloured text escapes control characters itself.
         let mut out: Box<dyn Write> = if args.how.explain || args.output.json {
             Box::new(console.stdout())
         } else {
             Box::new(console.plain_stdout())
         };
-        let paths = Paths::new(view, args.output.local || args.output.vimgrep).await?;
-        let mut printer = printer(console, args, &request, paths, replacer, view.no_recheck())?;
-        let (spans_lines, after) = (spans_lines(&request), options.context.1);
-        let first = |file: &mut FileMatch| {
-            if let Some(most) = args.output.max_count {
-                keep_first(file, spans_lines, most, after);
+        let here = paths.here().clone();
+        let mut requests = Vec::new();
+        for query in queries {
+            let built = request::build_in_time(query, options, &Client::COMMAND_LINE, ());
+            requests.push(built.map_err(refused)?);
+        }
+        let (select, tree) =
+            (requests[0].query().settings.select, requests[0].query().tree.clone());
+        let mut answer = Answer::default();
+        let mut making = Some((paths, replacer));
+        let mut printer = None;
+        for mut request in requests {
+            if let Some(stats) = &mut answer.stats {
+                match left(stats, &mut request) {
+                    Left::Nothing => break,
+                    // The answer is full. It says whether there is more.
+                    Left::Question => {
+                        if self.finds_any(&Arc::new(request)).await? {
+                            stats.stopped = Some(Stopped::Limit);
+                        }
+                        break;
+                    }
+                    Left::Results => {}
+                }
             }
-        };
-        let (found, files) = mpsc::channel(FOUND_AHEAD);
-        let print = async {
-            // Moved into this future, so that the receiver is dropped when printing fails. That ends the search.
-            let mut files = files;
-            while let Some(found) = next(&mut files, &mut out).await? {
-                if let Some(collected) = &mut collected {
-                    collected.add(found);
-                    continue;
-                }
-                for mut file in found {
-                    first(&mut file);
-                    printer.file(&mut out, &file)?;
-                }
+            let collected = Collected::of(console, args, &mut request);
+            let request = Arc::new(request);
+            if let Some((paths, replacer)) = making.take() {
+                let loose = view.no_recheck();
+                printer = Some(self::printer(console, args, &request, paths, replacer, loose)?);
             }
-            Ok::<_, std::io::Error>(())
-        };
-        let (stats, done) = tokio::join!(view.search(&request, found), print);
-        let mut stats = stats?;
-        let (mut scores, mut lines_left) = (String::new(), 0);
-        let done = match (done, collected) {
-            (Ok(()), Some(collected)) => {
-                let ordered = collected.into_files(view, &request, &stats, wants_near).await?;
-                let Ordered { files, scores: explained, near, cut, dropped } = ordered;
-                lines_left = dropped;
-                if args.how.explain {
-                    scores = request::explain::scores(&files, &explained);
-                }
-                if wants_near {
-                    printer.near(&mut out, &near)?;
-                }
-                (stats.files, stats.matches) =
-                    (files.len(), files.iter().map(FileMatch::matches).sum::<usize>() + dropped);
-                if cut {
-                    stats.stopped.get_or_insert(Stopped::Limit);
-                }
-                files.into_iter().try_for_each(|mut file| {
-                    first(&mut file);
-                    printer.file(&mut out, &file)
-                })
-            }
-            (done, _) => done,
-        };
-        let ended = done
-            .and_then(|()| printer.end(&mut out, &stats))
-            .and_then(|()| out.write_all(scores.as_bytes()))
-            .and_then(|()| out.flush());
-        match ended {
-            // The reader has closed the pipe: `codesearch search x | head`.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            let Some(printer) = &mut printer else { break };
+            let done = self.group(&request, collected, &mut **printer, &mut out, &mut answer);
+            if done.await? == Printed::Closed {
                 return Ok(crate::FOUND);
             }
-            other => other.context("cannot write")?,
+        }
+        let stats = answer.stats.unwrap_or_default();
+        let ended = printer
+            .map_or(Ok(()), |mut printer| printer.end(&mut out, &stats))
+            .and_then(|()| out.write_all(answer.scores.as_bytes()))
+            .and_then(|()| out.flush());
+        if printed(ended)? == Printed::Closed {
+            return Ok(crate::FOUND);
         }
         drop(out);
-        if lines_left > 0 {
-            let lines = count(lines_left, "more matching line");
+        if answer.lines_left > 0 {
+            let lines = count(answer.lines_left, "more matching line");
             note!(to console,
                 "codesearch: the best {MOST_LINES} lines of each file; {lines} not shown (-m 1000 for all)"
             );
         }
-        report(console, args, request.query().settings.select, &stats, is_ranked);
+        report(console, args, select, &stats, answer.is_ranked);
         if hints::wanted(console, args) {
-            hints::meant_otherwise(console, args);
+            scope::tell_readings(console, self.typed, args, &here);
             if stats.files == 0 && stats.stopped.is_none() {
-                hints::nothing_found(view, console, args, &options).await;
+                hints::nothing_found(view, console, args, options).await;
             } else {
                 hints::meant_as_text(console, args);
             }
         } else if stats.files == 0 && !args.output.quiet {
             // A missing repository is an error in the query, which the logs of programs should have, too.
-            let repos = hints::repositories(&request.query().tree);
+            let repos = hints::repositories(&tree);
             if let Some(missing) = missing_repository(view, &repos).await {
                 note!(to console, "codesearch: nothing found: {missing}");
             }
@@ -138,7 +170,116 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
             _ if stats.files == 0 => crate::NOTHING,
             _ => crate::FOUND,
         })
-    })
+    }
+
+    /// Returns whether a request finds anything.
+    async fn finds_any(&self, request: &Arc<Request>) -> Result<bool> {
+        let (found, mut files) = mpsc::channel(FOUND_AHEAD);
+        let drained = async { while files.recv().await.is_some() {} };
+        let (stats, ()) = tokio::join!(self.view.search(request, found), drained);
+        Ok(stats?.files > 0)
+    }
+
+    /// Runs a request, and prints its results.
+    async fn group(
+        &self,
+        request: &Arc<Request>,
+        mut collected: Option<Collected>,
+        printer: &mut dyn Printer,
+        out: &mut Box<dyn Write + '_>,
+        answer: &mut Answer,
+    ) -> Result<Printed> {
+        let Self { view, console, args, options, .. } = *self;
+        let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
+        let wants_near = is_ranked && console.stdout_is_terminal && !args.output.only_matching;
+        let (spans_lines, after) = (spans_lines(request), options.context.1);
+        let first = |file: &mut FileMatch| {
+            if let Some(most) = args.output.max_count {
+                keep_first(file, spans_lines, most, after);
+            }
+        };
+        let (found, files) = mpsc::channel(FOUND_AHEAD);
+        let print = async {
+            // Moved into this future, so that the receiver is dropped when printing fails. That ends the search.
+            let mut files = files;
+            while let Some(found) = next(&mut files, out).await? {
+                if let Some(collected) = &mut collected {
+                    collected.add(found);
+                    continue;
+                }
+                for mut file in found {
+                    first(&mut file);
+                    printer.file(out, &file)?;
+                }
+            }
+            Ok::<_, std::io::Error>(())
+        };
+        let (stats, done) = tokio::join!(view.search(request, found), print);
+        let mut stats = stats?;
+        let done = match (done, collected) {
+            (Ok(()), Some(collected)) => {
+                let ordered = collected.into_files(view, request, &stats, wants_near).await?;
+                let Ordered { files, scores: explained, near, cut, dropped } = ordered;
+                answer.lines_left += dropped;
+                if args.how.explain {
+                    answer.scores = request::explain::scores(&files, &explained);
+                }
+                if wants_near {
+                    printer.near(out, &near)?;
+                }
+                (stats.files, stats.matches) =
+                    (files.len(), files.iter().map(FileMatch::matches).sum::<usize>() + dropped);
+                if cut {
+                    stats.stopped.get_or_insert(Stopped::Limit);
+                }
+                files.into_iter().try_for_each(|mut file| {
+                    first(&mut file);
+                    printer.file(out, &file)
+                })
+            }
+            (done, _) => done,
+        };
+        answer.is_ranked |= is_ranked;
+        match &mut answer.stats {
+            None => answer.stats = Some(stats),
+            Some(before) => before.join(stats),
+        }
+        printed(done)
+    }
+}
+
+/// What is left to do for a request after those before it.
+enum Left {
+    Nothing,
+    /// Whether there is anything.
+    Question,
+    Results,
+}
+
+/// Limits a request to what those before it have left.
+fn left(before: &Stats, request: &mut Request) -> Left {
+    if matches!(before.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
+        return Left::Nothing;
+    }
+    request.timeout = request.timeout.map(|all| all.saturating_sub(before.duration));
+    let left = request.limit.map(|limit| limit.saturating_sub(before.files));
+    request.limit = left.map(|left| left.max(1));
+    if left == Some(0) { Left::Question } else { Left::Results }
+}
+
+/// How printing went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Printed {
+    Everything,
+    /// The reader has closed the pipe: `codesearch search x | head`.
+    Closed,
+}
+
+fn printed(done: std::io::Result<()>) -> Result<Printed> {
+    match done {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Printed::Closed),
+        done => done.context("cannot write").map(|()| Printed::Everything),
+    }
 }
 
 /// Receives the next files. Flushes the output before it waits for them.
@@ -162,18 +303,6 @@ fn type_list(console: &Console, args: &SearchArgs) -> Result<u8> {
         say!(to console, "{}: {}", known.name(), known.globs().join(", "));
     }
     Ok(crate::FOUND)
-}
-
-/// Builds the request, and the replacer of matches if there is one.
-fn request(
-    console: &Console,
-    args: &SearchArgs,
-    options: &Options,
-) -> Result<(Request, Option<Replacer>)> {
-    let query = query(console, args, options)?;
-    let replacer = replacer(&args.output, &query)?;
-    let request = request::build_in_time(query, options, &Client::COMMAND_LINE, ());
-    Ok((request.map_err(refused)?, replacer))
 }
 
 /// Returns the options of the search, apart from the query.

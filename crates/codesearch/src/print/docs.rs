@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use search::docs::{Docs, TextRun};
 
+use super::Paths;
 use super::style::{MATCH, PATH, coloured, escape_controls};
 use crate::cli::Color;
 use crate::console::Console;
@@ -12,6 +13,7 @@ use crate::console::Console;
 pub(crate) fn print(
     out: &mut dyn Write,
     found: &Docs,
+    paths: &Paths,
     color: Color,
     console: &Console,
 ) -> io::Result<()> {
@@ -28,7 +30,7 @@ pub(crate) fn print(
         if at > 0 {
             writeln!(out)?;
         }
-        let path = format!("{}/{}", doc.repo, doc.path);
+        let path = paths.joined(&doc.repo, &doc.path);
         let path = escape_controls(&path).into_owned();
         let path = if color { format!("{PATH}{path}{PATH:#}") } else { path };
         let same = match doc.same {

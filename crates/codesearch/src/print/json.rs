@@ -155,7 +155,7 @@ impl Printer for Json {
             self.totals.files += 1;
             return print(out, &Message::Repo { name: &file.repo }).map(drop);
         }
-        let path = self.paths.of(file);
+        let path = self.paths.of_file(file);
         let path = Text { text: &path };
         let mut counts = Counts { files: 1, bytes_searched: file.bytes, ..Counts::default() };
         counts.bytes_printed += print(out, &Message::Begin { path })?;

@@ -3,18 +3,22 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
+use std::path::Path;
 
+use anstyle::Style;
 use answer::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::blocks;
 use super::replace::Replacer;
 use super::style::{COLUMN, Ink, MATCH, NUMBER, PATH};
+use crate::cli::{HyperlinkFormat, LINK_END};
 
 /// How lines are printed.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(super) struct Lines {
     pub(super) ink: Ink,
+    pub(super) links: HyperlinkFormat,
     pub(super) number: bool,
     pub(super) column: bool,
     pub(super) byte_offset: bool,
@@ -52,11 +56,11 @@ struct Shown<'a> {
 type Start = (u64, usize);
 
 impl Lines {
-    /// Prints a block, each line after the path if one is given.
+    /// Prints a block, each line after the path if one is given. `file` is the target of hyperlinks.
     pub(super) fn print(
         &self,
         out: &mut dyn Write,
-        path: Option<&str>,
+        (path, file): (Option<&str>, Option<&Path>),
         block: &[Line],
     ) -> io::Result<()> {
         let first = block[0].offset;
@@ -68,7 +72,7 @@ impl Lines {
             let (text, ranges): (&str, &[Range<usize>]) = (&text, &ranges);
             let (matches, ended) = (ranges.len(), usize::from(line.ended));
             if context {
-                self.before(out, path, line, None)?;
+                self.before(out, (path, file), line, None)?;
                 self.text(out, &Shown { text, ranges, ended, matches, context })?;
             } else if self.only_matching || self.per_match {
                 for (at, range) in ranges.iter().enumerate() {
@@ -89,13 +93,13 @@ impl Lines {
                         continue;
                     }
                     if self.only_matching {
-                        self.before(out, path, line, Some(begun))?;
+                        self.before(out, (path, file), line, Some(begun))?;
                         let text = &text[range.clone()];
                         let whole = 0..text.len();
                         let (ranges, ended) = (std::slice::from_ref(&whole), 0);
                         self.text(out, &Shown { text, ranges, ended, matches, context })?;
                     } else {
-                        self.before(out, path, line, Some((line.offset, range.start)))?;
+                        self.before(out, (path, file), line, Some((line.offset, range.start)))?;
                         let ranges = std::slice::from_ref(range);
                         self.text(out, &Shown { text, ranges, ended, matches, context })?;
                     }
@@ -104,7 +108,7 @@ impl Lines {
                 let matches = if block.len() > 1 { blocks::count_matches(block) } else { matches };
                 let column = block[0].ranges[0].start;
                 let column = if block.len() > 1 { column } else { ranges[0].start };
-                self.before(out, path, line, Some((line.offset, column)))?;
+                self.before(out, (path, file), line, Some((line.offset, column)))?;
                 self.text(out, &Shown { text, ranges, ended, matches, context })?;
             }
         }
@@ -126,18 +130,22 @@ impl Lines {
     fn before(
         &self,
         out: &mut dyn Write,
-        path: Option<&str>,
+        (path, file): (Option<&str>, Option<&Path>),
         line: &Line,
         at: Option<Start>,
     ) -> io::Result<()> {
+        let column = at.map(|(_, column)| column + 1);
+        // As in ripgrep, below a heading the number leads to its line, if the format has lines.
+        let of_number = file.filter(|_| path.is_none() && self.links.has_line());
         let Self { ink, separators: (of_match, of_context), .. } = self;
         let separator = if at.is_some() { of_match } else { of_context };
         if let Some(path) = path {
-            ink.styled(out, PATH, path)?;
+            self.linked(out, file, (Some(line.number), column), PATH, path)?;
             out.write_all(if self.null { b"\0" } else { separator.as_bytes() })?;
         }
         if self.number {
-            ink.styled(out, NUMBER, &line.number.to_string())?;
+            let number = line.number.to_string();
+            self.linked(out, of_number, (Some(line.number), column), NUMBER, &number)?;
             out.write_all(separator.as_bytes())?;
         }
         if let Some((_, column)) = at.filter(|_| self.column) {
@@ -150,6 +158,23 @@ impl Lines {
             out.write_all(separator.as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Prints a text as a hyperlink, if there is a file to lead to.
+    pub(super) fn linked(
+        &self,
+        out: &mut dyn Write,
+        file: Option<&Path>,
+        (line, column): (Option<u64>, Option<usize>),
+        style: Style,
+        text: &str,
+    ) -> io::Result<()> {
+        let Some(file) = file.filter(|_| !self.links.is_none()) else {
+            return self.ink.styled(out, style, text);
+        };
+        out.write_all(self.links.begin(file, line, column).as_bytes())?;
+        self.ink.styled(out, style, text)?;
+        out.write_all(LINK_END.as_bytes())
     }
 
     fn text(&self, out: &mut dyn Write, shown: &Shown<'_>) -> io::Result<()> {

@@ -10,15 +10,17 @@ mod style;
 mod terminal;
 mod text;
 
-use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 use answer::FileMatch;
 use search::Stats;
 use search::View;
 
+use request::Here;
 use request::explain::{self, Explain};
+
+use crate::console::Console;
 
 pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
@@ -51,37 +53,61 @@ impl Printer for Silent {
     }
 }
 
-/// The form in which paths are printed.
-pub(crate) enum Paths {
-    /// Below the names of their repositories.
-    Named,
-    /// Below the folders of the repositories, by repository name. Such paths can be opened.
-    Local(HashMap<String, String>),
+/// How paths are printed: those of the current folder's repository from this folder, others below the names of their
+/// repositories.
+pub(crate) struct Paths {
+    here: Here,
+    /// Whether all paths are absolute, in the folders of their repositories.
+    local: bool,
+    /// Whether the paths of other repositories are. A program is to open all paths, or none.
+    others_local: bool,
+    on_same_machine: bool,
 }
 
 impl Paths {
-    /// Chooses between paths that can be opened and those of the index.
-    pub(crate) async fn new(view: &View, local: bool) -> Result<Self, store::Error> {
-        if !local {
-            return Ok(Self::Named);
-        }
-        let repos = view.repos().await?.into_iter();
-        Ok(Self::Local(repos.map(|repo| (repo.name, repo.source)).collect()))
+    /// Chooses the form of paths for a console.
+    pub(crate) async fn new(
+        view: &View,
+        console: &Console,
+        local: bool,
+    ) -> Result<Self, store::Error> {
+        Ok(Self::of(Here::of(view, console.folder.as_deref()).await?, console, local))
+    }
+
+    /// Chooses the form of paths for a console whose folder is known.
+    pub(crate) fn of(here: Here, console: &Console, local: bool) -> Self {
+        let others_local = here.inside().is_some() && !console.stdout_is_terminal;
+        Self { here, local, others_local, on_same_machine: console.on_same_machine }
+    }
+
+    /// Returns the current folder's place.
+    pub(crate) fn here(&self) -> &Here {
+        &self.here
     }
 
     /// Returns a file's path in its printed form.
-    fn of(&self, file: &FileMatch) -> String {
+    fn of_file(&self, file: &FileMatch) -> String {
         self.joined(&file.repo, &file.path)
+    }
+
+    /// Returns the file to which a hyperlink leads; `None` if it is known not to exist.
+    fn link(&self, file: &FileMatch) -> Option<PathBuf> {
+        let target = self.here.file(&file.repo, &file.path)?;
+        (!self.on_same_machine || target.exists()).then_some(target)
     }
 
     /// Returns a path of a repository in its printed form.
     pub(crate) fn joined(&self, repo: &str, path: &str) -> String {
-        let folder = match self {
-            Paths::Named => None,
-            Paths::Local(folders) => folders.get(repo).map(String::as_str),
+        let relative = if self.local { None } else { self.here.relative(repo, path) };
+        let local = || {
+            let wanted = self.local || self.others_local;
+            self.here.file(repo, path).filter(|_| wanted)
         };
-        // The folder of a repository removed in the meantime is unknown.
-        Path::new(folder.unwrap_or(repo)).join(path).to_string_lossy().into_owned()
+        relative.unwrap_or_else(|| match local() {
+            Some(file) => file.to_string_lossy().into_owned(),
+            // The folder of a repository removed in the meantime is unknown.
+            None => format!("{repo}/{path}"),
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //! a pipe.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use answer::FileMatch;
 use anyhow::{Result, bail};
@@ -13,7 +14,7 @@ use super::line::Lines;
 use super::replace::Replacer;
 use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
-use crate::cli::{Color, OutputArgs};
+use crate::cli::{Color, HyperlinkFormat, OutputArgs};
 use crate::console::Console;
 
 /// Most bytes of a line shown on a terminal: a few rows, instead of a screen full of minified code.
@@ -64,6 +65,12 @@ impl Text {
         let spans_lines = spans_lines(request);
         let color = if args.pretty { Color::Always } else { args.color };
         let usual = if terminal { TERMINAL_COLUMNS } else { 0 };
+        let color = coloured(color, console);
+        let links = match &args.hyperlink_format {
+            Some(format) if color => format.clone(),
+            None if color && terminal && console.on_same_machine => HyperlinkFormat::file(),
+            _ => HyperlinkFormat::default(),
+        };
         let separators =
             (unescaped(&args.field_match_separator)?, unescaped(&args.field_context_separator)?);
         Ok(Self {
@@ -79,7 +86,8 @@ impl Text {
                 Select::Lines | Select::Symbols => Mode::Lines,
             },
             lines: Lines {
-                ink: Ink::new(coloured(color, console), terminal),
+                ink: Ink::new(color, terminal),
+                links,
                 number: !args.no_line_number,
                 column: args.column || args.vimgrep,
                 byte_offset: args.byte_offset,
@@ -108,15 +116,26 @@ impl Text {
         })
     }
 
+    /// Returns the file to which hyperlinks lead.
+    fn link(&self, file: &FileMatch) -> Option<PathBuf> {
+        if self.lines.links.is_none() { None } else { self.paths.link(file) }
+    }
+
     /// Prints a path on a line of its own.
-    fn path(&self, out: &mut dyn Write, path: &str) -> io::Result<()> {
-        self.lines.ink.styled(out, PATH, path)?;
+    fn path(&self, out: &mut dyn Write, path: &str, link: Option<&Path>) -> io::Result<()> {
+        self.lines.linked(out, link, (None, None), PATH, path)?;
         out.write_all(if self.lines.null { b"\0" } else { self.lines.end.as_bytes() })
     }
 
-    fn count(&self, out: &mut dyn Write, path: &str, count: usize) -> io::Result<()> {
+    fn count(
+        &self,
+        out: &mut dyn Write,
+        path: &str,
+        link: Option<&Path>,
+        count: usize,
+    ) -> io::Result<()> {
         if self.filename {
-            self.lines.ink.styled(out, PATH, path)?;
+            self.lines.linked(out, link, (None, None), PATH, path)?;
             out.write_all(if self.lines.null { b"\0" } else { b":" })?;
         }
         write!(out, "{count}{}", self.lines.end)
@@ -130,7 +149,13 @@ impl Text {
         }
     }
 
-    fn lines(&self, out: &mut dyn Write, path: &str, file: &FileMatch) -> io::Result<()> {
+    fn lines(
+        &self,
+        out: &mut dyn Write,
+        path: &str,
+        link: Option<&Path>,
+        file: &FileMatch,
+    ) -> io::Result<()> {
         let on_lines = (self.filename && !self.heading).then_some(path);
         let mut last = None;
         for block in blocks(&file.lines, self.spans_lines) {
@@ -138,7 +163,7 @@ impl Text {
                 self.gap(out)?;
             }
             last = block.last().map(|line| line.number);
-            self.lines.print(out, on_lines, block)?;
+            self.lines.print(out, (on_lines, link), block)?;
         }
         Ok(())
     }
@@ -146,14 +171,16 @@ impl Text {
 
 impl Printer for Text {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
-        let path = self.paths.of(file);
+        let path = self.paths.of_file(file);
+        let link = self.link(file);
+        let link = link.as_deref();
         let first = self.files == 0;
         self.files += 1;
         match self.mode {
-            Mode::Paths => return self.path(out, &path),
-            Mode::Repos => return self.path(out, &file.repo),
-            Mode::Counts => return self.count(out, &path, file.matches()),
-            Mode::MatchCounts => return self.count(out, &path, count_matches(&file.lines)),
+            Mode::Paths => return self.path(out, &path, link),
+            Mode::Repos => return self.path(out, &file.repo, None),
+            Mode::Counts => return self.count(out, &path, link, file.matches()),
+            Mode::MatchCounts => return self.count(out, &path, link, count_matches(&file.lines)),
             Mode::Lines => {}
         }
         // The file matches by its path, or because its text lacks something.
@@ -169,14 +196,14 @@ impl Printer for Text {
                 writeln!(out)?;
             }
             if self.filename || by_path {
-                self.path(out, &path)?;
+                self.path(out, &path, link)?;
             }
         } else if by_path {
-            return self.path(out, &path);
+            return self.path(out, &path, link);
         } else if !first {
             self.gap(out)?;
         }
-        self.lines(out, &path, file)
+        self.lines(out, &path, link, file)
     }
 
     fn near(&mut self, out: &mut dyn Write, files: &[FileMatch]) -> io::Result<()> {
@@ -186,9 +213,10 @@ impl Printer for Text {
         }
         writeln!(out, "defined here, but without a match of the query:")?;
         for file in files {
-            let path = self.paths.of(file);
+            let (path, link) = (self.paths.of_file(file), self.link(file));
             for line in &file.lines {
-                self.lines.print(out, Some(&path), std::slice::from_ref(line))?;
+                let place = (Some(path.as_str()), link.as_deref());
+                self.lines.print(out, place, std::slice::from_ref(line))?;
             }
         }
         writeln!(out)

@@ -78,7 +78,10 @@ fn a_command_line_that_is_none_says_what_to_write() {
             "codesearch: codesearch def takes one argument; to make HTTP part of it, put both in quotes",
         ),
         (&["search", "--limit", "-1", "x"], "codesearch: --limit: -1 cannot be its value"),
-        (&["db"], "codesearch: codesearch db needs a command: status, start, stop, url, psql-hint"),
+        (
+            &["db"],
+            "codesearch: codesearch db needs a command: status, start, stop, list, url, psql-hint",
+        ),
         (
             &["search", "class:Server"],
             "codesearch: class: is not supported: use sym: for names of definitions and kind: for their kinds; to \
@@ -92,8 +95,15 @@ fn a_command_line_that_is_none_says_what_to_write() {
     assert!(
         said(&["sql", "select * from repos"]).contains("codesearch sql --help lists the views")
     );
-    let ran = fixture.run(&["search", "--hints", "always", "func", "harbor/src"]).code(1);
-    assert!(ran.err.contains("harbor/src is a term of the query"), "{}", ran.err);
+    // A path that is indexed restricts the search; another is a word.
+    let ran = fixture.run(&["search", "--hints", "always", "func", "harbor/src"]).code(0);
+    assert!(
+        ran.err.contains("harbor/src exists, so the search is restricted to it"),
+        "{}",
+        ran.err
+    );
+    let ran = fixture.run(&["search", "--hints", "always", "func", "/dev/null"]).code(1);
+    assert!(ran.err.contains("/dev/null is a term of the query"), "{}", ran.err);
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
     assert!(ran.err.ends_with("try without -w -g\n"), "{}", ran.err);
     // A missing name is reported on a pipe, too.

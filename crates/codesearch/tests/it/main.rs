@@ -17,6 +17,7 @@ mod experiments;
 mod files;
 mod harness;
 mod help;
+mod here;
 mod hints;
 mod history;
 mod http;

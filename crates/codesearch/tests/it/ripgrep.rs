@@ -429,6 +429,7 @@ fn every_row_of_the_table_holds() {
             "TYPE" => "txt",
             "TYPE:GLOB" => "txt:*.md",
             "FILE" => "r/patterns",
+            "FORMAT" => "file",
             _ => "x",
         });
         for name in names {

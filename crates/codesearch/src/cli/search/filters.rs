@@ -2,9 +2,15 @@
 
 use clap::Args;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct FilterArgs {
+    /// Search only the repository of the current folder, or the repositories below it
+    #[arg(long, overrides_with = "no_here")]
+    pub(crate) here: bool,
+    /// Search all repositories, even if the configuration file has --here
+    #[arg(long, overrides_with = "here", hide_short_help = true)]
+    pub(crate) no_here: bool,
     /// Search only repositories whose name matches (repeatable: any of them)
     #[arg(long, value_name = "REGEX")]
     pub(crate) repo: Vec<String>,

@@ -3,13 +3,14 @@
 use clap::Args;
 
 use crate::cli::color::Color;
+use crate::cli::hyperlink::HyperlinkFormat;
 use crate::cli::sort::{Sort, order, reverse_order};
 
 /// Modes of output, of which the last one given wins.
 const MODES: [&str; 5] =
     ["files_with_matches", "files_without_match", "count", "count_matches", "json"];
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Print only the paths of files that match
@@ -67,14 +68,21 @@ pub(crate) struct OutputArgs {
     /// Print files in this order, reversed
     #[arg(long, value_name = "ORDER", value_parser = reverse_order, hide_short_help = true)]
     pub(crate) sortr: Option<Sort>,
-    /// Print paths in the ingested folders
+    /// Print absolute paths, in the ingested folders
     ///
-    /// Other programs can open these paths. By default, a path begins with the name of its repository.
+    /// By default, paths are relative to the current folder in its repository; those of others begin with the name of their
+    /// repository on a terminal, and are absolute on a pipe. Outside of all repositories, all begin with the name.
     #[arg(long)]
     pub(crate) local: bool,
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// Print paths with hyperlinks in this format, if in colour: none, default, file, vscode, ... [default: file on a
+    /// terminal, for files of this machine]
+    ///
+    /// As in ripgrep, the format is a name or an address with the variables {path}, {host}, {line} and {column}.
+    #[arg(long, value_name = "FORMAT", hide_short_help = true)]
+    pub(crate) hyperlink_format: Option<HyperlinkFormat>,
     /// If nothing is found, suggest other queries on stderr [auto: on a terminal]
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) hints: Color,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Patterns")]
 pub(crate) struct PatternArgs {
     /// Search lines for this regular expression

@@ -84,6 +84,7 @@ impl NameParams {
         Ok(NameRequest {
             name: self.name.clone(),
             from,
+            here: None,
             repo: self.repo.clone(),
             language: self.lang.clone(),
             limit: self.limit,

@@ -1,0 +1,132 @@
+//! The part of the index that a search is about, as the current folder and the paths after the query tell.
+//!
+//! A word after the first is a path if it looks like one (`.`, `..`, or with a slash), exists, and lies in an indexed
+//! repository or has some below it. Without a slash it is a word of the query.
+
+use anyhow::{Result, bail};
+use query::{Query, QueryError, Tree};
+use request::Here;
+use request::shell;
+
+use crate::cli::{self, SearchArgs};
+use crate::console::Console;
+
+/// The part of the index that a search is about.
+pub(super) struct Scope {
+    /// The arguments without the paths.
+    pub(super) args: SearchArgs,
+    /// The condition that `--here` and the paths make.
+    only: Option<Tree>,
+    /// The repository whose results come first: that of the current folder.
+    first: Option<String>,
+}
+
+impl Scope {
+    /// Finds it out.
+    ///
+    /// # Errors
+    /// `--here` was typed outside of all repositories, or a path is too long.
+    pub(super) fn of(console: &Console, args: &SearchArgs, here: &Here) -> Result<Self> {
+        let mut args = args.clone();
+        let (mut words, mut only) = (Vec::new(), Vec::new());
+        let first = first_path(&args);
+        for (at, word) in std::mem::take(&mut args.query).into_iter().enumerate() {
+            let is_path = at >= first && looks_like_path(&word) && console.exists(&word);
+            match is_path.then(|| here.below(&word)).transpose()?.flatten() {
+                Some(below) => only.push(below),
+                None => words.push(word),
+            }
+        }
+        args.query = words;
+        let mut parts: Vec<Tree> = Vec::new();
+        if !only.is_empty() {
+            parts.push(Tree::any(only));
+        }
+        if args.filters.here {
+            parts.extend(around(console, here)?);
+        }
+        let only = (!parts.is_empty()).then(|| Tree::all(parts));
+        let first = here.inside().map(|inside| inside.repo.clone());
+        Ok(Self { args, only, first })
+    }
+
+    /// Returns the searches that a query means, the results of the current folder's repository first if `grouped`.
+    ///
+    /// # Errors
+    /// The name of a repository is too long for a pattern.
+    pub(super) fn queries(
+        &self,
+        here: &Here,
+        query: Query,
+        grouped: bool,
+    ) -> Result<Vec<Query>, QueryError> {
+        let query = match &self.only {
+            Some(only) => query.and(only.clone()),
+            None => query,
+        };
+        match self.first.as_deref().filter(|_| grouped) {
+            Some(first) => {
+                let first = here.of_repo(first)?;
+                Ok(vec![query.clone().and(first.clone()), query.and(!first)])
+            }
+            None => Ok(vec![query]),
+        }
+    }
+}
+
+/// Returns whether words of the query may be paths. Whether they are, the index knows.
+pub(super) fn may_have_paths(console: &Console, args: &SearchArgs) -> bool {
+    let words = args.query.iter().skip(first_path(args));
+    words.into_iter().any(|word| looks_like_path(word) && console.exists(word))
+}
+
+/// Says how words were read that may be meant otherwise.
+pub(super) fn tell_readings(console: &Console, typed: &SearchArgs, read: &SearchArgs, here: &Here) {
+    for word in typed.query.iter().skip(first_path(typed)) {
+        let quoted = shell::word(word);
+        if !read.query.contains(word) {
+            // Whoever begins with a dot or ends with a slash means a path.
+            if !word.starts_with(['.', '/']) && !word.ends_with('/') {
+                note!(to console,
+                    "codesearch: {word} exists, so the search is restricted to it; to search for the text, write -e {quoted}"
+                );
+            }
+        } else if looks_like_path(word) && console.exists(word) {
+            note!(to console,
+                "codesearch: {word} is a term of the query, since it is in no indexed repository; to index it, run: codesearch \
+                 ingest {quoted}"
+            );
+        } else if console.exists(word) && here.locate(word).is_some() {
+            note!(to console,
+                "codesearch: {word} is a term of the query; to search only this path, write {}",
+                shell::word(&format!("./{word}"))
+            );
+        }
+    }
+}
+
+/// Returns the index of the first word that may be a path. Without a pattern beside it, the first word is the query.
+fn first_path(args: &SearchArgs) -> usize {
+    let has_pattern = !args.patterns.regexp.is_empty() || !args.patterns.pattern_file.is_empty();
+    usize::from(!has_pattern && !args.how.files)
+}
+
+fn looks_like_path(word: &str) -> bool {
+    word == "." || word == ".." || word.contains('/')
+}
+
+/// Returns the condition of `--here`; `None` if it comes from the configuration file and does not apply.
+fn around(console: &Console, here: &Here) -> Result<Option<Tree>> {
+    if let Some(around) = here.around()? {
+        return Ok(Some(around));
+    }
+    let is_typed = cli::typed_options(&console.line).iter().any(|option| option.flag == "--here");
+    match console.folder.as_deref().filter(|_| is_typed) {
+        Some(folder) => bail!(
+            "--here: {} is in no indexed repository, and has none below it; to index it, run: codesearch ingest .",
+            folder.display()
+        ),
+        None if is_typed => bail!("--here: the current folder is not known"),
+        None => Ok(None),
+    }
+}
