@@ -25,7 +25,7 @@ pub(crate) struct Console {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
-    /// Whether `NO_COLOR` is set (<https://no-color.org/>).
+    /// Whether `NO_COLOR` is set (<https://no-color.org/>), or the terminal has no colours, as that of Emacs.
     pub(crate) no_color: bool,
     stdout: Mutex<Output>,
     stderr: Mutex<Output>,
@@ -46,7 +46,8 @@ impl Console {
             folder: std::env::current_dir().ok(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
-            no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+            no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+                || std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
             stdout: Mutex::new(stdout),
             stderr: Mutex::new(stderr),
             files: None,

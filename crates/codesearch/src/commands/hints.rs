@@ -27,7 +27,9 @@ pub(super) fn wanted(console: &Console, args: &SearchArgs) -> bool {
     match args.output.hints {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => console.stdout_is_terminal && console.stderr_is_terminal,
+        Color::Auto => {
+            args.output.is_for_people() && console.stdout_is_terminal && console.stderr_is_terminal
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl Text {
         let select = request.query().settings.select;
         let spans_lines = spans_lines(request);
         let color = if args.pretty { Color::Always } else { args.color };
-        let usual = if terminal { TERMINAL_COLUMNS } else { 0 };
+        let usual = if terminal && args.is_for_people() { TERMINAL_COLUMNS } else { 0 };
         let separators =
             (unescaped(&args.field_match_separator)?, unescaped(&args.field_context_separator)?);
         Ok(Self {
