@@ -55,7 +55,7 @@ async fn answer() -> Result<u8, Error> {
         folder: std::env::current_dir().ok().and_then(|folder| folder.to_str().map(str::to_owned)),
         stdout_is_terminal: stdout().is_terminal(),
         stderr_is_terminal: stderr().is_terminal(),
-        no_color: variable("NO_COLOR").is_some(),
+        no_color: variable("NO_COLOR").is_some() || variable("TERM").as_deref() == Some("dumb"),
         ..Invocation::new(args)
     };
     match run(&remote, invocation, &mut stdout().lock(), &mut stderr().lock()).await? {

@@ -29,7 +29,7 @@ pub(crate) struct Console {
     pub(crate) stderr_is_terminal: bool,
     /// Whether the command runs on the machine of whoever reads the output.
     pub(crate) on_same_machine: bool,
-    /// Whether `NO_COLOR` is set (<https://no-color.org/>).
+    /// Whether `NO_COLOR` is set (<https://no-color.org/>), or the terminal has no colours, as that of Emacs.
     pub(crate) no_color: bool,
     stdout: Mutex<Output>,
     stderr: Mutex<Output>,
@@ -51,7 +51,8 @@ impl Console {
             stdout_is_terminal: stdout_is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
             on_same_machine: true,
-            no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+            no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+                || std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
             stdout: Mutex::new(stdout),
             stderr: Mutex::new(stderr),
             files: None,

@@ -58,6 +58,23 @@ pub(crate) struct SearchArgs {
     _foreign: ForeignFlags,
 }
 
+impl SearchArgs {
+    /// Returns the query, in the query language; `None` if there is none.
+    pub(crate) fn query_text(&self) -> Option<String> {
+        // The shell has removed the quotes, so phrases cannot be told apart.
+        (!self.patterns.regex && !self.query.is_empty()).then(|| self.query.join(" "))
+    }
+
+    /// Returns the patterns of `-e`, and the query if it is one pattern.
+    pub(crate) fn regexps(&self) -> Vec<String> {
+        let mut regexps = self.patterns.regexp.clone();
+        if self.patterns.regex && !self.query.is_empty() {
+            regexps.push(self.query.join(" "));
+        }
+        regexps
+    }
+}
+
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct HowArgs {

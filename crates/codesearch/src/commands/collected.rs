@@ -77,6 +77,6 @@ impl Collected {
 
 /// Returns whether a person reads the results on a terminal, and the limit is small enough for ranking.
 fn is_read_from_the_top(console: &Console, args: &SearchArgs, request: &Request) -> bool {
-    let printed = !args.output.json && !args.output.vimgrep && !args.how.explain;
+    let printed = args.output.is_for_people() && !args.how.explain;
     printed && console.stdout_is_terminal && request.limit.is_some_and(|limit| limit <= POOL)
 }

@@ -27,7 +27,9 @@ pub(super) fn wanted(console: &Console, args: &SearchArgs) -> bool {
     match args.output.hints {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => console.stdout_is_terminal && console.stderr_is_terminal,
+        Color::Auto => {
+            args.output.is_for_people() && console.stdout_is_terminal && console.stderr_is_terminal
+        }
     }
 }
 
@@ -52,15 +54,15 @@ pub(super) fn explained(
 
 /// Returns the typed command with the suggestion in place of the wrong part.
 fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) -> String {
-    let patterns = &args.patterns.regexp;
+    let patterns = args.regexps();
     let wrong = suggested.text.as_ref().filter(|text| patterns.contains(text));
     // If one of several patterns is wrong, only that one is escaped.
-    let beside = wrong.filter(|_| patterns.len() > 1 || !args.query.is_empty());
+    let beside = wrong.filter(|_| patterns.len() > 1 || args.query_text().is_some());
     let mut words = vec!["codesearch".to_owned(), "search".to_owned()];
     for TypedOption { flag, value } in typed {
         let is_pattern = ["-e", "--regexp"].contains(&&*flag);
-        let replaced =
-            flag.starts_with("--hints") || (wrong.is_some() && is_pattern && beside.is_none());
+        let replaced = flag.starts_with("--hints")
+            || (wrong.is_some() && (is_pattern || flag == "--regex") && beside.is_none());
         if replaced || ["-F", "--fixed-strings"].contains(&&*flag) {
             continue;
         }
@@ -73,6 +75,9 @@ fn command(args: &SearchArgs, typed: Vec<TypedOption>, suggested: &Suggested) ->
     let command = words.join(" ");
     match (beside, &suggested.text) {
         (Some(_), _) if args.query.is_empty() => command,
+        (Some(text), _) if args.patterns.regex && args.query.join(" ") == *text => {
+            hints::with_query(&command, &query::escape(text))
+        }
         (Some(_), _) => hints::with_query(&command, &args.query.join(" ")),
         (None, Some(text)) => hints::with_query(&format!("{command} -F"), text),
         (None, None) => hints::with_query(&command, &suggested.query),
@@ -159,8 +164,8 @@ fn as_one_query(args: &SearchArgs, options: &Options) -> Option<String> {
         request::LinePattern::Regexp
     };
     let pattern = |text: &String| kind(text.clone());
-    let mut beside: Vec<request::LinePattern> = patterns.regexp.iter().map(pattern).collect();
-    let mut text = args.query.join(" ");
+    let mut beside: Vec<request::LinePattern> = args.regexps().iter().map(pattern).collect();
+    let mut text = args.query_text().unwrap_or_default();
     if patterns.fixed_strings && !text.is_empty() {
         // Both must match, while the patterns in the list are alternatives.
         if !beside.is_empty() {
@@ -185,7 +190,7 @@ pub(super) fn meant_as_text(console: &Console, args: &SearchArgs) {
     if args.patterns.fixed_strings {
         return;
     }
-    let text = args.query.join(" ");
+    let Some(text) = args.query_text() else { return };
     let Ok(parsed) = query::Query::parse(&text, query::Case::Smart) else { return };
     if let Some(hint) = hints::meant_as_text(&text, &parsed) {
         note!(to console, "codesearch: {}", hints::line(&hint));

@@ -35,11 +35,7 @@ pub(crate) fn query(console: &Console, args: &SearchArgs, options: &Options) -> 
 
 /// Parses the query text alone.
 fn typed(args: &SearchArgs, options: &Options) -> Result<Option<Query>> {
-    if args.query.is_empty() {
-        return Ok(None);
-    }
-    // The shell has removed the quotes, so phrases cannot be told apart.
-    let text = args.query.join(" ");
+    let Some(text) = args.query_text() else { return Ok(None) };
     if args.patterns.fixed_strings {
         return Ok(Some(Query::of(Field::Content, Pattern::literal(&text, options.case)?)));
     }
@@ -74,12 +70,11 @@ impl Form {
 
     /// Returns the condition that one of the patterns of `-e` and `-f` matches; `None` without these options.
     fn patterns(&self, console: &Console, args: &SearchArgs) -> Result<Option<Tree>> {
-        let args = &args.patterns;
-        if args.regexp.is_empty() && args.pattern_file.is_empty() {
+        let mut sources = args.regexps();
+        if sources.is_empty() && args.patterns.pattern_file.is_empty() {
             return Ok(None);
         }
-        let mut sources = args.regexp.clone();
-        for file in &args.pattern_file {
+        for file in &args.patterns.pattern_file {
             sources.extend(read(console, file)?.lines().map(str::to_owned));
         }
         if self.fixed {

@@ -308,8 +308,9 @@ fn type_list(console: &Console, args: &SearchArgs) -> Result<u8> {
 /// Returns the options of the search, apart from the query.
 fn options(console: &Console, args: &SearchArgs) -> Options {
     let SearchArgs { patterns, filters, output, how, .. } = args;
-    // Into a pipe, print all results, as ripgrep does.
-    let all = !console.stdout_is_terminal && !how.explain;
+    // Into a pipe, print all results, as ripgrep does. Emacs runs programs on a pseudoterminal.
+    let is_read = console.stdout_is_terminal && output.is_for_people();
+    let all = !is_read && !how.explain;
     let limit = how.limit.or(all.then_some(0)).map(Count::of);
     Options {
         case: match (patterns.ignore_case, patterns.case_sensitive) {

@@ -64,11 +64,13 @@ impl Text {
         let select = request.query().settings.select;
         let spans_lines = spans_lines(request);
         let color = if args.pretty { Color::Always } else { args.color };
-        let usual = if terminal { TERMINAL_COLUMNS } else { 0 };
+        let usual = if terminal && args.is_for_people() { TERMINAL_COLUMNS } else { 0 };
         let color = coloured(color, console);
         let links = match &args.hyperlink_format {
             Some(format) if color => format.clone(),
-            None if color && terminal && console.on_same_machine => HyperlinkFormat::file(),
+            None if color && terminal && args.is_for_people() && console.on_same_machine => {
+                HyperlinkFormat::file()
+            }
             _ => HyperlinkFormat::default(),
         };
         let separators =

@@ -1,10 +1,20 @@
-//! Output for editors: one line for each match, and JSON as ripgrep writes it.
+//! Output for editors: one line for each match, and JSON as ripgrep writes it; and editors that read it, with the
+//! settings of `docs/editors.md`.
+
+mod document;
+mod emacs;
+mod helix;
+mod neovim;
+mod tree;
+mod vim;
+mod vscode;
 
 use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::harness::Fixture;
+use crate::terminal::on_a_terminal;
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -57,6 +67,65 @@ fn a_line_for_each_match_with_a_path_that_opens() {
         fixture.search(&["--vimgrep", "file:a.go"]),
         [format!("{folder}/one/a.go:1:1:a.go")]
     );
+}
+
+#[test]
+fn a_query_that_is_one_regular_expression() {
+    let fixture = fixture();
+    let search = |args: &[&str]| fixture.search(&[&["--local"], args].concat());
+    for (with, without) in [
+        (&["--regex", "func A"][..], &["-e", "func A"][..]),
+        // Also after the end of options, and in several words.
+        (&["--regex", "--", "func A"], &["-e", "func A"]),
+        (&["--regex", "--", "func", "A"], &["-e", "func A"]),
+        (&["--regex", "-w", "-i", "FUNC b"], &["-w", "-i", "-e", "FUNC b"]),
+        (&["--regex", "file:a.go"], &["-e", "file:a.go"]),
+        (&["--regex", "-F", "B() {"], &["-F", "-e", "B() {"]),
+        (&["--regex", "--lang", "go", "func"], &["--lang", "go", "-e", "func"]),
+        (&["--regex", "-r", "<$0>", "func A"], &["-r", "<$0>", "-e", "func A"]),
+    ] {
+        assert_eq!(search(with), search(without), "{with:?}");
+    }
+    assert!(search(&["--regex", "file:a.go"]).is_empty());
+    assert_eq!((search(&["--regex", "func A"]).len(), search(&["func A"]).len()), (1, 2));
+    let refused = fixture.run(&["search", "--regex", "func("]).code(2).err;
+    assert!(refused.contains("unclosed group"), "{refused}");
+    assert!(refused.ends_with("try: codesearch search -F 'func('\n"), "{refused}");
+}
+
+#[test]
+fn programs_on_a_terminal_get_everything() {
+    let fixture = Fixture::new();
+    let long = format!("{}needle\n", "x ".repeat(2000));
+    fixture.write("r/many.txt", format!("{long}{}", "needle\n".repeat(40)));
+    for n in 0..120 {
+        fixture.write(&format!("r/{n}.txt"), "needle\n");
+    }
+    fixture.ingest();
+    for option in ["--vimgrep", "--json"] {
+        let sorted = |text: &str| {
+            // The times of a search differ.
+            let lines =
+                text.lines().map(str::trim_end).filter(|line| !line.contains("elapsed_total"));
+            let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        let args = ["search", option, "needle"];
+        let piped = sorted(&fixture.run(&args).code(0).out);
+        assert!(piped.len() > 160, "{option}");
+        assert_eq!(sorted(&on_a_terminal(&fixture, &args)), piped, "{option}");
+        // Only people are told what finds something.
+        assert_eq!(sorted(&on_a_terminal(&fixture, &["search", option, "neeedle"])).len(), 0);
+    }
+    // Emacs says by this name that its terminal has no colours.
+    let run = |term: &str| {
+        let mut script = fixture.program("script");
+        script.args(["-qec", "codesearch search needle", "/dev/null"]).env_remove("NO_COLOR");
+        String::from_utf8(script.env("TERM", term).output().unwrap().stdout).unwrap()
+    };
+    assert!(run("xterm").contains('\u{1b}'));
+    assert!(!run("dumb").contains('\u{1b}'));
 }
 
 #[test]

@@ -157,6 +157,24 @@ impl Fixture {
         command
     }
 
+    /// Returns another program as a command, in which `codesearch` is the binary on this index.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folder = Path::new(BINARY).parent().unwrap().to_owned();
+        let path =
+            std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path)));
+        for (key, value) in clean_command().get_envs() {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        command.env("PATH", path.unwrap()).env("CODESEARCH_HOME", home());
+        command.env("CODESEARCH_INDEX", &self.index).current_dir(self.path());
+        command
+    }
+
     pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ran {
         Ran::of(self.command(args).output().unwrap())
     }

@@ -157,3 +157,10 @@ pub(crate) struct OutputArgs {
     )]
     pub(crate) field_context_separator: String,
 }
+
+impl OutputArgs {
+    /// Returns whether people read the output, rather than programs.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !self.json && !self.vimgrep
+    }
+}

@@ -22,6 +22,12 @@ pub(crate) struct PatternArgs {
     /// The whole query is then one text: fields, quotes and operators have no meaning.
     #[arg(short = 'F', long, alias = "fixed")]
     pub(crate) fixed_strings: bool,
+    /// Treat the query as one regular expression, as -e does
+    ///
+    /// Spaces are literal; fields, quotes and operators have no meaning. This is for programs that know where options
+    /// go, but put the pattern last.
+    #[arg(long)]
+    pub(crate) regex: bool,
     /// Match whole words only
     #[arg(short = 'w', long, overrides_with = "line_regexp")]
     pub(crate) word_regexp: bool,
