@@ -32,6 +32,26 @@ pub struct FileMatch {
     pub bytes: usize,
     /// Matching lines and the requested context lines, in order.
     pub lines: Vec<Line>,
+    /// Files with the same contents that are folded into this one, the most original first. Only ranked results have
+    /// any.
+    pub copies: Vec<FileCopy>,
+}
+
+/// Another file with the same contents as a result, and the same matching lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileCopy {
+    /// Its repository.
+    pub repo_id: RepoId,
+    /// Name of its repository.
+    pub repo: String,
+    /// Rank of its repository; 0 for none.
+    pub rank: u16,
+    /// Path in its repository.
+    pub path: String,
+    /// Matches in the path, as byte ranges.
+    pub path_ranges: Vec<Range<usize>>,
+    /// Language, if it was recognised.
+    pub language: Option<String>,
 }
 
 /// A line of a file.
@@ -67,6 +87,25 @@ impl FileMatch {
     pub fn size(&self) -> usize {
         let line =
             |line: &Line| 96 + line.text.len() + 16 * line.ranges.len() + 128 * line.symbols.len();
-        128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
+        let copies: usize = self.copies.iter().map(|copy| 128 + copy.path.len()).sum();
+        128 + self.path.len() + copies + self.lines.iter().map(line).sum::<usize>()
+    }
+
+    /// Exchanges the file with one of its copies, whose lines are the same.
+    pub fn exchange(&mut self, copy: usize) {
+        let Some(copy) = self.copies.get_mut(copy) else { return };
+        std::mem::swap(&mut self.repo_id, &mut copy.repo_id);
+        std::mem::swap(&mut self.repo, &mut copy.repo);
+        std::mem::swap(&mut self.rank, &mut copy.rank);
+        std::mem::swap(&mut self.path, &mut copy.path);
+        std::mem::swap(&mut self.path_ranges, &mut copy.path_ranges);
+        std::mem::swap(&mut self.language, &mut copy.language);
+    }
+
+    /// Folds another file into this one: it and its copies become copies.
+    pub fn fold(&mut self, other: Self) {
+        let Self { repo_id, repo, rank, path, path_ranges, language, copies, .. } = other;
+        self.copies.push(FileCopy { repo_id, repo, rank, path, path_ranges, language });
+        self.copies.extend(copies);
     }
 }
