@@ -4,7 +4,7 @@
 //! opened relative to the handle of its folder, in a way that cannot leave it, and its type is checked on the open
 //! file.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +24,12 @@ const FILE: OFlag =
 const FOLDER: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+
+/// How the properties of files are read, which needs no right to read their contents.
+#[cfg(target_os = "linux")]
+const PROPERTIES: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PROPERTIES: OFlag = FILE;
 
 /// An open folder.
 #[derive(Debug)]
@@ -48,6 +54,15 @@ impl Folder {
     pub fn path(&self) -> Option<PathBuf> {
         let path = PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
         path.is_dir().then_some(path)
+    }
+
+    /// Returns what `stat` says of a path beneath the folder, which may lead to a link but not through one.
+    ///
+    /// # Errors
+    /// The path does not exist, cannot be reached, or has a link before its end.
+    pub fn stat(&self, path: &Path) -> Result<Metadata, SkipReason> {
+        let opened = open_beneath(&self.0, path, PROPERTIES).map_err(|error| reason(&error))?;
+        File::from(opened).metadata().map_err(|error| reason(&error))
     }
 
     /// Opens a file beneath the folder, for reading.
@@ -187,8 +202,16 @@ mod tests {
                 assert_eq!(reason(&error), expected, "{path}");
             }
         }
+        let folder = Folder(folder);
         // Opening a pipe does not wait for a writer.
-        assert_eq!(Folder(folder).file(Path::new("pipe")).unwrap_err(), SkipReason::Special);
+        assert_eq!(folder.file(Path::new("pipe")).unwrap_err(), SkipReason::Special);
+        let stat = |path: &str| folder.stat(Path::new(path)).map(|found| found.is_file());
+        assert_eq!(stat("deep/a"), Ok(true));
+        assert_eq!((stat("pipe"), stat("deep")), (Ok(false), Ok(false)));
+        assert_eq!((stat("link/a"), stat("near/a")), (Err(SkipReason::Symlink), Err(SkipReason::Symlink)));
+        assert_eq!((stat("../out/a"), stat("gone")), (Err(SkipReason::Symlink), Err(SkipReason::Vanished)));
+        #[cfg(target_os = "linux")]
+        assert_eq!(stat("name"), Ok(false));
         let root = root.path().canonicalize().unwrap();
         assert!(Folder::open(&root.join("in/link")).is_err());
         assert_eq!(read(&root.join("out/a"), 5).unwrap(), b"out/a");

@@ -99,6 +99,11 @@ impl TopK {
         self.folds = self.order == Order::Relevance && query.settings.select != Select::Repos;
     }
 
+    /// Makes every file a result of its own.
+    pub fn keep_copies(&mut self) {
+        self.folds = false;
+    }
+
     /// Returns the number of results: of files, without those folded into others as far as they are sorted.
     pub fn results(&self) -> usize {
         self.files - self.folded

@@ -1,11 +1,13 @@
 //! The only collector of sorted results, for the command line, JSON, pages, agents and Zoekt's clients.
 
 use futures_util::future::BoxFuture;
+use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
 
 use answer::FileMatch;
-use rank::{BestLines, DroppedMatches, Explained, Order, POOL, RankedFile, TopK};
+use rank::{BestLines, DroppedMatches, Explained, Order, Origins, POOL, RankedFile, TopK};
+use store::{CatalogRepo, RepoId};
 
 use crate::stats::Stats;
 use crate::types::{Error, Request};
@@ -14,7 +16,7 @@ use crate::view::View;
 /// Collects the files that a search finds, and returns those of one page in order.
 ///
 /// Ranking needs more files than a page has: the first [`POOL`] found. Context, and the symbols around lines, are read
-/// only for the page.
+/// only for the page. In the order of relevance, files with the same contents are one result.
 pub struct Ranked {
     top: TopK,
     /// Number of files on earlier pages, and limit of this one.
@@ -22,6 +24,7 @@ pub struct Ranked {
     limit: usize,
     context: (usize, usize),
     enclosing: bool,
+    current: Option<String>,
 }
 
 /// The files of a page.
@@ -32,6 +35,8 @@ pub struct Best {
     pub near: Vec<FileMatch>,
     /// Number of files that were found.
     pub found: usize,
+    /// Number of results that they are, on all pages: identical copies are one.
+    pub results: usize,
 }
 
 impl Ranked {
@@ -43,8 +48,19 @@ impl Ranked {
             request.rank();
         }
         let (context, enclosing) = (take(&mut request.context), take(&mut request.enclosing));
-        let top = TopK::new(request.query(), order, shown.saturating_add(limit));
-        Self { top, shown, limit, context, enclosing }
+        let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
+        top.fold_copies(request.query());
+        Self { top, shown, limit, context, enclosing, current: None }
+    }
+
+    /// Makes a file of this repository stand for its copies elsewhere: the one in which the user works.
+    pub fn prefer(&mut self, repo: Option<String>) {
+        self.current = repo;
+    }
+
+    /// Makes every file a result of its own, for output without a place to name copies.
+    pub fn keep_copies(&mut self) {
+        self.top.keep_copies();
     }
 
     /// Returns the best files so far, and the counts of all.
@@ -74,10 +90,16 @@ impl Ranked {
         near: bool,
     ) -> BoxFuture<'a, Result<Best, Error>> {
         Box::pin(async move {
-            let Self { top, shown, limit, context, enclosing } = self;
+            let Self { mut top, shown, limit, context, enclosing, current } = self;
             let is_first = top.order == Order::Relevance && shown == 0 && request.resume.is_none();
-            let found = top.files;
-            let mut files: Vec<_> = top.into_best(shown).take(limit).collect();
+            top.settle();
+            let (found, results) = (top.files, top.results());
+            let origins = if results < found {
+                origins(&view.catalog().await?.repos, current)
+            } else {
+                Origins::default()
+            };
+            let mut files: Vec<_> = top.into_best(shown, &origins).take(limit).collect();
             if request.query().settings.select.has_lines() {
                 if context != (0, 0) {
                     let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
@@ -93,7 +115,14 @@ impl Ranked {
             } else {
                 Vec::new()
             };
-            Ok(Best { files, near, found })
+            Ok(Best { files, near, found, results })
         })
     }
+}
+
+/// Returns which repositories have originals, by the name of the one in which the user works.
+fn origins(repos: &HashMap<RepoId, CatalogRepo>, current: Option<String>) -> Origins {
+    let linked = repos.iter().filter(|(_, repo)| repo.is_linked).map(|(id, _)| *id).collect();
+    let of = |name: String| repos.iter().find(|(_, repo)| repo.name == name).map(|(id, _)| *id);
+    Origins { linked, current: current.and_then(of) }
 }
