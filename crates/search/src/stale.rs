@@ -132,6 +132,23 @@ impl View {
         })
     }
 
+    /// Returns the same for one file, by the name of its repository.
+    pub fn stale_file<'a>(
+        &'a self,
+        repo: &'a str,
+        path: &'a str,
+        blob_key: (ShardId, BlobId),
+    ) -> BoxFuture<'a, Stale> {
+        Box::pin(async move {
+            let Ok(catalog) = self.catalog().await else { return Stale::default() };
+            let mut shown = ShownFiles::default();
+            if let Some((id, _)) = catalog.repos.iter().find(|(_, known)| known.name == repo) {
+                shown.add_path(*id, path, blob_key);
+            }
+            self.stale(shown).await
+        })
+    }
+
     async fn read_stale(&self, shown: &[ShownFile]) -> Result<Stale, store::Error> {
         let catalog = self.catalog().await?;
         let mut folders: BTreeMap<RepoId, InFolder> = BTreeMap::new();

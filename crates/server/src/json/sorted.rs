@@ -78,11 +78,11 @@ impl Sort {
             }
         }
         let stats = running.end()?;
-        let Best { files, near, found } =
+        let Best { files, near, results, .. } =
             ranked.best(server.view(), &request, &stats, true).await?;
         let files = files.into_iter().map(|(ranked, explained)| (ranked.file, explained));
         let (files, scores): (Vec<_>, Vec<_>) = files.unzip();
-        let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
+        let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), results));
         Ok(Sorted { request, files, scores, near, stats, next })
     }
 }

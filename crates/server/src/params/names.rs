@@ -45,6 +45,10 @@ pub(crate) const EXPLAIN: Param = Param::word(
     "explain",
     "1 for the parsed query and its plan; with sort=relevance, also the parts of each file's score.",
 );
+pub(crate) const COPIES: Param = Param::word(
+    "copies",
+    "1 to list all identical copies of each result of a ranked search, not only the first ones.",
+);
 pub(crate) const ENCLOSING: Param = Param::word(
     "enclosing",
     "1 for the innermost symbol that encloses each matching line, if known.",
