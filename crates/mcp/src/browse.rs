@@ -154,9 +154,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
         if let Some(key) = document.stored {
             let stale = view.stale_file(&asked.repo, path, key).await;
             if let Some(stale) = request::stale::of_file(&stale) {
-                what = format!(
-                    "{what}. The file on disk has {stale}; run codesearch ingest on its folder"
-                );
+                what = format!("{what}. Note: {stale}");
             }
         }
         if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {

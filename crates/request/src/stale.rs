@@ -42,11 +42,14 @@ pub fn with_command(stale: &Stale) -> Option<String> {
     Some(format!("{told}; run: codesearch ingest {}", folders.join(" ")))
 }
 
-/// Returns what happened to the only file that was checked: `changed since 10:13`. `None` if nothing did.
+/// Returns a sentence without a full stop about the only file that was checked; `None` if it is as it was indexed.
 pub fn of_file(stale: &Stale) -> Option<String> {
     let repo = stale.repos.first()?;
-    let what = if repo.changed.is_empty() { "deleted" } else { "changed" };
-    Some(format!("{what} since {}", local(repo.since)))
+    let what = if repo.changed.is_empty() { "was deleted" } else { "has changed on disk" };
+    Some(format!(
+        "the file {what} since {}; this is the indexed text; run codesearch ingest on its folder",
+        local(repo.since)
+    ))
 }
 
 /// Returns the numbers of a repository: `2 files changed and 1 deleted since 10:13`.
@@ -121,8 +124,8 @@ mod tests {
         assert_eq!(sentence(&Stale::default()), None);
         assert_eq!(with_command(&Stale::default()), None);
         let of = |changed, deleted| of_file(&Stale { repos: vec![repo("a", changed, deleted)] });
-        assert!(of(1, 0).unwrap().starts_with("changed since "));
-        assert!(of(0, 1).unwrap().starts_with("deleted since "));
+        assert!(of(1, 0).unwrap().starts_with("the file has changed on disk since "));
+        assert!(of(0, 1).unwrap().starts_with("the file was deleted since "));
     }
 
     #[test]

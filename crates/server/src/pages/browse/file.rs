@@ -69,7 +69,7 @@ struct FilePage<'a> {
     permalink: String,
     /// If this text is not the current one, the address of the file, and the first digits of this text's hash.
     present: Option<(String, &'a str)>,
-    /// Whether the file has changed on disk: `changed since 10:13`.
+    /// A sentence if the file has changed on disk since it was indexed.
     stale: Option<String>,
     /// The addresses of its blame and its history, if it comes from a clone.
     history: Option<(String, String)>,
