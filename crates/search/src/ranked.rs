@@ -3,6 +3,7 @@
 use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::mem::take;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use answer::FileMatch;
@@ -24,7 +25,8 @@ pub struct Ranked {
     limit: usize,
     context: (usize, usize),
     enclosing: bool,
-    current: Option<String>,
+    /// The folder in which the user works.
+    current: Option<PathBuf>,
 }
 
 /// The files of a page.
@@ -53,9 +55,9 @@ impl Ranked {
         Self { top, shown, limit, context, enclosing, current: None }
     }
 
-    /// Makes a file of this repository stand for its copies elsewhere: the one in which the user works.
-    pub fn prefer(&mut self, repo: Option<String>) {
-        self.current = repo;
+    /// Makes a file of the repository around this folder, in which the user works, stand for its copies elsewhere.
+    pub fn prefer(&mut self, folder: Option<PathBuf>) {
+        self.current = folder;
     }
 
     /// Makes every file a result of its own, for output without a place to name copies.
@@ -120,9 +122,12 @@ impl Ranked {
     }
 }
 
-/// Returns which repositories have originals, by the name of the one in which the user works.
-fn origins(repos: &HashMap<RepoId, CatalogRepo>, current: Option<String>) -> Origins {
+/// Returns which repositories have originals, given the folder in which the user works.
+fn origins(repos: &HashMap<RepoId, CatalogRepo>, folder: Option<PathBuf>) -> Origins {
     let linked = repos.iter().filter(|(_, repo)| repo.is_linked).map(|(id, _)| *id).collect();
-    let of = |name: String| repos.iter().find(|(_, repo)| repo.name == name).map(|(id, _)| *id);
-    Origins { linked, current: current.and_then(of) }
+    let current = folder.and_then(|folder| {
+        let around = repos.iter().filter(|(_, repo)| folder.starts_with(&repo.source));
+        around.max_by_key(|(id, repo)| (repo.source.len(), id.0)).map(|(id, _)| *id)
+    });
+    Origins { linked, current }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use answer::FileMatch;
 use anyhow::{Context, Result};
 use query::{Case, Count, Query, Select};
-use search::{Request, Stats, Stopped};
+use search::{Request, ShownFiles, Stats, Stopped};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -58,6 +58,15 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
                 keep_first(file, spans_lines, most, after);
             }
         };
+        let tells_stale = console.stderr_is_terminal
+            && !args.output.quiet
+            && request.query().settings.select != Select::Repos;
+        let mut shown = ShownFiles::default();
+        let mut note_shown = |file: &FileMatch| {
+            if tells_stale {
+                shown.add(file);
+            }
+        };
         let (found, files) = mpsc::channel(FOUND_AHEAD);
         let print = async {
             // Moved into this future, so that the receiver is dropped when printing fails. That ends the search.
@@ -69,6 +78,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
                 }
                 for mut file in found {
                     first(&mut file);
+                    note_shown(&file);
                     printer.file(&mut out, &file)?;
                 }
             }
@@ -95,6 +105,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
                 }
                 files.into_iter().try_for_each(|mut file| {
                     first(&mut file);
+                    note_shown(&file);
                     printer.file(&mut out, &file)
                 })
             }
@@ -117,6 +128,9 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
             note!(to console,
                 "codesearch: the best {MOST_LINES} lines of each file; {lines} not shown (-m 1000 for all)"
             );
+        }
+        if let Some(stale) = request::stale::with_command(&view.stale(shown).await) {
+            note!(to console, "codesearch: {stale}");
         }
         report(console, args, request.query().settings.select, &stats, is_ranked);
         if hints::wanted(console, args) {

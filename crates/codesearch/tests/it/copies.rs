@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
-use crate::harness::Fixture;
+use crate::harness::{Fixture, Ran};
+use crate::terminal::on_a_terminal;
 
 /// A text with a match.
 const TEXT: &str = "fn needle_of_all() {\n    work();\n}\n";
@@ -122,6 +123,36 @@ fn pages_and_agents_name_copies() {
     assert!(one.contains("Here are 1 to 1: the limit was reached."), "{one}");
     let why = agent.refused("search", &json!({ "query": "a", "copies": "some" }));
     assert!(why.contains("copies: give true or false"), "{why}");
+}
+
+#[test]
+fn a_terminal_counts_copies_and_names_them_on_request() {
+    let fixture = index();
+    let text = on_a_terminal(&fixture, &["search", "fn needle_of_all"]);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let count = "3 identical copies (--copies names them)";
+    assert_eq!(lines, [ORIGINAL, count, "1:fn needle_of_all() {"], "{text}");
+    let text = on_a_terminal(&fixture, &["search", "--copies", "fn needle_of_all"]);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let named = COPIES.map(|copy| format!("identical: {copy}"));
+    assert_eq!((lines[0], &lines[1..4], lines.len()), (ORIGINAL, &named.each_ref().map(String::as_str)[..], 5));
+    // Where the user works, files are opened.
+    let args = ["search", "--sort", "relevance", "--heading", "fn needle_of_all"];
+    let in_folder = |folder: &str| {
+        let mut command = fixture.command(&args);
+        let ran = Ran::of(command.current_dir(fixture.path().join(folder)).output().unwrap());
+        ran.code(0).out.lines().next().unwrap().to_owned()
+    };
+    let here = in_folder("a-worktree/src");
+    assert!(here.ends_with("needle.rs") && !here.contains("lib"), "{here}");
+    assert_eq!(in_folder("."), ORIGINAL);
+    // Output that programs read has every file.
+    for args in [&["-l"][..], &["--no-heading"], &["-c"], &["--json"], &["--vimgrep"]] {
+        let args = [&["search", "--sort", "relevance", "fn needle_of_all"], args].concat();
+        let out = fixture.run(&args).code(0).out;
+        assert_eq!(out.matches("vendor/lib/src/needle.rs").count().min(1), 1, "{args:?}: {out}");
+        assert!(!out.contains("identical"), "{args:?}: {out}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
+use crate::terminal::on_a_terminal;
 use crate::harness::{Fixture, Server, eventually};
 
 /// The repositories `one` and `two`, with the files `a.txt` to `d.txt`.
@@ -104,6 +105,26 @@ fn nothing_is_told_of_files_that_are_as_they_were() {
         fixture.write("one/a.txt", "needle a of one\n");
         assert_eq!(stale(&server, "needle"), Value::Null);
     }
+}
+
+#[test]
+fn a_terminal_gets_the_command_to_run_and_a_pipe_gets_nothing() {
+    let fixture = index();
+    fixture.write("two/a.txt", "needle, changed\n");
+    let args = ["search", "needle"];
+    let text = on_a_terminal(&fixture, &args);
+    let note = text.lines().find(|line| line.contains("changed since ")).unwrap().trim_end();
+    assert!(note.starts_with("codesearch: 1 file changed since "), "{note}");
+    let piped = fixture.run(&args).code(0);
+    assert!(piped.err.is_empty(), "{}", piped.err);
+    assert!(!on_a_terminal(&fixture, &["search", "needle", "-q"]).contains("since"));
+    // The command brings the index up to date, and the repository keeps its name.
+    let command = note.rsplit("run: codesearch ").next().unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    fixture.run(&words).code(0);
+    let text = on_a_terminal(&fixture, &args);
+    assert!(text.contains("two/a.txt") && !text.contains("since"), "{text}");
+    assert!(text.contains("needle, changed"), "{text}");
 }
 
 #[test]

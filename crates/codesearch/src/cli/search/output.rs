@@ -67,6 +67,12 @@ pub(crate) struct OutputArgs {
     /// Print files in this order, reversed
     #[arg(long, value_name = "ORDER", value_parser = reverse_order, hide_short_help = true)]
     pub(crate) sortr: Option<Sort>,
+    /// Name all identical copies of a file, below its heading
+    ///
+    /// Copies have the same contents and the same matching lines: in worktrees, forks and vendored folders. In order of
+    /// relevance with headings, they are one result, which says how many there are.
+    #[arg(long)]
+    pub(crate) copies: bool,
     /// Print paths in the ingested folders
     ///
     /// Other programs can open these paths. By default, a path begins with the name of its repository.
@@ -148,4 +154,11 @@ pub(crate) struct OutputArgs {
         hide_short_help = true
     )]
     pub(crate) field_context_separator: String,
+}
+
+impl OutputArgs {
+    /// Returns whether each path is printed once, above its matches.
+    pub(crate) fn has_headings(&self, is_terminal: bool) -> bool {
+        !self.vimgrep && !self.no_heading && (is_terminal || self.heading || self.pretty)
+    }
 }
