@@ -34,7 +34,12 @@ pub fn fingerprint(found: &Metadata) -> i64 {
 
 /// Returns when a file's contents or its inode changed last.
 pub fn changed_at(found: &Metadata) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::new(found.ctime().max(0) as u64, found.ctime_nsec() as u32)
+    time_of(found.ctime(), found.ctime_nsec())
+}
+
+/// Returns a time given in seconds and nanoseconds since 1970.
+pub(crate) fn time_of(seconds: i64, nanoseconds: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::new(seconds.max(0) as u64, nanoseconds as u32)
 }
 
 /// Returns the times of the last change of a file's contents and of its inode, each in seconds and

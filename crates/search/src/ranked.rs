@@ -10,6 +10,7 @@ use answer::FileMatch;
 use rank::{BestLines, DroppedMatches, Explained, Order, Origins, POOL, RankedFile, TopK};
 use store::{CatalogRepo, RepoId};
 
+use crate::stale::{ShownFiles, Stale};
 use crate::stats::Stats;
 use crate::types::{Error, Request};
 use crate::view::View;
@@ -27,6 +28,7 @@ pub struct Ranked {
     enclosing: bool,
     /// The folder in which the user works.
     current: Option<PathBuf>,
+    checks_disk: bool,
 }
 
 /// The files of a page.
@@ -39,6 +41,8 @@ pub struct Best {
     pub found: usize,
     /// Number of results that they are, on all pages: identical copies are one.
     pub results: usize,
+    /// The files of the page that have changed on disk, if requested.
+    pub stale: Stale,
 }
 
 impl Ranked {
@@ -52,12 +56,17 @@ impl Ranked {
         let (context, enclosing) = (take(&mut request.context), take(&mut request.enclosing));
         let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
         top.fold_copies(request.query());
-        Self { top, shown, limit, context, enclosing, current: None }
+        Self { top, shown, limit, context, enclosing, current: None, checks_disk: false }
     }
 
     /// Makes a file of the repository around this folder, in which the user works, stand for its copies elsewhere.
     pub fn prefer(&mut self, folder: Option<PathBuf>) {
         self.current = folder;
+    }
+
+    /// Makes [`best`](Self::best) also tell which files of the page have changed on disk.
+    pub fn check_disk(&mut self) {
+        self.checks_disk = true;
     }
 
     /// Makes every file a result of its own, for output without a place to name copies.
@@ -92,7 +101,7 @@ impl Ranked {
         near: bool,
     ) -> BoxFuture<'a, Result<Best, Error>> {
         Box::pin(async move {
-            let Self { mut top, shown, limit, context, enclosing, current } = self;
+            let Self { mut top, shown, limit, context, enclosing, current, checks_disk } = self;
             let is_first = top.order == Order::Relevance && shown == 0 && request.resume.is_none();
             top.settle();
             let (found, results) = (top.files, top.results());
@@ -102,22 +111,29 @@ impl Ranked {
                 Origins::default()
             };
             let mut files: Vec<_> = top.into_best(shown, &origins).take(limit).collect();
-            if request.query().settings.select.has_lines() {
-                if context != (0, 0) {
-                    let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                    view.add_context(each.collect(), stats.switch, context).await?;
+            let of_page = files.iter().map(|(ranked, _)| &ranked.file);
+            let of_page: ShownFiles = of_page.take(if checks_disk { limit } else { 0 }).collect();
+            let reading = async {
+                if request.query().settings.select.has_lines() {
+                    if context != (0, 0) {
+                        let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                        view.add_context(each.collect(), stats.switch, context).await?;
+                    }
+                    if enclosing {
+                        let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                        view.add_enclosing(each.collect(), stats.switch).await?;
+                    }
                 }
-                if enclosing {
-                    let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                    view.add_enclosing(each.collect(), stats.switch).await?;
+                if near && is_first {
+                    view.near_definitions(request, stats.switch).await
+                } else {
+                    Ok(Vec::new())
                 }
-            }
-            let near = if near && is_first {
-                view.near_definitions(request, stats.switch).await?
-            } else {
-                Vec::new()
             };
-            Ok(Best { files, near, found, results })
+            // The disk answers while the database does.
+            let (stale, near) = tokio::join!(view.stale(of_page), reading);
+            let near = near?;
+            Ok(Best { files, near, found, results, stale })
         })
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use answer::FileMatch;
 use files::beneath::read_all;
-use files::{Folder, RACY, SkipReason, blob_oid, changed_at, fingerprint};
+use files::{Folder, RACY, SkipReason, blob_oid, fingerprint};
 use futures_util::future::BoxFuture;
 use store::{BlobId, RepoId, ShardId};
 use tokio::sync::Semaphore;
@@ -271,26 +271,53 @@ fn look(folders: &[InFolder], all: usize) -> Vec<State> {
     for of in folders {
         // A folder that does not exist may be on another machine.
         let Ok(folder) = Folder::open(&of.folder) else { continue };
-        for (number, path) in &of.files {
-            if !budget.allows_another() {
-                return states;
+        // Files of one folder follow each other, so that it is opened once.
+        let mut files: Vec<&(usize, PathBuf)> = of.files.iter().collect();
+        files.sort_unstable_by_key(|(_, path)| path.parent());
+        let same_folder = |(_, a): &&(usize, PathBuf), (_, b): &&(usize, PathBuf)| a.parent() == b.parent();
+        for files in files.chunk_by(same_folder) {
+            let within = files[0].1.parent().unwrap_or(Path::new(""));
+            let own = (!within.as_os_str().is_empty()).then(|| folder.folder(within));
+            for (number, path) in files {
+                if !budget.allows_another() {
+                    return states;
+                }
+                states[*number] = match &own {
+                    None => look_at((&folder, path), &folder, of.listed),
+                    Some(Ok(own)) => look_at((&folder, path), own, of.listed),
+                    Some(Err(reason)) => unreached(*reason),
+                };
             }
-            states[*number] = look_at(&folder, path, of.listed);
         }
     }
     states
 }
 
-fn look_at(folder: &Folder, path: &Path, listed: Option<SystemTime>) -> State {
-    match folder.stat(path) {
-        Ok(found) if !found.is_file() => State::Changed,
-        Ok(found) => {
-            let is_older = listed.is_some_and(|listed| changed_at(&found) + RACY < listed);
-            if is_older { State::Same } else { State::Unsure(fingerprint(&found)) }
-        }
-        Err(SkipReason::Vanished) => State::Deleted,
-        Err(SkipReason::Symlink) => State::Changed,
-        Err(_) => State::Same,
+/// Looks at a path in a repository's folder; `own` is the folder in which the file lies.
+fn look_at(
+    (folder, path): (&Folder, &Path),
+    own: &Folder,
+    listed: Option<SystemTime>,
+) -> State {
+    let Some(name) = path.file_name() else { return State::Same };
+    match (own.last_change(name), listed) {
+        (Err(reason), _) => unreached(reason),
+        (Ok((false, _)), _) => State::Changed,
+        (Ok((true, change)), Some(listed)) if change + RACY < listed => State::Same,
+        _ => match folder.stat(path) {
+            Ok(found) if found.is_file() => State::Unsure(fingerprint(&found)),
+            Ok(_) => State::Changed,
+            Err(reason) => unreached(reason),
+        },
+    }
+}
+
+/// Returns what it means that a file cannot be reached.
+fn unreached(reason: SkipReason) -> State {
+    match reason {
+        SkipReason::Vanished => State::Deleted,
+        SkipReason::Symlink => State::Changed,
+        _ => State::Same,
     }
 }
 

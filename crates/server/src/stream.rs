@@ -32,7 +32,7 @@ use super::json::{FieldSet, StatsJson, event, stale_json};
 use super::pages::Prepared;
 use super::params::names::{
     CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
-    NUM, Q, REPO, SORT, TIMEOUT, WAIT,
+    NUM, Q, REPO, SORT, STALE, TIMEOUT, WAIT,
 };
 use super::params::{DeclaredParams, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
@@ -49,7 +49,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     params: DeclaredParams {
         documented: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
-            ENCLOSING,
+            ENCLOSING, STALE,
         ],
         undocumented: &[FORMAT, HINTS, SORT, WAIT, FACETS, COPIES],
     },
@@ -208,6 +208,7 @@ struct Files {
     first: Vec<FileMatch>,
     begun: Instant,
     view: View,
+    tells_stale: bool,
     _turn: OwnedSemaphorePermit,
 }
 
@@ -234,8 +235,8 @@ impl Files {
             }
             first => first.ok().flatten().unwrap_or_default(),
         };
-        let view = server.view().clone();
-        Ok(Self { request, fields, search, first, begun, view, _turn: turn })
+        let (view, tells_stale) = (server.view().clone(), params.tells_stale());
+        Ok(Self { request, fields, search, first, begun, view, tells_stale, _turn: turn })
     }
 
     async fn tell(mut self, client: &mut EventSender) -> StreamEnd {
@@ -245,7 +246,9 @@ impl Files {
         loop {
             if !found.is_empty() {
                 count += found.len();
-                found.iter().for_each(|file| shown.add(file));
+                if self.tells_stale {
+                    found.iter().for_each(|file| shown.add(file));
+                }
                 client.tell("files", event(&found, select, self.fields)).await?;
             }
             match tokio::time::timeout(TICK, self.search.next()).await {

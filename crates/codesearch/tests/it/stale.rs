@@ -25,9 +25,9 @@ fn index() -> Fixture {
 /// Searches for all files, as found and in the order of relevance; returns what both answers say is stale.
 #[track_caller]
 fn stale(server: &Server, query: &str) -> Value {
-    let (_, found) = server.json(&format!("/search?q={query}&limit=100"));
+    let (_, found) = server.json(&format!("/search?q={query}&limit=100&stale=1"));
     let (_, ranked) = server.json(&format!("/search?q={query}&limit=100&sort=relevance"));
-    let (_, _, events) = server.get(&format!("/search/stream?q={query}&limit=100"), "*/*");
+    let (_, _, events) = server.get(&format!("/search/stream?q={query}&limit=100&stale=1"), "*/*");
     let done = events.rsplit("data:").next().unwrap();
     let done: Value = serde_json::from_str(done.trim().lines().next().unwrap()).unwrap();
     assert_eq!((&found["stale"], &found["stale"]), (&ranked["stale"], &done["stale"]));

@@ -46,7 +46,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     if params.sorts() {
         let search = Sort::of(params).await?;
         let _turn = server.turn().await?;
-        let Sorted { request, files, scores, near, stats, next } = search.run(server).await?;
+        let Sorted { request, files, scores, near, stats, next, stale } = search.run(server).await?;
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
@@ -54,7 +54,6 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         if next.is_some() && found_all {
             stats.cut_at_limit();
         }
-        let stale = server.view().stale(files.iter().collect()).await;
         let select = request.query().settings.select;
         let mut writer = JsonWriter::new(&params.q, select, fields);
         for (file, score) in files.into_iter().zip(scores) {
@@ -78,7 +77,9 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let mut shown = ShownFiles::default();
     while let Some(found) = search.next().await {
         for file in found {
-            shown.add(&file);
+            if params.tells_stale() {
+                shown.add(&file);
+            }
             writer.add(file);
         }
         if writer.bytes() > GATHERED_BYTES {

@@ -3,7 +3,7 @@
 use super::given::CheckedParams;
 use super::names::{
     CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
-    REPO, SORT, TIMEOUT, TYPED, WAIT,
+    REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
 };
 use super::param::Param;
 use crate::cursor::Cursor;
@@ -141,6 +141,11 @@ impl SearchParams {
     /// Returns whether all copies of results are listed.
     pub(crate) fn lists_copies(&self) -> bool {
         self.is_on(&COPIES)
+    }
+
+    /// Returns whether the files of an answer in any order are checked on disk.
+    pub(crate) fn tells_stale(&self) -> bool {
+        self.is_on(&STALE)
     }
 
     fn is_on(&self, param: &Param) -> bool {

@@ -115,6 +115,7 @@ impl Prepared {
         let page = PAGE.min(most.saturating_sub(shown));
         let mut ranked = Ranked::of(&mut request, order, shown, page);
         ranked.top().below = folder_of(&params.q);
+        ranked.check_disk();
         Ok(Self { request: Arc::new(request), ranked, shown, most })
     }
 
@@ -206,10 +207,8 @@ impl Search {
             let mut found = ranked.top().repos.keys();
             found.next().filter(|_| found.next().is_none()).cloned()
         };
-        let Best { files: mut best, near, found, results } =
+        let Best { files: mut best, near, found, results, stale } =
             ranked.best(server.view(), &request, &stats, true).await?;
-        let shown_files = best.iter().map(|(ranked, _)| &ranked.file).collect();
-        let stale = server.view().stale(shown_files).await;
         let seen = shown + best.len();
         let next = Cursor::after(&request, &stats, Some(order), (seen, results))
             .filter(|_| seen < most)
