@@ -231,8 +231,14 @@ mod tests {
         let stat = |path: &str| folder.stat(Path::new(path)).map(|found| found.is_file());
         assert_eq!(stat("deep/a"), Ok(true));
         assert_eq!((stat("pipe"), stat("deep")), (Ok(false), Ok(false)));
-        assert_eq!((stat("link/a"), stat("near/a")), (Err(SkipReason::Symlink), Err(SkipReason::Symlink)));
-        assert_eq!((stat("../out/a"), stat("gone")), (Err(SkipReason::Symlink), Err(SkipReason::Vanished)));
+        assert_eq!(
+            (stat("link/a"), stat("near/a")),
+            (Err(SkipReason::Symlink), Err(SkipReason::Symlink))
+        );
+        assert_eq!(
+            (stat("../out/a"), stat("gone")),
+            (Err(SkipReason::Symlink), Err(SkipReason::Vanished))
+        );
         #[cfg(target_os = "linux")]
         assert_eq!(stat("name"), Ok(false));
         assert_eq!(folder.folder(Path::new("near")).unwrap_err(), SkipReason::Symlink);

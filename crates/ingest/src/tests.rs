@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use files::{RACY, fingerprint_of};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use files::{RACY, fingerprint_of};
 use store::{Missing, RepoRow, Store, Target};
 
 use crate::source::folder::FolderSource;

@@ -50,8 +50,7 @@ pub(crate) fn fold(sorted: Vec<RankedFile>) -> Vec<RankedFile> {
             results.push(Some(ranked));
             continue;
         };
-        let mut found: Vec<usize> =
-            keys.iter().filter_map(|key| known.get(key).copied()).collect();
+        let mut found: Vec<usize> = keys.iter().filter_map(|key| known.get(key).copied()).collect();
         found.sort_unstable();
         found.dedup();
         let at = found.first().copied().unwrap_or(results.len());

@@ -16,8 +16,12 @@ const FOLDERS: usize = 8;
 /// Returns a sentence without a full stop, which names repositories, as it may be read on another machine: `3 files of
 /// host/a changed since 10:13; to update them, run codesearch ingest on their folder`. `None` if no file has changed.
 pub fn sentence(stale: &Stale) -> Option<String> {
-    let parts: Vec<String> =
-        stale.repos.iter().take(NAMED).map(|repo| part(repo, &format!(" of {}", repo.name))).collect();
+    let parts: Vec<String> = stale
+        .repos
+        .iter()
+        .take(NAMED)
+        .map(|repo| part(repo, &format!(" of {}", repo.name)))
+        .collect();
     if parts.is_empty() {
         return None;
     }
@@ -38,7 +42,8 @@ pub fn with_command(stale: &Stale) -> Option<String> {
         [one] => (part(one, ""), true),
         _ => (sentence(stale)?, false),
     };
-    let told = if of_one { told } else { told.rsplit_once("; ").map_or("", |(told, _)| told).to_owned() };
+    let told =
+        if of_one { told } else { told.rsplit_once("; ").map_or("", |(told, _)| told).to_owned() };
     Some(format!("{told}; run: codesearch ingest {}", folders.join(" ")))
 }
 

@@ -5,7 +5,7 @@
 //! that a file is as it was: its last change is older than the ingest. Of others, the fingerprint decides. If it differs
 //! or is unknown, the contents do: a file that was only touched has not changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -218,7 +218,7 @@ impl View {
             }
         }
         let ids: Vec<RepoId> = stale.keys().copied().collect();
-        let times = if ids.is_empty() { Default::default() } else { lease.indexed(&ids).await? };
+        let times = if ids.is_empty() { HashMap::new() } else { lease.indexed(&ids).await? };
         lease.done();
         let of = |(id, (changed, deleted)): (RepoId, (Vec<String>, Vec<String>))| {
             let repo = catalog.repos.get(&id)?;
@@ -274,7 +274,8 @@ fn look(folders: &[InFolder], all: usize) -> Vec<State> {
         // Files of one folder follow each other, so that it is opened once.
         let mut files: Vec<&(usize, PathBuf)> = of.files.iter().collect();
         files.sort_unstable_by_key(|(_, path)| path.parent());
-        let same_folder = |(_, a): &&(usize, PathBuf), (_, b): &&(usize, PathBuf)| a.parent() == b.parent();
+        let same_folder =
+            |(_, a): &&(usize, PathBuf), (_, b): &&(usize, PathBuf)| a.parent() == b.parent();
         for files in files.chunk_by(same_folder) {
             let within = files[0].1.parent().unwrap_or(Path::new(""));
             let own = (!within.as_os_str().is_empty()).then(|| folder.folder(within));
@@ -294,11 +295,7 @@ fn look(folders: &[InFolder], all: usize) -> Vec<State> {
 }
 
 /// Looks at a path in a repository's folder; `own` is the folder in which the file lies.
-fn look_at(
-    (folder, path): (&Folder, &Path),
-    own: &Folder,
-    listed: Option<SystemTime>,
-) -> State {
+fn look_at((folder, path): (&Folder, &Path), own: &Folder, listed: Option<SystemTime>) -> State {
     let Some(name) = path.file_name() else { return State::Same };
     match (own.last_change(name), listed) {
         (Err(reason), _) => unreached(reason),
@@ -329,18 +326,16 @@ fn compare(folders: &[InFolder], recorded: &[Option<store::Recorded>], states: &
         for (number, path) in &of.files {
             let Some(recorded) = &recorded[*number] else { continue };
             // A fingerprint that was known and differs is reason enough if the contents cannot be compared.
-            let unread =
-                if recorded.fingerprint == 0 { State::Same } else { State::Changed };
-            states[*number] = if !budget.allows_another() {
-                unread
-            } else {
+            let unread = if recorded.fingerprint == 0 { State::Same } else { State::Changed };
+            states[*number] = if budget.allows_another() {
                 match folder.file(path).and_then(|file| read_all(file, MAX_BYTES)) {
                     Ok(bytes) if blob_oid(&bytes) == Some(recorded.oid) => State::Same,
-                    Ok(_) => State::Changed,
                     Err(SkipReason::Vanished) => State::Deleted,
                     Err(SkipReason::TooLarge | SkipReason::Unreadable) => unread,
-                    Err(_) => State::Changed,
+                    Ok(_) | Err(_) => State::Changed,
                 }
+            } else {
+                unread
             };
         }
     }

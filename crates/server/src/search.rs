@@ -9,8 +9,8 @@ use axum::routing::get;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
-    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
-    NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG,
+    LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
 };
 use super::params::{
     DeclaredParams, RejectedParams, SearchParams, StrictParams, is_browser, wants_page,

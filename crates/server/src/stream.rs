@@ -31,8 +31,8 @@ use super::error::Failure;
 use super::json::{FieldSet, StatsJson, event, stale_json};
 use super::pages::Prepared;
 use super::params::names::{
-    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
-    NUM, Q, REPO, SORT, STALE, TIMEOUT, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG,
+    LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, WAIT,
 };
 use super::params::{DeclaredParams, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
@@ -247,7 +247,9 @@ impl Files {
             if !found.is_empty() {
                 count += found.len();
                 if self.tells_stale {
-                    found.iter().for_each(|file| shown.add(file));
+                    for file in &found {
+                        shown.add(file);
+                    }
                 }
                 client.tell("files", event(&found, select, self.fields)).await?;
             }

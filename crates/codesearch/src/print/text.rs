@@ -14,8 +14,8 @@ use super::replace::Replacer;
 use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
 use crate::cli::{Color, OutputArgs};
-use request::human::count;
 use crate::console::Console;
+use request::human::count;
 
 /// Most bytes of a line shown on a terminal: a few rows, instead of a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;

@@ -108,7 +108,11 @@ fn answers_are_what_the_document_says() {
         check(&document, path, status, &answer);
     }
     fixture.write("one/copy.rs", "// changed\n");
-    for path in ["/search?q=needle&stale=1", "/search?q=needle&limit=9&sort=path", "/file?repo=one&path=copy.rs"] {
+    for path in [
+        "/search?q=needle&stale=1",
+        "/search?q=needle&limit=9&sort=path",
+        "/file?repo=one&path=copy.rs",
+    ] {
         let (status, answer) = server.json(path);
         assert_eq!(answer["stale"]["files"], 1, "{path}: {answer}");
         check(&document, path, status, &answer);

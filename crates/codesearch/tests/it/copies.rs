@@ -45,7 +45,10 @@ fn copies_are_one_result_with_the_original_first() {
     assert_eq!(answer["files"][0]["copies_total"], 3);
     assert_eq!(places(&answer["files"][1]["copies"]), ["a-worktree/src/other.rs"]);
     // Counts are of files.
-    assert_eq!((&answer["stats"]["files"], &answer["stats"]["complete"]), (&json!(6), &json!(true)));
+    assert_eq!(
+        (&answer["stats"]["files"], &answer["stats"]["complete"]),
+        (&json!(6), &json!(true))
+    );
     assert_eq!(answer.get("next"), None);
     // The limit is one of results.
     let (_, first) = server.json("/search?q=needle_of_all&sort=relevance&limit=1");
@@ -60,9 +63,11 @@ fn copies_are_one_result_with_the_original_first() {
         server.json("/search?q=needle_of_all%20-repo:fork%20-file:vendor&sort=relevance&limit=10");
     assert_eq!(places(&some["files"][0]["copies"]), ["a-worktree/src/needle.rs"]);
     // Without a field for them, they are left out, but still no results.
-    let (_, bare) =
-        server.json("/search?q=needle_of_all&sort=relevance&limit=10&fields=repo,path");
-    assert_eq!((bare["files"].as_array().unwrap().len(), bare["files"][0].get("copies")), (2, None));
+    let (_, bare) = server.json("/search?q=needle_of_all&sort=relevance&limit=10&fields=repo,path");
+    assert_eq!(
+        (bare["files"].as_array().unwrap().len(), bare["files"][0].get("copies")),
+        (2, None)
+    );
 }
 
 #[test]
@@ -74,7 +79,8 @@ fn answers_with_every_file_have_every_copy() {
         .chain(COPIES)
         .map(str::to_owned)
         .collect();
-    for address in ["/search?q=needle_of_all&limit=0", "/search?q=needle_of_all&sort=path&limit=100"]
+    for address in
+        ["/search?q=needle_of_all&limit=0", "/search?q=needle_of_all&sort=path&limit=100"]
     {
         let (_, answer) = server.json(address);
         let found: BTreeSet<String> = places(&answer["files"]).into_iter().collect();
@@ -135,7 +141,10 @@ fn a_terminal_counts_copies_and_names_them_on_request() {
     let text = on_a_terminal(&fixture, &["search", "--copies", "fn needle_of_all"]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let named = COPIES.map(|copy| format!("identical: {copy}"));
-    assert_eq!((lines[0], &lines[1..4], lines.len()), (ORIGINAL, &named.each_ref().map(String::as_str)[..], 5));
+    assert_eq!(
+        (lines[0], &lines[1..4], lines.len()),
+        (ORIGINAL, &named.each_ref().map(String::as_str)[..], 5)
+    );
     // Where the user works, files are opened.
     let args = ["search", "--sort", "relevance", "--heading", "fn needle_of_all"];
     let in_folder = |folder: &str| {
@@ -168,8 +177,7 @@ fn pages_of_results_together_have_each_once() {
     let mut seen = Vec::new();
     let mut cursor = String::new();
     loop {
-        let (_, answer) =
-            server.json(&format!("/search?q=needle&sort=relevance&limit=7{cursor}"));
+        let (_, answer) = server.json(&format!("/search?q=needle&sort=relevance&limit=7{cursor}"));
         for file in answer["files"].as_array().unwrap() {
             assert_eq!(file["copies_total"], 2, "{file}");
             seen.push(file["path"].as_str().unwrap().to_owned());

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
-use crate::terminal::on_a_terminal;
 use crate::harness::{Fixture, Server, eventually};
+use crate::terminal::on_a_terminal;
 
 /// The repositories `one` and `two`, with the files `a.txt` to `d.txt`.
 fn index() -> Fixture {
@@ -55,7 +55,8 @@ fn changed_and_deleted_files_are_told_until_the_next_ingest() {
     assert_eq!(stale(&server, "needle%20repo:two"), Value::Null);
     // A file tells it, too.
     let file = |path: &str| server.json(&format!("/file?repo=one&path={path}")).1;
-    let counts = |path: &str| (file(path)["stale"]["files"].clone(), file(path)["stale"]["deleted"].clone());
+    let counts =
+        |path: &str| (file(path)["stale"]["files"].clone(), file(path)["stale"]["deleted"].clone());
     assert_eq!(counts("a.txt"), (json!(1), json!(0)));
     assert_eq!(counts("b.txt"), (json!(0), json!(1)));
     assert_eq!((file("c.txt").get("stale"), file("d.txt").get("stale")), (None, None));

@@ -46,7 +46,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     if params.sorts() {
         let search = Sort::of(params).await?;
         let _turn = server.turn().await?;
-        let Sorted { request, files, scores, near, stats, next, stale } = search.run(server).await?;
+        let Sorted { request, files, scores, near, stats, next, stale } =
+            search.run(server).await?;
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);

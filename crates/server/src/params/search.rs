@@ -2,8 +2,8 @@
 
 use super::given::CheckedParams;
 use super::names::{
-    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
-    REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT,
+    NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
 };
 use super::param::Param;
 use crate::cursor::Cursor;
