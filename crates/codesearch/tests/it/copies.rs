@@ -107,10 +107,10 @@ fn pages_and_agents_name_copies() {
     }
     fixture.ingest();
     let server = fixture.serve();
-    let (_, _, page) = server.get("/search?q=needle_of_all", "text/html");
+    let (_, _, page) = server.get("/search?q=needle_of_all&wait=1", "text/html");
     assert!(page.contains("<summary>15 identical copies</summary>"), "{page}");
     assert!(page.contains(">5 more</a>") && page.contains("18 files"), "{page}");
-    let (_, _, page) = server.get("/search?q=needle_of_all&copies=1", "text/html");
+    let (_, _, page) = server.get("/search?q=needle_of_all&copies=1&wait=1", "text/html");
     assert!(page.contains("<details class=\"faint copies\" open>"), "{page}");
     assert!(page.contains("the-fork/copy11/needle.rs") && !page.contains(" more</a>"), "{page}");
     let (_, answer) = server.json("/search?q=needle_of_all&sort=relevance&limit=10");

@@ -61,7 +61,7 @@ fn changed_and_deleted_files_are_told_until_the_next_ingest() {
     assert_eq!(counts("b.txt"), (json!(0), json!(1)));
     assert_eq!((file("c.txt").get("stale"), file("d.txt").get("stale")), (None, None));
     let page = |address: &str| server.get(address, "text/html").2;
-    let results = page("/search?q=needle");
+    let results = page("/search?q=needle&wait=1");
     assert!(results.contains("1 file of one changed and 1 deleted since "), "{results}");
     assert!(page("/file?repo=one&path=a.txt").contains("the file has changed on disk since "));
     assert!(page("/file?repo=one&path=b.txt").contains("the file was deleted since "));
