@@ -3,6 +3,7 @@
 mod lines;
 pub mod symbol;
 
+use std::mem::take;
 use std::ops::Range;
 
 use store::{BlobId, RepoId, ShardId};
@@ -91,15 +92,31 @@ impl FileMatch {
         128 + self.path.len() + copies + self.lines.iter().map(line).sum::<usize>()
     }
 
-    /// Exchanges the file with one of its copies, whose lines are the same.
-    pub fn exchange(&mut self, copy: usize) {
-        let Some(copy) = self.copies.get_mut(copy) else { return };
-        std::mem::swap(&mut self.repo_id, &mut copy.repo_id);
-        std::mem::swap(&mut self.repo, &mut copy.repo);
-        std::mem::swap(&mut self.rank, &mut copy.rank);
-        std::mem::swap(&mut self.path, &mut copy.path);
-        std::mem::swap(&mut self.path_ranges, &mut copy.path_ranges);
-        std::mem::swap(&mut self.language, &mut copy.language);
+    /// Takes the file's place out of it, followed by those of its copies, until [`lead`](Self::lead) gives it one back.
+    pub fn take_copies(&mut self) -> Vec<FileCopy> {
+        let mut copies = take(&mut self.copies);
+        let own = FileCopy {
+            repo_id: self.repo_id,
+            repo: take(&mut self.repo),
+            rank: self.rank,
+            path: take(&mut self.path),
+            path_ranges: take(&mut self.path_ranges),
+            language: self.language.take(),
+        };
+        copies.insert(0, own);
+        copies
+    }
+
+    /// Makes the first of some copies this file, and the others its copies.
+    pub fn lead(&mut self, copies: Vec<FileCopy>) {
+        let mut copies = copies.into_iter();
+        let Some(FileCopy { repo_id, repo, rank, path, path_ranges, language }) = copies.next()
+        else {
+            return;
+        };
+        (self.repo_id, self.repo, self.rank) = (repo_id, repo, rank);
+        (self.path, self.path_ranges, self.language) = (path, path_ranges, language);
+        self.copies = copies.collect();
     }
 
     /// Folds another file into this one: it and its copies become copies.

@@ -79,29 +79,21 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Makes the original the result, and sorts its copies.
+    /// Makes the original the result, and sorts its copies. They are in the order of their scores, which decide between
+    /// equals: in a file called like the query, users look first.
     pub(crate) fn order(&self, file: &mut FileMatch) {
-        let by = |a: &FileCopy, b: &FileCopy| {
-            let key = |of: &FileCopy| self.key(of.repo_id, of.rank, &of.path);
-            key(a).cmp(&key(b)).then_with(|| (&a.repo, &a.path).cmp(&(&b.repo, &b.path)))
-        };
-        file.copies.sort_by(by);
-        let Some(first) = file.copies.first() else { return };
-        let (own, other) = (
-            self.key(file.repo_id, file.rank, &file.path),
-            self.key(first.repo_id, first.rank, &first.path),
-        );
-        if (other, &first.repo, &first.path) < (own, &file.repo, &file.path) {
-            file.exchange(0);
-            file.copies.sort_by(by);
+        if !file.copies.is_empty() {
+            let mut copies = file.take_copies();
+            copies.sort_by_key(|copy| self.key(copy));
+            file.lead(copies);
         }
     }
 
     /// Returns a key that is smaller for a more original file: not copied into another project; where the user works,
-    /// and opens it; not in a worktree; in a repository with a higher rank; with a shorter path.
-    fn key(&self, repo: RepoId, rank: u16, path: &str) -> (bool, bool, bool, u16, usize) {
-        let is_elsewhere = self.current != Some(repo);
-        (is_copied(path), is_elsewhere, self.linked.contains(&repo), u16::MAX - rank, path.len())
+    /// and opens it; not in a worktree.
+    fn key(&self, file: &FileCopy) -> (bool, bool, bool) {
+        let is_elsewhere = self.current != Some(file.repo_id);
+        (is_copied(&file.path), is_elsewhere, self.linked.contains(&file.repo_id))
     }
 }
 
@@ -175,6 +167,9 @@ mod tests {
         let of = |current| Origins { linked: [RepoId(1)].into(), current: Some(RepoId(current)) };
         assert!(folded(files(), &of(1), 10).0[1].starts_with("1/src/a.c 1/old/src/a.c 2/src/a.c"));
         assert!(folded(files(), &of(3), 10).0[1].starts_with("2/src/a.c 1/src/a.c"));
+        // Of equals, the one with the better score is the original.
+        let named = vec![file("1 a.c 1", &[4]), file("2 src/needle.c 1", &[4])];
+        assert_eq!(folded(named, &Origins::default(), 9).0, ["2/src/needle.c 1/a.c"]);
         // The order in which files are found changes nothing.
         let mut reversed = files();
         reversed.reverse();
