@@ -3,6 +3,7 @@
 mod lines;
 pub mod symbol;
 
+use std::mem::take;
 use std::ops::Range;
 
 use store::{BlobId, RepoId, ShardId};
@@ -32,6 +33,26 @@ pub struct FileMatch {
     pub bytes: usize,
     /// Matching lines and the requested context lines, in order.
     pub lines: Vec<Line>,
+    /// Files with the same contents that are folded into this one, the most original first. Only ranked results have
+    /// any.
+    pub copies: Vec<FileCopy>,
+}
+
+/// Another file with the same contents as a result, and the same matching lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileCopy {
+    /// Its repository.
+    pub repo_id: RepoId,
+    /// Name of its repository.
+    pub repo: String,
+    /// Rank of its repository; 0 for none.
+    pub rank: u16,
+    /// Path in its repository.
+    pub path: String,
+    /// Matches in the path, as byte ranges.
+    pub path_ranges: Vec<Range<usize>>,
+    /// Language, if it was recognised.
+    pub language: Option<String>,
 }
 
 /// A line of a file.
@@ -67,6 +88,41 @@ impl FileMatch {
     pub fn size(&self) -> usize {
         let line =
             |line: &Line| 96 + line.text.len() + 16 * line.ranges.len() + 128 * line.symbols.len();
-        128 + self.path.len() + self.lines.iter().map(line).sum::<usize>()
+        let copies: usize = self.copies.iter().map(|copy| 128 + copy.path.len()).sum();
+        128 + self.path.len() + copies + self.lines.iter().map(line).sum::<usize>()
+    }
+
+    /// Takes the file's place out of it, followed by those of its copies, until [`lead`](Self::lead) gives it one back.
+    pub fn take_copies(&mut self) -> Vec<FileCopy> {
+        let mut copies = take(&mut self.copies);
+        let own = FileCopy {
+            repo_id: self.repo_id,
+            repo: take(&mut self.repo),
+            rank: self.rank,
+            path: take(&mut self.path),
+            path_ranges: take(&mut self.path_ranges),
+            language: self.language.take(),
+        };
+        copies.insert(0, own);
+        copies
+    }
+
+    /// Makes the first of some copies this file, and the others its copies.
+    pub fn lead(&mut self, copies: Vec<FileCopy>) {
+        let mut copies = copies.into_iter();
+        let Some(FileCopy { repo_id, repo, rank, path, path_ranges, language }) = copies.next()
+        else {
+            return;
+        };
+        (self.repo_id, self.repo, self.rank) = (repo_id, repo, rank);
+        (self.path, self.path_ranges, self.language) = (path, path_ranges, language);
+        self.copies = copies.collect();
+    }
+
+    /// Folds another file into this one: it and its copies become copies.
+    pub fn fold(&mut self, other: Self) {
+        let Self { repo_id, repo, rank, path, path_ranges, language, copies, .. } = other;
+        self.copies.push(FileCopy { repo_id, repo, rank, path, path_ranges, language });
+        self.copies.extend(copies);
     }
 }

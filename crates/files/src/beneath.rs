@@ -4,15 +4,18 @@
 //! opened relative to the handle of its folder, in a way that cannot leave it, and its type is checked on the open
 //! file.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
 
+use crate::fingerprint::time_of;
 use crate::skip::SkipReason;
 
 /// How files are opened. Opening a pipe does not block.
@@ -24,6 +27,12 @@ const FILE: OFlag =
 const FOLDER: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+
+/// How the properties of files are read, which needs no right to read their contents.
+#[cfg(target_os = "linux")]
+const PROPERTIES: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PROPERTIES: OFlag = FILE;
 
 /// An open folder.
 #[derive(Debug)]
@@ -48,6 +57,34 @@ impl Folder {
     pub fn path(&self) -> Option<PathBuf> {
         let path = PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
         path.is_dir().then_some(path)
+    }
+
+    /// Returns what `stat` says of a path beneath the folder, which may lead to a link but not through one.
+    ///
+    /// # Errors
+    /// The path does not exist, cannot be reached, or has a link before its end.
+    pub fn stat(&self, path: &Path) -> Result<Metadata, SkipReason> {
+        let opened = open_beneath(&self.0, path, PROPERTIES).map_err(|error| reason(&error))?;
+        File::from(opened).metadata().map_err(|error| reason(&error))
+    }
+
+    /// Opens a folder beneath the folder.
+    ///
+    /// # Errors
+    /// It does not exist, cannot be reached, or its path has a link.
+    pub fn folder(&self, path: &Path) -> Result<Self, SkipReason> {
+        open_beneath(&self.0, path, FOLDER).map(Self).map_err(|error| reason(&error))
+    }
+
+    /// Returns whether a name in the folder is an ordinary file, and when its contents or its inode changed last.
+    ///
+    /// # Errors
+    /// It does not exist, or cannot be reached.
+    pub fn last_change(&self, name: &OsStr) -> Result<(bool, SystemTime), SkipReason> {
+        let found = fstatat(self.0.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW);
+        let found = found.map_err(|error| reason(&error.into()))?;
+        let is_file = SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG;
+        Ok((is_file, time_of(found.st_ctime, found.st_ctime_nsec)))
     }
 
     /// Opens a file beneath the folder, for reading.
@@ -148,6 +185,7 @@ fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changed_at;
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -187,8 +225,29 @@ mod tests {
                 assert_eq!(reason(&error), expected, "{path}");
             }
         }
+        let folder = Folder(folder);
         // Opening a pipe does not wait for a writer.
-        assert_eq!(Folder(folder).file(Path::new("pipe")).unwrap_err(), SkipReason::Special);
+        assert_eq!(folder.file(Path::new("pipe")).unwrap_err(), SkipReason::Special);
+        let stat = |path: &str| folder.stat(Path::new(path)).map(|found| found.is_file());
+        assert_eq!(stat("deep/a"), Ok(true));
+        assert_eq!((stat("pipe"), stat("deep")), (Ok(false), Ok(false)));
+        assert_eq!(
+            (stat("link/a"), stat("near/a")),
+            (Err(SkipReason::Symlink), Err(SkipReason::Symlink))
+        );
+        assert_eq!(
+            (stat("../out/a"), stat("gone")),
+            (Err(SkipReason::Symlink), Err(SkipReason::Vanished))
+        );
+        #[cfg(target_os = "linux")]
+        assert_eq!(stat("name"), Ok(false));
+        assert_eq!(folder.folder(Path::new("near")).unwrap_err(), SkipReason::Symlink);
+        let deep = folder.folder(Path::new("deep")).unwrap();
+        let changed = deep.last_change(OsStr::new("a")).unwrap();
+        let expected = changed_at(&at("in/deep/a").metadata().unwrap());
+        assert_eq!(changed, (true, expected));
+        assert!(!folder.last_change(OsStr::new("name")).unwrap().0);
+        assert_eq!(deep.last_change(OsStr::new("b")).unwrap_err(), SkipReason::Vanished);
         let root = root.path().canonicalize().unwrap();
         assert!(Folder::open(&root.join("in/link")).is_err());
         assert_eq!(read(&root.join("out/a"), 5).unwrap(), b"out/a");

@@ -1,13 +1,15 @@
-//! Files on disk: opened without following links, decoded, hashed; or the reason why one is left out.
+//! Files on disk: opened without following links, decoded, hashed, recognised by `stat`; or the reason why one is left out.
 
 pub mod beneath;
 mod encoding;
+mod fingerprint;
 mod hash;
 mod language;
 mod skip;
 
 pub use beneath::Folder;
 pub use encoding::{Encoding, UNKNOWN, decode_lossy};
+pub use fingerprint::{RACY, changed_at, fingerprint, fingerprint_of, times};
 pub use hash::{blob_oid, encoding_of, is_text_of};
 pub use language::language_of;
 pub use skip::{MAX_PATH_BYTES, SkipReason, shortened};

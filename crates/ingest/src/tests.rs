@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use files::{RACY, fingerprint_of};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use store::{Missing, RepoRow, Store, Target};
 
-use crate::source::folder::{FolderSource, RACY};
-use crate::source::{Entry, FileContents, FileSource, Reader, Skipped, fingerprint};
+use crate::source::folder::FolderSource;
+use crate::source::{Entry, FileContents, FileSource, Reader, Skipped};
 use crate::update::{Repository, update};
 use crate::{Error, Options, Report, SkipReason, lock};
 
@@ -73,7 +74,7 @@ impl FileSource for Memory {
 }
 
 fn hash(bytes: &[u8]) -> i64 {
-    fingerprint(bytes.iter().map(|byte| u64::from(*byte)))
+    fingerprint_of(bytes.iter().map(|byte| u64::from(*byte)))
 }
 
 /// Files in a folder. An unreadable file becomes a folder.

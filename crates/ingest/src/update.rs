@@ -46,6 +46,7 @@ pub(crate) async fn update(
 ) -> Result<(), Error> {
     let begun = Instant::now();
     for Repository { row, files, unread } in &repos {
+        session.note_listing(row.id);
         report.seen +=
             walk::walk(session, row.id, files, options.max_bytes, report.seen, progress).await?;
         session.seen(&walk::of_git(row.id, unread)).await?;

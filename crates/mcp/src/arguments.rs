@@ -81,6 +81,11 @@ fn of_type(takes: &Value, value: &Value) -> Option<Value> {
                 ..=takes["maximum"].as_f64().unwrap_or(1e15);
             (number.fract() == 0.0 && bounds.contains(&number)).then(|| json!(number as u64))
         }
+        Some("boolean") => match value {
+            Value::Bool(_) => Some(value.clone()),
+            Value::String(text) => text.trim().to_lowercase().parse::<bool>().ok().map(Value::Bool),
+            _ => None,
+        },
         Some("string") => {
             let text = match value {
                 Value::String(text) => text.clone(),
@@ -101,6 +106,7 @@ fn wanted(takes: &Value) -> String {
             let names: Vec<&str> = choice.iter().filter_map(Value::as_str).collect();
             names.join(" or ")
         }
+        (Some("boolean"), _) => "true or false".to_owned(),
         (Some("integer"), _) => match (takes["minimum"].as_u64(), takes["maximum"].as_u64()) {
             (from, Some(upto)) => format!("a whole number from {} to {upto}", from.unwrap_or(0)),
             (from, None) => format!("a whole number from {}", from.unwrap_or(0)),

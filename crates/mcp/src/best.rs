@@ -5,20 +5,22 @@ use std::collections::HashMap;
 use answer::FileMatch;
 use anyhow::Result;
 use query::Select;
-use search::{Ranked, View};
-use search::{Stats, Stopped};
+use search::{Ranked, ShownFiles, Stats, Stopped, View};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, MAX_NEAR_BYTES, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
-use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
+use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run, stale};
 use rank::Order;
 use rank::{RankedFile, TopK};
 
 /// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;
+
+/// Copies listed of a file, unless all are requested.
+const FEW_COPIES: usize = 3;
 
 pub(super) async fn answer(
     view: &View,
@@ -59,6 +61,9 @@ pub(super) async fn answer(
         select,
         text: Text::of(asked.max_bytes),
         files,
+        results: best.results,
+        copies: if asked.copies { usize::MAX } else { FEW_COPIES },
+        shown: ShownFiles::default(),
         found: summary,
         by,
         from: shown,
@@ -74,14 +79,14 @@ pub(super) async fn answer(
             break;
         }
     }
-    let resume = if page.upto < page.files {
+    let resume = if page.upto < page.results {
         Some((stats.from_start(&request), page.upto))
     } else {
         stats.ended_at_limit().then(|| (stats.from(&request, stats.progress), 0))
     };
     let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
     let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
-    let head = head + &near.text;
+    let head = head + &stale(&view.stale(std::mem::take(&mut page.shown)).await) + &near.text;
     if stats.stopped.is_none() {
         page.text.leave_out(left_out(&stats));
     }
@@ -130,11 +135,17 @@ struct Page {
     text: Text,
     /// Number of files found.
     files: usize,
+    /// Number of results that they are: identical copies are one.
+    results: usize,
+    /// Most copies listed of a file.
+    copies: usize,
+    /// The files in the answer, whose state on disk it tells.
+    shown: ShownFiles,
     /// A summary of all results.
     found: String,
     /// The distribution of the files over repositories and languages.
     by: String,
-    /// Number of files shown before, and including this answer.
+    /// Number of results shown before, and including this answer.
     from: usize,
     upto: usize,
     /// Whether some lines of some file are left out.
@@ -152,17 +163,18 @@ impl Page {
         let RankedFile { file, matches, .. } = ranked;
         if !self.select.has_lines() {
             let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
-            let taken = self.take(&format!("{name}\n"));
+            let taken = self.take(&format!("{name}\n{}", copies(file, self.copies)));
             if taken && self.select == Select::Repos {
                 self.text.note(json!({ "repo": file.repo }));
             } else if taken {
-                self.text.note(file_json(file));
+                self.shown.add(file);
+                self.text.note(with_copies(file, self.copies));
             }
             return taken;
         }
         let first = self.text.is_empty();
         let gap = if first { "" } else { "\n" };
-        let mut piece = format!("{gap}{}\n", named(file));
+        let mut piece = format!("{gap}{}\n{}", named(file), copies(file, self.copies));
         let left = |shown: usize| match matches.saturating_sub(shown) {
             0 => String::new(),
             left => {
@@ -191,7 +203,8 @@ impl Page {
         let taken = self.take(&piece);
         self.lines_cut |= taken && !rest.is_empty();
         if taken {
-            let mut item = file_json(file);
+            self.shown.add(file);
+            let mut item = with_copies(file, self.copies);
             item["lines"] = Value::Array(lines);
             self.text.note(item);
         }
@@ -222,14 +235,14 @@ impl Page {
             }
             None => head += ".",
         }
-        let all = self.from == 0 && self.upto == self.files;
+        let all = self.from == 0 && self.upto == self.results;
         if all && stats.is_complete() {
             head += if goes_on { " That is the rest." } else { " That is all." };
         } else if self.upto > self.from && !(all && cursor.is_none()) {
             head += &format!(" Here are {} to {}", self.from + 1, self.upto);
             head += &if self.full {
                 format!(": the answer is full, at {} bytes.", self.text.max())
-            } else if self.upto < self.files {
+            } else if self.upto < self.results {
                 ": the limit was reached.".to_owned()
             } else {
                 ".".to_owned()
@@ -249,6 +262,29 @@ impl Page {
         }
         head
     }
+}
+
+/// Returns a line that names up to `most` identical copies of a file; empty if it has none.
+fn copies(file: &FileMatch, most: usize) -> String {
+    let all = file.copies.len();
+    if all == 0 {
+        return String::new();
+    }
+    let named = file.copies.iter().take(most).map(|copy| format!("{}: {}", copy.repo, copy.path));
+    let named: Vec<String> = named.collect();
+    let more = if all > most { ", ... (copies=true lists all)" } else { "" };
+    format!("({}: {}{more})\n", count(all, "identical copy", "identical copies"), named.join(", "))
+}
+
+fn with_copies(file: &FileMatch, most: usize) -> Value {
+    let mut item = file_json(file);
+    if !file.copies.is_empty() {
+        let listed = file.copies.iter().take(most);
+        let listed = listed.map(|copy| json!({ "repo": copy.repo, "path": copy.path }));
+        item["copies"] = listed.collect();
+        item["copies_total"] = json!(file.copies.len());
+    }
+    item
 }
 
 /// Returns a summary of all results.

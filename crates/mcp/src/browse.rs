@@ -151,6 +151,12 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
         if let Some(encoding) = human::encoding(document.encoding) {
             what = format!("{what} of text from {encoding}");
         }
+        if let Some(key) = document.stored {
+            let stale = view.stale_file(&asked.repo, path, key).await;
+            if let Some(stale) = request::stale::of_file(&stale) {
+                what = format!("{what}. Note: {stale}");
+            }
+        }
         if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
             let symbol = symbol.trim();
             let (first, last, others) = lines_of_symbol(view, &asked.repo, path, symbol).await?;

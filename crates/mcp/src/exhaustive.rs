@@ -4,15 +4,14 @@
 use answer::FileMatch;
 use anyhow::Result;
 use query::Select;
-use search::View;
-use search::{AnswerProgress, Stats, Stopped};
+use search::{AnswerProgress, ShownFiles, Stats, Stopped, View};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
-use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run};
+use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run, stale};
 
 pub(super) async fn answer(
     view: &View,
@@ -26,6 +25,7 @@ pub(super) async fn answer(
         select: request.compiled_query().select,
         text: Text::of(asked.max_bytes),
         results: 0,
+        files: ShownFiles::default(),
         progress: AnswerProgress::of(&request),
         matches: 0,
         shown: from.as_ref().map_or(0, |from| from.shown),
@@ -39,7 +39,8 @@ pub(super) async fn answer(
     }
     let cursor =
         Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
-    let head = head(&page, &stats, &cursor, from.is_some());
+    let stale = stale(&view.stale(std::mem::take(&mut page.files)).await);
+    let head = head(&page, &stats, &cursor, from.is_some()) + &stale;
     if stats.stopped.is_none() && !page.full {
         page.text.leave_out(left_out(&stats));
     }
@@ -55,6 +56,8 @@ struct Page {
     text: Text,
     /// Number of results in it; the last one may be cut.
     results: usize,
+    /// Some of them, whose state on disk the answer tells.
+    files: ShownFiles,
     /// The position in the search after the last result that is complete.
     progress: AnswerProgress,
     /// Matching lines in it.
@@ -92,6 +95,7 @@ impl Page {
             }
             if self.shown == before {
                 self.results += 1;
+                self.files.add(file);
             }
             match line {
                 Some(line) => self.text.note_line(file_json(file), line_json(line)),

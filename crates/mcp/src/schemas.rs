@@ -27,7 +27,11 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         "search" => {
             let matches = json!({ "matches": { "type": "boolean", "description": "true: the line matches; false: it is \
                 context." } });
-            let one = file(json!({ "lines": lines(matches) }));
+            let copy = object(&json!({ "repo": text(), "path": text() }), &["repo", "path"]);
+            let copies = json!({ "type": "array", "items": copy, "description": "Files with the same contents." });
+            let total = json!({ "type": "integer", "minimum": 1, "description": "The number of all copies." });
+            let one =
+                file(json!({ "lines": lines(matches), "copies": copies, "copies_total": total }));
             ("files", object(&one, &["repo"]), Some(("cursor", "string")))
         }
         "docs" => {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 pub use search::View;
-use search::{Error, Request, Resume, Stats};
+use search::{Error, Request, Resume, Stale, Stats};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -46,6 +46,9 @@ pub(super) struct Search {
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(super) context_lines: usize,
+    /// Whether to list all identical copies of each file, with order=best, not only the first ones.
+    #[serde(default)]
+    pub(super) copies: bool,
     /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
@@ -90,7 +93,8 @@ term is a regular expression (Rust syntax, matched line by line); without capita
   timeout:60s                  instead of 10 s
 
 An answer has up to `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It \
-begins with counts and says whether that is all; if not, it has a cursor: for the next files, call again with the \
+begins with counts and says whether that is all; files with the same contents are one entry, with its copies below \
+it; if not, it has a cursor: for the next files, call again with the \
 same query and this cursor. It ends with the files that were not searched. With order=exhaustive, the answers \
 together contain every matching line. Of a line over {MAX_LINE_BYTES} bytes, only the part around its first match is \
 shown; read_file shows all of it."#
@@ -189,6 +193,23 @@ pub(super) fn numbered(line: &Line) -> String {
         None => ('-', 0),
     };
     format!("{}{mark}{}\n", line.number, shown(&line.text, matched))
+}
+
+/// Longest sentence about files that have changed, in bytes. It stands in the head of an answer, which is short.
+const MAX_STALE: usize = 300;
+
+/// Returns a line about files of an answer that have changed on disk since they were indexed; empty if none has.
+pub(super) fn stale(stale: &Stale) -> String {
+    let sentence = request::stale::sentence(stale).map(|sentence| {
+        if sentence.len() <= MAX_STALE {
+            sentence
+        } else {
+            "some of these files changed since they were indexed; run codesearch ingest on their \
+             folders"
+                .to_owned()
+        }
+    });
+    sentence.map_or_else(String::new, |sentence| format!("\nNote: {sentence}."))
 }
 
 /// Returns advice for a search that timed out.

@@ -16,8 +16,10 @@
 //! | votes of other files | [`votes`] |
 //! | the parts of a score | [`score`] |
 //! | boost queries | [`boost`] |
+//! | identical copies as one result | [`copies`] |
 
 pub mod boost;
+mod copies;
 mod coverage;
 mod definition;
 mod line;
@@ -39,6 +41,7 @@ use self::path::PathNames;
 use self::words::{Group, groups};
 use answer::{FileMatch, Line};
 
+pub use copies::Origins;
 pub use definition::{is_comment, is_import};
 pub use order::{Order, by_path};
 pub use path::path_penalty;

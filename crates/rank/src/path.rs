@@ -158,6 +158,12 @@ impl PathNames {
     }
 }
 
+/// Returns whether a path lies in a folder for copies of other projects.
+pub(super) fn is_copied(path: &str) -> bool {
+    let mut folders = path.rsplit_once('/').map_or("", |(folders, _)| folders).split('/');
+    folders.any(|folder| COPIED_FOLDERS.iter().any(|name| folder.eq_ignore_ascii_case(name)))
+}
+
 /// Returns the penalty of a path.
 pub fn path_penalty(path: &str) -> f32 {
     let lower = path.to_ascii_lowercase();

@@ -32,6 +32,7 @@ fn file(query: &CompiledQuery, written: &str) -> FileMatch {
         language: None,
         bytes: 0,
         lines: merge(parts),
+        copies: Vec::new(),
     }
 }
 

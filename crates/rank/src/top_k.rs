@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::copies::{CopyKeys, Origins, fold, keys};
 use crate::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
 use answer::FileMatch;
 use query::{Query, Select};
@@ -25,6 +26,8 @@ pub type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
 /// A result and its score.
 pub struct RankedFile {
     score: Score,
+    /// What its copies have in common with it; `None` if it is not folded.
+    pub(crate) keys: Option<CopyKeys>,
     /// The file, with its kept lines.
     pub file: FileMatch,
     /// Number of matching lines in the whole file, kept or not.
@@ -41,6 +44,10 @@ pub struct TopK {
     votes: Votes,
     /// Whether lines are found for ranking only, and are not shown.
     drops_lines: bool,
+    /// Whether identical copies become one result.
+    folds: bool,
+    /// Number of files that became copies of a result.
+    folded: usize,
     /// Number of results to keep.
     keep: usize,
     /// Number of kept results at which they are sorted and cut.
@@ -71,6 +78,8 @@ impl TopK {
             ranking: Ranking::of(query),
             votes: Votes::default(),
             drops_lines: query.settings.select == Select::Files,
+            folds: false,
+            folded: 0,
             keep,
             full: full(keep),
             best: Vec::new(),
@@ -82,6 +91,22 @@ impl TopK {
             languages: HashMap::new(),
             folders: HashMap::new(),
         }
+    }
+
+    /// Makes identical copies one result, if results are ranked and are files. `keep` then counts such results, while
+    /// the other counts still count every file.
+    pub fn fold_copies(&mut self, query: &Query) {
+        self.folds = self.order == Order::Relevance && query.settings.select != Select::Repos;
+    }
+
+    /// Makes every file a result of its own.
+    pub fn keep_copies(&mut self) {
+        self.folds = false;
+    }
+
+    /// Returns the number of results: of files, without those folded into others as far as they are sorted.
+    pub fn results(&self) -> usize {
+        self.files - self.folded
     }
 
     /// Counts and ranks files, and keeps as much of each as `trim` leaves. `trim` can ask for its best lines.
@@ -136,15 +161,16 @@ impl TopK {
         }
         let matches = file.matches();
         self.matches += matches;
+        let keys = self.folds.then(|| keys(&file)).flatten();
         let dropped = trim(&mut file, &BestLines { ranking: &self.ranking, points });
         self.bytes += file.size();
-        self.best.push(RankedFile { score, file, matches, dropped });
+        self.best.push(RankedFile { score, keys, file, matches, dropped });
         if self.best.len() >= self.full {
             self.settle();
         }
     }
 
-    /// Sorts the kept results, and drops those that can no longer be among the best.
+    /// Sorts the kept results, folds copies, and drops those that can no longer be among the best.
     pub fn settle(&mut self) {
         let (order, votes) = (self.order, &self.votes);
         match order {
@@ -154,6 +180,11 @@ impl TopK {
                     points(b).total_cmp(&points(a)).then_with(|| by_path(&a.file, &b.file))
                 };
                 self.best.sort_by(by);
+                if self.folds {
+                    let before = self.best.len();
+                    self.best = fold(std::mem::take(&mut self.best));
+                    self.folded += before - self.best.len();
+                }
                 // Files found later may still vote for a file, so its score may rise by up to [`Votes::most`].
                 let alone = |ranked: &RankedFile| ranked.score.alone;
                 let mut kept: Vec<f32> = self.best.iter().map(alone).collect();
@@ -189,14 +220,17 @@ impl TopK {
         (self.order == Order::Relevance).then(|| self.votes.explain(&ranked.score))
     }
 
-    /// Returns the best results in order, after the first `skip`, each with the parts of its score.
+    /// Returns the best results in order, after the first `skip`, each with the parts of its score. Of identical
+    /// copies, the result is the one that `origins` prefers, with the score of the best.
     pub fn into_best(
         mut self,
         skip: usize,
+        origins: &Origins,
     ) -> impl Iterator<Item = (RankedFile, Option<Explained>)> {
         self.settle();
         let best = std::mem::take(&mut self.best).into_iter().take(self.keep).skip(skip);
-        best.map(move |ranked| {
+        best.map(move |mut ranked| {
+            origins.order(&mut ranked.file);
             let explained = self.explain(&ranked);
             (ranked, explained)
         })

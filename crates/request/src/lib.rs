@@ -22,6 +22,7 @@ mod refused;
 pub mod scip;
 pub mod shell;
 mod spell;
+pub mod stale;
 
 pub use build::{build, build_in_time, limit_or, parse};
 pub use client::Client;

@@ -316,6 +316,7 @@ impl<'a> Evaluator<'a> {
             language: open.file.language,
             bytes: open.file.bytes as usize,
             lines: with_symbols(merge(parts), merge(defining)),
+            copies: Vec::new(),
         })
     }
 }

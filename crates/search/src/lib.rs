@@ -16,6 +16,7 @@
 //! | decide on symbols | [`symbols`] |
 //! | add context lines; count skipped files | [`context`], [`left_out`] |
 //! | find the best beyond the first | [`best`] |
+//! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod batch;
@@ -49,6 +50,7 @@ mod shard;
 mod shards;
 mod snapshot;
 mod source;
+mod stale;
 mod state;
 mod stats;
 mod survivors;
@@ -64,6 +66,7 @@ pub use entry::FileEntry;
 pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};
 pub use searcher::Searcher;
+pub use stale::{ShownFiles, Stale, StaleRepo};
 pub use stats::{Phases, Stats, Stopped, SymbolsLeft};
 pub use tree::{FileTotals, FolderItem, RepoTree, Tree};
 pub use types::{

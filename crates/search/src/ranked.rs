@@ -1,12 +1,16 @@
 //! The only collector of sorted results, for the command line, JSON, pages, agents and Zoekt's clients.
 
 use futures_util::future::BoxFuture;
+use std::collections::HashMap;
 use std::mem::take;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use answer::FileMatch;
-use rank::{BestLines, DroppedMatches, Explained, Order, POOL, RankedFile, TopK};
+use rank::{BestLines, DroppedMatches, Explained, Order, Origins, POOL, RankedFile, TopK};
+use store::{CatalogRepo, RepoId};
 
+use crate::stale::{ShownFiles, Stale};
 use crate::stats::Stats;
 use crate::types::{Error, Request};
 use crate::view::View;
@@ -14,7 +18,7 @@ use crate::view::View;
 /// Collects the files that a search finds, and returns those of one page in order.
 ///
 /// Ranking needs more files than a page has: the first [`POOL`] found. Context, and the symbols around lines, are read
-/// only for the page.
+/// only for the page. In the order of relevance, files with the same contents are one result.
 pub struct Ranked {
     top: TopK,
     /// Number of files on earlier pages, and limit of this one.
@@ -22,6 +26,9 @@ pub struct Ranked {
     limit: usize,
     context: (usize, usize),
     enclosing: bool,
+    /// The folder in which the user works.
+    current: Option<PathBuf>,
+    checks_disk: bool,
 }
 
 /// The files of a page.
@@ -32,6 +39,10 @@ pub struct Best {
     pub near: Vec<FileMatch>,
     /// Number of files that were found.
     pub found: usize,
+    /// Number of results that they are, on all pages: identical copies are one.
+    pub results: usize,
+    /// The files of the page that have changed on disk, if requested.
+    pub stale: Stale,
 }
 
 impl Ranked {
@@ -43,8 +54,24 @@ impl Ranked {
             request.rank();
         }
         let (context, enclosing) = (take(&mut request.context), take(&mut request.enclosing));
-        let top = TopK::new(request.query(), order, shown.saturating_add(limit));
-        Self { top, shown, limit, context, enclosing }
+        let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
+        top.fold_copies(request.query());
+        Self { top, shown, limit, context, enclosing, current: None, checks_disk: false }
+    }
+
+    /// Makes a file of the repository around this folder, in which the user works, stand for its copies elsewhere.
+    pub fn prefer(&mut self, folder: Option<PathBuf>) {
+        self.current = folder;
+    }
+
+    /// Makes [`best`](Self::best) also tell which files of the page have changed on disk.
+    pub fn check_disk(&mut self) {
+        self.checks_disk = true;
+    }
+
+    /// Makes every file a result of its own, for output without a place to name copies.
+    pub fn keep_copies(&mut self) {
+        self.top.keep_copies();
     }
 
     /// Returns the best files so far, and the counts of all.
@@ -74,26 +101,49 @@ impl Ranked {
         near: bool,
     ) -> BoxFuture<'a, Result<Best, Error>> {
         Box::pin(async move {
-            let Self { top, shown, limit, context, enclosing } = self;
+            let Self { mut top, shown, limit, context, enclosing, current, checks_disk } = self;
             let is_first = top.order == Order::Relevance && shown == 0 && request.resume.is_none();
-            let found = top.files;
-            let mut files: Vec<_> = top.into_best(shown).take(limit).collect();
-            if request.query().settings.select.has_lines() {
-                if context != (0, 0) {
-                    let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                    view.add_context(each.collect(), stats.switch, context).await?;
-                }
-                if enclosing {
-                    let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                    view.add_enclosing(each.collect(), stats.switch).await?;
-                }
-            }
-            let near = if near && is_first {
-                view.near_definitions(request, stats.switch).await?
+            top.settle();
+            let (found, results) = (top.files, top.results());
+            let origins = if results < found {
+                origins(&view.catalog().await?.repos, current)
             } else {
-                Vec::new()
+                Origins::default()
             };
-            Ok(Best { files, near, found })
+            let mut files: Vec<_> = top.into_best(shown, &origins).take(limit).collect();
+            let of_page = files.iter().map(|(ranked, _)| &ranked.file);
+            let of_page: ShownFiles = of_page.take(if checks_disk { limit } else { 0 }).collect();
+            let reading = async {
+                if request.query().settings.select.has_lines() {
+                    if context != (0, 0) {
+                        let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                        view.add_context(each.collect(), stats.switch, context).await?;
+                    }
+                    if enclosing {
+                        let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
+                        view.add_enclosing(each.collect(), stats.switch).await?;
+                    }
+                }
+                if near && is_first {
+                    view.near_definitions(request, stats.switch).await
+                } else {
+                    Ok(Vec::new())
+                }
+            };
+            // The disk answers while the database does.
+            let (stale, near) = tokio::join!(view.stale(of_page), reading);
+            let near = near?;
+            Ok(Best { files, near, found, results, stale })
         })
     }
+}
+
+/// Returns which repositories have originals, given the folder in which the user works.
+fn origins(repos: &HashMap<RepoId, CatalogRepo>, folder: Option<PathBuf>) -> Origins {
+    let linked = repos.iter().filter(|(_, repo)| repo.is_linked).map(|(id, _)| *id).collect();
+    let current = folder.and_then(|folder| {
+        let around = repos.iter().filter(|(_, repo)| folder.starts_with(&repo.source));
+        around.max_by_key(|(id, repo)| (repo.source.len(), id.0)).map(|(id, _)| *id)
+    });
+    Origins { linked, current }
 }

@@ -205,6 +205,7 @@ mod tests {
             name: name.to_owned(),
             rank: 0,
             shards: shards.iter().copied().map(ShardId).collect(),
+            ..CatalogRepo::default()
         };
         let repos = [repo("host/one", &[0, 1]), repo("host/two", &[1]), repo("other", &[2])];
         let repos = (1..).map(RepoId).zip(repos).collect();

@@ -21,18 +21,18 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
-use search::Request;
+use search::{Request, ShownFiles, View};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::cursor::Cursor;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
-use super::json::{FieldSet, StatsJson, event};
+use super::json::{FieldSet, StatsJson, event, stale_json};
 use super::pages::Prepared;
 use super::params::names::{
-    CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG, LIMIT,
-    NUM, Q, REPO, SORT, TIMEOUT, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG,
+    LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, WAIT,
 };
 use super::params::{DeclaredParams, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
@@ -49,9 +49,9 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     params: DeclaredParams {
         documented: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
-            ENCLOSING,
+            ENCLOSING, STALE,
         ],
-        undocumented: &[FORMAT, HINTS, SORT, WAIT, FACETS],
+        undocumented: &[FORMAT, HINTS, SORT, WAIT, FACETS, COPIES],
     },
     doc: Some(Doc {
         summary: "Search, with results as events while they are found",
@@ -207,6 +207,8 @@ struct Files {
     search: SearchStream,
     first: Vec<FileMatch>,
     begun: Instant,
+    view: View,
+    tells_stale: bool,
     _turn: OwnedSemaphorePermit,
 }
 
@@ -233,16 +235,22 @@ impl Files {
             }
             first => first.ok().flatten().unwrap_or_default(),
         };
-        Ok(Self { request, fields, search, first, begun, _turn: turn })
+        let (view, tells_stale) = (server.view().clone(), params.tells_stale());
+        Ok(Self { request, fields, search, first, begun, view, tells_stale, _turn: turn })
     }
 
     async fn tell(mut self, client: &mut EventSender) -> StreamEnd {
         let select = self.request.compiled_query().select;
-        let mut count = 0;
+        let (mut count, mut shown) = (0, ShownFiles::default());
         let mut found = std::mem::take(&mut self.first);
         loop {
             if !found.is_empty() {
                 count += found.len();
+                if self.tells_stale {
+                    for file in &found {
+                        shown.add(file);
+                    }
+                }
                 client.tell("files", event(&found, select, self.fields)).await?;
             }
             match tokio::time::timeout(TICK, self.search.next()).await {
@@ -256,9 +264,14 @@ impl Files {
                 }
             }
         }
+        let stale = stale_json(&self.view.stale(shown).await);
         Ok(self.search.end().map(|stats| {
             let next = Cursor::after_all(&self.request, &stats).map(|next| next.to_string());
-            json!({ "stats": StatsJson::from(&stats), "next": next })
+            let mut done = json!({ "stats": StatsJson::from(&stats), "next": next });
+            if let Some(stale) = stale {
+                done["stale"] = stale;
+            }
+            done
         }))
     }
 }
@@ -277,7 +290,7 @@ async fn pieces(
         // The first files stay until the end: people cannot read a changing page.
         if shown == 0 && found > 0 {
             shown = found;
-            let html = search.so_far(server.view(), &params.q).await;
+            let html = search.so_far(server.view(), params).await;
             client.tell("files", json!({ "html": html }).to_string()).await?;
         }
         let text = format!("searching: {} so far", human::count(found, "file"));

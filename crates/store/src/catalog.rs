@@ -86,7 +86,7 @@ pub struct Shard {
 type ShardRow = (i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>);
 
 /// The properties of a repository that a search needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CatalogRepo {
     /// Its name.
     pub name: String,
@@ -94,7 +94,17 @@ pub struct CatalogRepo {
     pub rank: u16,
     /// The shards that hold its files.
     pub shards: Vec<ShardId>,
+    /// The folder it was read from.
+    pub source: String,
+    /// Whether git data outside of its folder belong to it: it is a worktree or a submodule, say.
+    pub is_linked: bool,
+    /// When an ingest began to list its files, in seconds since 1970; no later than the last one that changed the
+    /// index. `None` if an older version did.
+    pub listed: Option<f64>,
 }
+
+/// A row of `repos`: the columns that the catalog reads.
+type RepoColumns = (i32, String, i32, Vec<i16>, String, bool, Option<f64>);
 
 impl Store {
     /// Reads the catalog of the current epoch and pins that epoch.
@@ -137,10 +147,12 @@ impl Store {
         .bind(current.epoch.0)
         .fetch_all(&mut *tx)
         .await?;
-        let repos: Vec<(i32, String, i32, Vec<i16>)> =
-            sqlx::query_as("select id, name, rank, shards from repos where indexed_at is not null")
-                .fetch_all(&mut *tx)
-                .await?;
+        let repos: Vec<RepoColumns> = sqlx::query_as(
+            "select id, name, rank, shards, source, git_folders <> '{}', extract(epoch from listed_at)::float8
+             from repos where indexed_at is not null",
+        )
+        .fetch_all(&mut *tx)
+        .await?;
         let history: Vec<i64> =
             sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
         let now = current_epoch(&mut tx).await?;
@@ -172,9 +184,9 @@ impl Store {
                 .collect(),
             repos: repos
                 .into_iter()
-                .map(|(id, name, rank, shards)| {
-                    let shards = shards.into_iter().map(ShardId).collect();
-                    (RepoId(id), CatalogRepo { name, rank: rank as u16, shards })
+                .map(|(id, name, rank, shards, source, is_linked, listed)| {
+                    let (rank, shards) = (rank as u16, shards.into_iter().map(ShardId).collect());
+                    (RepoId(id), CatalogRepo { name, rank, shards, source, is_linked, listed })
                 })
                 .collect::<HashMap<_, _>>()
                 .into(),

@@ -35,7 +35,7 @@ fn server() -> Arc<Server> {
     let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
     // The folder stays, so that Postgres is downloaded only once.
     let home = std::env::temp_dir().join(format!("codesearch-store-tests-{user}"));
-    let options = Options { home, name: "codesearch".to_owned(), source: Source::Auto };
+    let options = Options { home, name: "codesearch".to_owned(), source: Source::Auto, idle: None };
     let server = Arc::new(Server(Some(Postgres::open(&options).unwrap())));
     *shared = Arc::downgrade(&server);
     server

@@ -1,5 +1,6 @@
 //! `--sort relevance`: collects and ranks files.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use answer::FileMatch;
@@ -23,6 +24,16 @@ impl ByRank {
     pub(super) fn of(request: &mut Request, most_lines: Option<usize>) -> Self {
         let limit = request.limit.unwrap_or(POOL).min(POOL);
         Self { ranked: Ranked::of(request, Order::Relevance, 0, limit), most_lines }
+    }
+
+    /// Makes identical copies one result if the output can name them; a file near the current `folder` stands for them.
+    pub(super) fn fold_copies(mut self, folds: bool, folder: Option<PathBuf>) -> Self {
+        if folds {
+            self.ranked.prefer(folder);
+        } else {
+            self.ranked.keep_copies();
+        }
+        self
     }
 
     pub(super) fn add(&mut self, found: Vec<FileMatch>) {
@@ -51,7 +62,7 @@ impl ByRank {
             ordered.files.push(ranked.file);
             ordered.scores.extend(explained);
         }
-        ordered.cut = ordered.files.len() < best.found;
+        ordered.cut = ordered.files.len() < best.results;
         Ok(ordered)
     }
 }

@@ -43,7 +43,13 @@ impl Collected {
                     // The lines of a match stay together.
                     && !spans_lines(request);
                 let most_lines = (unsaid && lines).then_some(MOST_LINES);
-                Some(Self::ByRank(Box::new(ByRank::of(request, most_lines))))
+                let folds = output.has_headings(console.stdout_is_terminal)
+                    && !output.json
+                    && !output.count
+                    && !output.count_matches
+                    && request.query().settings.select.has_lines();
+                let files = ByRank::of(request, most_lines);
+                Some(Self::ByRank(Box::new(files.fold_copies(folds, console.folder.clone()))))
             }
             Sort::Path => Some(Self::ByPath(ByPath::new(reverse, request.limit.take()))),
         }

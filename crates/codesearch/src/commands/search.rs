@@ -6,7 +6,7 @@ use std::sync::Arc;
 use answer::FileMatch;
 use anyhow::{Context, Result};
 use query::{Case, Count, Query, Select};
-use search::{Request, Stats, Stopped, View};
+use search::{Request, ShownFiles, Stats, Stopped, View};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -81,6 +81,8 @@ struct Answer {
     /// Matching lines that are not shown.
     lines_left: usize,
     is_ranked: bool,
+    /// The files that are shown, if the answer says which have changed on disk.
+    shown: Option<ShownFiles>,
 }
 
 impl Search<'_> {
@@ -106,7 +108,10 @@ impl Search<'_> {
         }
         let (select, tree) =
             (requests[0].query().settings.select, requests[0].query().tree.clone());
-        let mut answer = Answer::default();
+        let tells_stale =
+            console.stderr_is_terminal && !args.output.quiet && select != Select::Repos;
+        let shown = tells_stale.then(ShownFiles::default);
+        let mut answer = Answer { shown, ..Answer::default() };
         let mut making = Some((paths, replacer));
         let mut printer = None;
         for mut request in requests {
@@ -149,6 +154,11 @@ impl Search<'_> {
             note!(to console,
                 "codesearch: the best {MOST_LINES} lines of each file; {lines} not shown (-m 1000 for all)"
             );
+        }
+        if let Some(shown) = answer.shown
+            && let Some(stale) = request::stale::with_command(&view.stale(shown).await)
+        {
+            note!(to console, "codesearch: {stale}");
         }
         report(console, args, select, &stats, answer.is_ranked);
         if hints::wanted(console, args) {
@@ -193,9 +203,13 @@ impl Search<'_> {
         let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
         let wants_near = is_ranked && console.stdout_is_terminal && !args.output.only_matching;
         let (spans_lines, after) = (spans_lines(request), options.context.1);
-        let first = |file: &mut FileMatch| {
+        let shown = &mut answer.shown;
+        let mut first = |file: &mut FileMatch| {
             if let Some(most) = args.output.max_count {
                 keep_first(file, spans_lines, most, after);
+            }
+            if let Some(shown) = shown {
+                shown.add(file);
             }
         };
         let (found, files) = mpsc::channel(FOUND_AHEAD);

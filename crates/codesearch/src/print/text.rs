@@ -16,6 +16,7 @@ use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
 use crate::cli::{Color, HyperlinkFormat, OutputArgs};
 use crate::console::Console;
+use request::human::count;
 
 /// Most bytes of a line shown on a terminal: a few rows, instead of a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;
@@ -36,6 +37,8 @@ pub(crate) struct Text {
     mode: Mode,
     lines: Lines,
     heading: bool,
+    /// Whether identical copies are named, not only counted.
+    lists_copies: bool,
     filename: bool,
     vimgrep: bool,
     /// The line between groups of lines, if there is context.
@@ -103,7 +106,8 @@ impl Text {
                 end: if crlf { "\r\n" } else { "\n" },
                 separators,
             },
-            heading: !args.vimgrep && !args.no_heading && (terminal || args.heading || args.pretty),
+            heading: args.has_headings(terminal),
+            lists_copies: args.copies,
             filename: !args.no_filename,
             vimgrep: args.vimgrep,
             separator: if args.no_context_separator {
@@ -149,6 +153,21 @@ impl Text {
             Some(separator) if self.context => write!(out, "{separator}{}", self.lines.end),
             _ => Ok(()),
         }
+    }
+
+    /// Prints how many identical copies a file has, or names them.
+    fn copies(&self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
+        if self.lists_copies {
+            return file.copies.iter().try_for_each(|copy| {
+                out.write_all(b"identical: ")?;
+                self.path(out, &self.paths.joined(&copy.repo, &copy.path), None)
+            });
+        }
+        if file.copies.is_empty() {
+            return Ok(());
+        }
+        let copies = count(file.copies.len(), "identical copy");
+        write!(out, "{copies} (--copies names them){}", self.lines.end)
     }
 
     fn lines(
@@ -200,6 +219,7 @@ impl Printer for Text {
             if self.filename || by_path {
                 self.path(out, &path, link)?;
             }
+            self.copies(out, file)?;
         } else if by_path {
             return self.path(out, &path, link);
         } else if !first {

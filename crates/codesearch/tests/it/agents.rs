@@ -53,6 +53,7 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
                 "search",
                 vec![
                     "context_lines",
+                    "copies",
                     "cursor",
                     "limit",
                     "lines_per_file",

@@ -38,7 +38,7 @@ pub(crate) fn check(document: &Value, path: &str, status: u16, answer: &Value) {
 
 #[test]
 fn answers_are_what_the_document_says() {
-    let (_fixture, server) = served();
+    let (fixture, server) = served();
     let document = document();
     assert_eq!(server.json("/openapi.json").1, document);
     for (path, expected) in [
@@ -47,6 +47,7 @@ fn answers_are_what_the_document_says() {
         ("/search?q=needle&limit=0&context=2", 200),
         ("/search?q=needle&limit=3&fields=path,matches&explain=1", 200),
         ("/search?q=needle&limit=3&sort=relevance&explain=1", 200),
+        ("/search?q=needle&limit=3&sort=relevance&copies=1&fields=path,copies", 200),
         ("/search?q=needle+type:repo", 200),
         ("/search?q=main+type:file", 200),
         ("/search?q=nowhere-at-all", 200),
@@ -104,6 +105,16 @@ fn answers_are_what_the_document_says() {
     ] {
         let (status, answer) = server.json(path);
         assert_eq!(status, expected, "{path}: {answer}");
+        check(&document, path, status, &answer);
+    }
+    fixture.write("one/copy.rs", "// changed\n");
+    for path in [
+        "/search?q=needle&stale=1",
+        "/search?q=needle&limit=9&sort=path",
+        "/file?repo=one&path=copy.rs",
+    ] {
+        let (status, answer) = server.json(path);
+        assert_eq!(answer["stale"]["files"], 1, "{path}: {answer}");
         check(&document, path, status, &answer);
     }
 }

@@ -166,7 +166,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     let fixture = Fixture::new();
     fixture.write("a/use.go", "x := needle()\n");
     fixture.write("a/def.go", "func needle() {}\n");
-    fixture.write("b/needle.go", "func needle() {}\n");
+    fixture.write("b/needle.go", "func needle() {}\n\n");
     fixture.write("b/vendor/v.go", "// needle\n");
     fixture.ingest();
     let server = fixture.serve();

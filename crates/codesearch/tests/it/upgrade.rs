@@ -159,7 +159,7 @@ fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop view codesearch_sql.files;
          alter table blobs drop column encoding;
-         alter table repos drop column git_folders;
+         alter table repos drop column git_folders, drop column listed_at;
          alter table state drop column group_shards;
          alter table scip rename to fresh;
          create table scip (like fresh) partition by list (shard);

@@ -1,23 +1,17 @@
 //! A folder on disk as a source of files: walks it by path and `stat`, and reads files beneath it.
 
 use std::collections::HashSet;
-use std::fs::Metadata;
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
 use super::ignored::Ignored;
 use super::{Entry, FileContents, FileSource, Reader, Skipped};
 use crate::cores;
-use files::SkipReason;
 use files::beneath::{self, Folder};
-
-/// Age of a change below which the file may change again with the same times.
-pub(crate) const RACY: Duration = Duration::from_secs(2);
+use files::{SkipReason, fingerprint, times};
 
 /// Maximum number of attempts to read a file that changes meanwhile.
 const ATTEMPTS: usize = 3;
@@ -137,24 +131,6 @@ fn error_path(error: &ignore::Error) -> Option<&Path> {
         }
         _ => None,
     }
-}
-
-/// Returns a hash of everything that `stat` says about a file's contents. Returns 0, which never counts as unchanged, if the
-/// file changed less than [`RACY`] ago: a later change could have the same times (git calls such entries racy).
-fn fingerprint(found: &Metadata) -> i64 {
-    let changed = SystemTime::UNIX_EPOCH
-        + Duration::new(found.ctime().max(0) as u64, found.ctime_nsec() as u32);
-    if changed.elapsed().is_ok_and(|age| age < RACY) {
-        return 0;
-    }
-    let times = times(found).map(|time| time as u64);
-    super::fingerprint([found.dev(), found.ino(), found.size()].into_iter().chain(times))
-}
-
-/// Returns the times of the last change of a file's contents and of its inode, each in seconds and
-/// nanoseconds.
-fn times(found: &Metadata) -> [i64; 4] {
-    [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()]
 }
 
 /// Reads the bytes of a file as they were at one moment, as far as its times show.

@@ -5,16 +5,10 @@
 pub(crate) mod folder;
 mod ignored;
 
-use std::hash::Hasher;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use files::{MAX_PATH_BYTES, SkipReason, shortened};
-use siphasher::sip::SipHasher13;
-
-/// Version of the data on a file other than its contents. It changes when files that were read before may get another
-/// language: the next ingest reads them again.
-const FORMAT: u64 = 1;
 
 /// The files of one repository. Its methods block; call them only from threads that may block.
 pub(crate) trait FileSource: Send + Sync {
@@ -38,7 +32,7 @@ pub(crate) struct Entry {
     /// Its path in the repository.
     pub(crate) path: String,
     pub(crate) bytes: u64,
-    /// A hash that stays the same only while the contents do: see [`fingerprint`]. 0 if there is none.
+    /// A hash that stays the same only while the contents do: see [`files::fingerprint`]. 0 if there is none.
     pub(crate) fingerprint: i64,
     /// The reason to leave it out without reading it.
     pub(crate) left_out: Option<SkipReason>,
@@ -89,12 +83,4 @@ impl Skipped {
     pub(crate) fn new(reason: SkipReason, bytes: u64) -> Self {
         Self { reason, bytes: bytes as i64, fingerprint: 0 }
     }
-}
-
-/// Returns a hash of all values that change with a file's contents, and of [`FORMAT`].
-pub(crate) fn fingerprint(parts: impl IntoIterator<Item = u64>) -> i64 {
-    let mut hash = SipHasher13::new();
-    hash.write_u64(FORMAT);
-    parts.into_iter().for_each(|part| hash.write_u64(part));
-    hash.finish() as i64
 }

@@ -59,6 +59,7 @@ pub(super) fn file_match(
         language: place.language.clone(),
         bytes: text.len(),
         lines,
+        copies: Vec::new(),
     })
 }
 

@@ -7,11 +7,12 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use search::{Request, Stats};
+use search::{Request, ShownFiles, Stats};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::sorted::{Sort, Sorted};
+use super::stale::stale_json;
 use super::stats::StatsJson;
 use super::writer::{FieldSet, JsonWriter, Tail};
 use crate::cursor::Cursor;
@@ -45,7 +46,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     if params.sorts() {
         let search = Sort::of(params).await?;
         let _turn = server.turn().await?;
-        let Sorted { request, files, scores, near, stats, next } = search.run(server).await?;
+        let Sorted { request, files, scores, near, stats, next, stale } =
+            search.run(server).await?;
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
@@ -61,7 +63,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let explain = params.explains().then(|| explanation(&request, loose));
         let hints = hints_for(server, params, &request, &done).await;
         let near = writer.listed(&near);
-        return Ok(writer.end(&stats, Tail { near, next, explain, hints }));
+        let stale = stale_json(&stale);
+        return Ok(writer.end(&stats, Tail { near, next, explain, hints, stale }));
     }
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
@@ -72,12 +75,16 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let mut search = SearchStream::start(server, &request);
     let select = request.query().settings.select;
     let mut writer = JsonWriter::new(&params.q, select, fields);
+    let mut shown = ShownFiles::default();
     while let Some(found) = search.next().await {
         for file in found {
+            if params.tells_stale() {
+                shown.add(&file);
+            }
             writer.add(file);
         }
         if writer.bytes() > GATHERED_BYTES {
-            let rest = Rest { writer, search, turn };
+            let rest = Rest { writer, search, shown, turn };
             return Ok(stream(server, params, &request, loose, rest));
         }
     }
@@ -86,7 +93,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let explain = params.explains().then(|| explanation(&request, loose));
     let hints = hints_for(server, params, &request, &stats).await;
     let next = Cursor::after_all(&request, &stats);
-    Ok(writer.end(&StatsJson::from(&stats), Tail { near: None, next, explain, hints }))
+    let stale = stale_json(&server.view().stale(shown).await);
+    Ok(writer.end(&StatsJson::from(&stats), Tail { near: None, next, explain, hints, stale }))
 }
 
 /// Returns hints, if the client wants them.
@@ -106,6 +114,8 @@ async fn hints_for(
 struct Rest {
     writer: JsonWriter,
     search: SearchStream,
+    /// The files whose state on disk the answer tells.
+    shown: ShownFiles,
     turn: OwnedSemaphorePermit,
 }
 
@@ -122,11 +132,12 @@ fn stream(
     let client = send.clone();
     let request = Arc::clone(request);
     let explains = params.explains();
+    let view = server.view().clone();
     let tell = async move |piece| {
         matches!(tokio::time::timeout(STALLED, send.send(piece)).await, Ok(Ok(())))
     };
     let work = async move {
-        let Rest { mut writer, mut search, turn: _turn } = rest;
+        let Rest { mut writer, mut search, shown, turn: _turn } = rest;
         while let Some(found) = search.next().await {
             for file in found {
                 writer.add(file);
@@ -148,8 +159,9 @@ fn stream(
             }
         };
         let explain = explains.then(|| explanation(&request, loose));
+        let stale = stale_json(&view.stale(shown).await);
         // Hints are for searches that found nothing.
-        writer.finish(&stats, Tail { near: None, next, explain, hints: None });
+        writer.finish(&stats, Tail { near: None, next, explain, hints: None, stale });
         for piece in writer.take() {
             if !tell(piece).await {
                 return;

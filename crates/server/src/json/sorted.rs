@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use answer::FileMatch;
 use rank::Explained;
-use search::{Best, Ranked, Request, Stats};
+use search::{Best, Ranked, Request, Stale, Stats};
 
 use crate::cursor::Cursor;
 use crate::error::Failure;
@@ -29,6 +29,8 @@ pub(super) struct Sorted {
     pub(super) stats: Stats,
     /// The cursor of the next results.
     pub(super) next: Option<Cursor>,
+    /// The files that have changed on disk.
+    pub(super) stale: Stale,
 }
 
 /// A sorted search that is ready to run: its parameters are valid.
@@ -58,7 +60,8 @@ impl Sort {
         request.limit = None;
         request.resume = cursor.map(|cursor| cursor.resume);
         let shown = cursor.map_or(0, |cursor| cursor.shown);
-        let ranked = Ranked::of(&mut request, order, shown, limit);
+        let mut ranked = Ranked::of(&mut request, order, shown, limit);
+        ranked.check_disk();
         Ok(Self { request: Arc::new(request), order, shown, ranked })
     }
 
@@ -78,11 +81,11 @@ impl Sort {
             }
         }
         let stats = running.end()?;
-        let Best { files, near, found } =
+        let Best { files, near, results, stale, .. } =
             ranked.best(server.view(), &request, &stats, true).await?;
         let files = files.into_iter().map(|(ranked, explained)| (ranked.file, explained));
         let (files, scores): (Vec<_>, Vec<_>) = files.unzip();
-        let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), found));
-        Ok(Sorted { request, files, scores, near, stats, next })
+        let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), results));
+        Ok(Sorted { request, files, scores, near, stats, next, stale })
     }
 }

@@ -44,17 +44,25 @@ const TAIL_BYTES: usize = 2 * 1024;
 const ESCAPED_AT_ONCE: usize = 16 * 1024;
 
 /// The fields of a file.
-const FIELDS: [&str; 5] = ["repo", "path", "language", "path_ranges", "matches"];
+const FIELDS: [&str; 6] = ["repo", "path", "language", "path_ranges", "matches", "copies"];
+
+/// Copies that are listed of a file, unless all are requested.
+const FEW_COPIES: usize = 10;
 
 /// The fields that are sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FieldSet([bool; FIELDS.len()]);
+pub(crate) struct FieldSet {
+    fields: [bool; FIELDS.len()],
+    /// Most copies of a file that are sent.
+    copies: usize,
+}
 
 impl FieldSet {
     /// Selects all fields, or those that the parameters name.
     pub(crate) fn of(params: &SearchParams) -> Result<Self, Failure> {
+        let copies = if params.lists_copies() { usize::MAX } else { FEW_COPIES };
         let Some(names) = params.given.get(&names::FIELDS) else {
-            return Ok(Self([true; FIELDS.len()]));
+            return Ok(Self { fields: [true; FIELDS.len()], copies });
         };
         let mut fields = [false; FIELDS.len()];
         for name in names.split(',').map(str::trim) {
@@ -64,7 +72,7 @@ impl FieldSet {
             })?;
             fields[at] = true;
         }
-        Ok(Self(fields))
+        Ok(Self { fields, copies })
     }
 
     /// Writes a file, or only the name of its repository if the query asks for repositories.
@@ -74,7 +82,10 @@ impl FieldSet {
             return;
         }
         let mut before = b'{';
-        for (name, _) in FIELDS.into_iter().zip(self.0).filter(|(_, wanted)| *wanted) {
+        for (name, _) in FIELDS.into_iter().zip(self.fields).filter(|(_, wanted)| *wanted) {
+            if name == "copies" && file.copies.is_empty() {
+                continue;
+            }
             to.extend_from_slice(&[before, b'"']);
             before = b',';
             to.extend_from_slice(name.as_bytes());
@@ -85,6 +96,13 @@ impl FieldSet {
                 ("language", Some(language)) => escape_into(language, to),
                 ("language", None) => to.extend_from_slice(b"null"),
                 ("path_ranges", _) => pairs(&file.path_ranges, to),
+                ("copies", _) => {
+                    let copies = file.copies.iter().take(self.copies);
+                    let copies = copies.map(|of| CopyJson { repo: &of.repo, path: &of.path });
+                    json(&copies.collect::<Vec<_>>(), to);
+                    to.extend_from_slice(b",\"copies_total\":");
+                    to.extend_from_slice(itoa::Buffer::new().format(file.copies.len()).as_bytes());
+                }
                 _ => lines(&file.lines, to),
             }
         }
@@ -95,6 +113,13 @@ impl FieldSet {
         }
         to.push(b'}');
     }
+}
+
+/// A copy of a file.
+#[derive(Serialize)]
+struct CopyJson<'a> {
+    repo: &'a str,
+    path: &'a str,
 }
 
 /// Writes lines; a line of context has no ranges. Fields for symbols are left out if empty.
@@ -281,16 +306,19 @@ pub(crate) struct Tail {
     pub(crate) next: Option<Cursor>,
     pub(crate) explain: Option<Value>,
     pub(crate) hints: Option<Value>,
+    /// The files that have changed on disk.
+    pub(crate) stale: Option<Value>,
 }
 
 /// Returns the end of an answer.
 fn tail(stats: &str, parts: Tail) -> String {
-    let Tail { near, next, explain, hints } = parts;
+    let Tail { near, next, explain, hints, stale } = parts;
     let near = near.map_or_else(String::new, |near| format!(",\"near_definitions\":{near}"));
     let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
     let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
     let hints = hints.map_or_else(String::new, |hints| format!(",\"hints\":{hints}"));
-    format!("],\"stats\":{stats}{near}{next}{explain}{hints}}}")
+    let stale = stale.map_or_else(String::new, |stale| format!(",\"stale\":{stale}"));
+    format!("],\"stats\":{stats}{near}{next}{explain}{hints}{stale}}}")
 }
 
 /// Returns the data of an event with some files.

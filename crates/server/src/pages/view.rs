@@ -41,6 +41,50 @@ pub(crate) struct FileView {
     pub(crate) more_href: String,
     /// The parts of its score, if requested.
     pub(crate) score: Option<String>,
+    /// Its identical copies, if there are any.
+    pub(crate) copies: Option<CopiesView>,
+}
+
+/// The identical copies of a file.
+#[derive(Debug)]
+pub(crate) struct CopiesView {
+    /// For example, `2 identical copies`.
+    pub(crate) count: String,
+    /// The names and addresses of the first ones, or of all.
+    pub(crate) listed: Vec<(String, String)>,
+    /// Whether the list is open.
+    pub(crate) open: bool,
+    /// How many are not listed, and the address of the page that lists all.
+    pub(crate) more: Option<(String, String)>,
+}
+
+/// How copies are listed.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedCopies {
+    /// Whether all are, and openly.
+    pub(crate) all: bool,
+    /// The address of the page that lists all.
+    pub(crate) href: String,
+}
+
+/// Copies listed of a file, unless all are.
+const FEW_COPIES: usize = 10;
+
+impl CopiesView {
+    fn of(file: &FileMatch, q: &str, how: &ListedCopies) -> Option<Self> {
+        let all = file.copies.len();
+        let most = if how.all { all } else { FEW_COPIES };
+        let listed = file.copies.iter().take(most).map(|copy| {
+            (format!("{}/{}", copy.repo, copy.path), link::file(&copy.repo, &copy.path, q, None))
+        });
+        let more = all.saturating_sub(most);
+        (all > 0).then(|| Self {
+            count: count(all, "identical copy"),
+            listed: listed.collect(),
+            open: how.all,
+            more: (more > 0).then(|| (format!("{more} more"), how.href.clone())),
+        })
+    }
 }
 
 /// A line in pieces.
@@ -76,8 +120,15 @@ pub(crate) struct Piece {
     pub(crate) text: String,
 }
 
-/// Returns the view of a file found by `q`. It has `matches` matching lines in all; `file.lines` may hold fewer.
-pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> FileView {
+/// Returns the view of a file found by `q`. It has `matches` matching lines in all; `file.lines` may hold fewer. Its
+/// copies are listed if `copies` says how.
+pub(crate) fn file(
+    file: &FileMatch,
+    matches: usize,
+    q: &str,
+    headed: bool,
+    copies: Option<&ListedCopies>,
+) -> FileView {
     let shown = file.matches();
     let first = file.lines.iter().find(|line| !line.ranges.is_empty());
     let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
@@ -92,6 +143,7 @@ pub(crate) fn file(file: &FileMatch, matches: usize, q: &str, headed: bool) -> F
         more: matches.saturating_sub(shown),
         more_href: link::lines(&file.repo, &file.path, q),
         score: None,
+        copies: copies.and_then(|how| CopiesView::of(file, q, how)),
         repo_href: link::folder(&file.repo, ""),
         repo: file.repo.clone(),
     }

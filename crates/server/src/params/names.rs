@@ -45,6 +45,14 @@ pub(crate) const EXPLAIN: Param = Param::word(
     "explain",
     "1 for the parsed query and its plan; with sort=relevance, also the parts of each file's score.",
 );
+pub(crate) const COPIES: Param = Param::word(
+    "copies",
+    "1 to list all identical copies of each result of a ranked search, not only the first ones.",
+);
+pub(crate) const STALE: Param = Param::word(
+    "stale",
+    "1 to tell which files of the answer have changed on disk since they were indexed; always on with sort.",
+);
 pub(crate) const ENCLOSING: Param = Param::word(
     "enclosing",
     "1 for the innermost symbol that encloses each matching line, if known.",

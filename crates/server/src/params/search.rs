@@ -2,8 +2,8 @@
 
 use super::given::CheckedParams;
 use super::names::{
-    CASE, CONTEXT, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT, NUM, Q,
-    REPO, SORT, TIMEOUT, TYPED, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT,
+    NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
 };
 use super::param::Param;
 use crate::cursor::Cursor;
@@ -62,7 +62,7 @@ impl SearchParams {
         let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
         let mut pairs =
             vec![("q", self.q.clone()), ("limit", limit.unwrap_or_default().to_owned())];
-        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT, FACETS];
+        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT, FACETS, COPIES];
         pairs.extend(others.iter().map(|param| (param.name, self.given.text(param))));
         pairs.retain(|(name, _)| *name != other.name);
         pairs
@@ -136,6 +136,16 @@ impl SearchParams {
     /// Returns whether a program wants hints.
     pub(crate) fn wants_hints(&self) -> bool {
         self.is_on(&HINTS)
+    }
+
+    /// Returns whether all copies of results are listed.
+    pub(crate) fn lists_copies(&self) -> bool {
+        self.is_on(&COPIES)
+    }
+
+    /// Returns whether the files of an answer in any order are checked on disk.
+    pub(crate) fn tells_stale(&self) -> bool {
+        self.is_on(&STALE)
     }
 
     fn is_on(&self, param: &Param) -> bool {

@@ -5,7 +5,7 @@
 //! completely or not at all, even with shards on several servers. An ingest killed in between has changed nothing
 //! visible, and the next one undoes its rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -122,7 +122,7 @@ impl Session {
         let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
         let languages = count_languages(&mut self.conn, *epoch, changed).await?;
         let mut tx = self.conn.begin().await?;
-        let told = update_repos(&mut tx, repos, &counts).await?;
+        let told = update_repos(&mut tx, repos, &counts, &self.listed).await?;
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
         scip::delete_imports(&mut tx, self.groups, &gone, None).await?;
         scip::recount(&mut tx, self.groups, &ids).await?;
@@ -388,6 +388,7 @@ async fn update_repos(
     conn: &mut PgConnection,
     repos: &[RepoRow],
     counts: &BTreeMap<i32, Counts>,
+    listed: &HashMap<RepoId, f64>,
 ) -> Result<u64> {
     let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
     let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
@@ -436,9 +437,10 @@ async fn update_repos(
     sqlx::query(AssertSqlSafe(format!(
         "update repos r set name = given.name, source = given.source, web = given.web, commit = given.commit, indexed_at = now(),
              files = given.files, bytes = given.bytes, shards = given.shards::smallint[],
-             skipped = coalesce(k.skipped, 0)
-         from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[])
-             given (id, name, source, web, commit, files, bytes, shards)
+             skipped = coalesce(k.skipped, 0), listed_at = to_timestamp(given.listed)
+         from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
+                     $9::float8[])
+             given (id, name, source, web, commit, files, bytes, shards, listed)
          left join (select repo, count(*) skipped
                     from skipped where valid_to = {FOREVER} and repo = any($1) group by repo) k
            on k.repo = given.id
@@ -452,6 +454,7 @@ async fn update_repos(
     .bind(counts().map(|counts| counts.files).collect::<Vec<_>>())
     .bind(counts().map(|counts| counts.bytes).collect::<Vec<_>>())
     .bind(shards.collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| listed.get(&repo.id).copied()).collect::<Vec<Option<f64>>>())
     .execute(conn)
     .await?;
     Ok(renamed + ranked + trusted)

@@ -1,18 +1,19 @@
 //! The session of the one ingest that may run: its locks, its connection and temporary tables, and the recovery after a
 //! killed one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::ShardId;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::other_work::OtherWork;
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{ANSWER, answered};
+use crate::{RepoId, ShardId};
 
 /// `valid_to` of a row that no epoch has ended.
 pub(crate) const FOREVER: i32 = i32::MAX;
@@ -39,6 +40,8 @@ pub struct Session {
     pub(crate) sweep: bool,
     /// The shards whose files this session has changed.
     pub(crate) changed: BTreeSet<ShardId>,
+    /// When each repository began to be listed, in seconds since 1970.
+    pub(crate) listed: HashMap<RepoId, f64>,
     pub(crate) groups: Groups,
     pub(crate) other_work: OtherWork,
 }
@@ -95,7 +98,8 @@ impl Store {
         let shards = rows.into_iter().map(state).collect();
         let (changed, other_work) = (BTreeSet::new(), self.other_work.clone());
         let groups = self.groups();
-        Ok(Some(Session { conn, shards, sweep, changed, groups, other_work }))
+        let listed = HashMap::new();
+        Ok(Some(Session { conn, shards, sweep, changed, listed, groups, other_work }))
     }
 
     /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next program to take the
@@ -134,6 +138,12 @@ impl Session {
     /// Awaits work outside of Postgres, during which silence is normal.
     pub async fn await_other<T>(&self, work: impl Future<Output = T>) -> T {
         self.other_work.during(work).await
+    }
+
+    /// Records that a repository is going to be listed now.
+    pub fn note_listing(&mut self, repo: RepoId) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        self.listed.insert(repo, now.unwrap_or_default().as_secs_f64());
     }
 
     /// Returns the bytes of text stored so far, and the number of shards.

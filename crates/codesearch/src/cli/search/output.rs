@@ -68,6 +68,12 @@ pub(crate) struct OutputArgs {
     /// Print files in this order, reversed
     #[arg(long, value_name = "ORDER", value_parser = reverse_order, hide_short_help = true)]
     pub(crate) sortr: Option<Sort>,
+    /// Name all identical copies of a file, below its heading
+    ///
+    /// Copies have the same contents and the same matching lines: in worktrees, forks and vendored folders. In order of
+    /// relevance with headings, they are one result, which says how many there are.
+    #[arg(long)]
+    pub(crate) copies: bool,
     /// Print absolute paths, in the ingested folders
     ///
     /// By default, paths are relative to the current folder in its repository; those of others begin with the name of their
@@ -162,5 +168,10 @@ impl OutputArgs {
     /// Returns whether people read the output, rather than programs.
     pub(crate) fn is_for_people(&self) -> bool {
         !self.json && !self.vimgrep
+    }
+
+    /// Returns whether each path is printed once, above its matches.
+    pub(crate) fn has_headings(&self, is_terminal: bool) -> bool {
+        !self.vimgrep && !self.no_heading && (is_terminal || self.heading || self.pretty)
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use answer::FileMatch;
 use query::{Predicate, Query, Select};
-use rank::{Order, RankedFile, TopK};
+use rank::{Order, Origins, RankedFile, TopK};
 use search::{Request, Stopped};
 use store::Repo;
 
@@ -165,7 +165,7 @@ pub(super) async fn matching(
     .await?;
     let mut room = Room { matches: limits.matches, bytes: MAX_ANSWER_BYTES };
     let mut files = Vec::new();
-    for (RankedFile { file, .. }, explained) in found.best.into_best(0) {
+    for (RankedFile { file, .. }, explained) in found.best.into_best(0, &Origins::default()) {
         // Zoekt's scores are positive.
         let points = explained.map_or(0.0, |explained| explained.parts.points());
         let score = f64::from(points).max(LEAST_SCORE);

@@ -15,7 +15,7 @@ use files::Encoding;
 use git::is_hash;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, MAX_QUERY_BYTES, Predicate, Query as Parsed};
-use search::Request;
+use search::{Request, Stale};
 use serde_json::json;
 
 use super::around::files_around;
@@ -27,6 +27,7 @@ use super::{
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::etag::{tag_of, with_etag};
+use crate::json::stale_json;
 use crate::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::pages::history::text_before;
 use crate::pages::link;
@@ -68,6 +69,8 @@ struct FilePage<'a> {
     permalink: String,
     /// If this text is not the current one, the address of the file, and the first digits of this text's hash.
     present: Option<(String, &'a str)>,
+    /// A sentence if the file has changed on disk since it was indexed.
+    stale: Option<String>,
     /// The addresses of its blame and its history, if it comes from a clone.
     history: Option<(String, String)>,
 }
@@ -180,8 +183,9 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
             None => no_such_file(server, wanted, page).await,
         };
     };
+    let stale = stale(server, &document).await;
     if !page {
-        return file_json(headers, lines, &document);
+        return file_json(headers, lines, &document, &stale);
     }
     let repo = repo(server, &wanted.repo).await?;
     let is_cloned = repo.as_ref().is_some_and(|repo| repo.commit.is_some());
@@ -242,6 +246,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
                 document.hash.get(..12).unwrap_or_default(),
             )
         }),
+        stale: request::stale::of_file(&stale),
         history,
     };
     Ok(render(StatusCode::OK, &page))
@@ -301,7 +306,20 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
     (views.collect(), hits.len())
 }
 
-fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &FileText) -> Answered {
+/// Returns whether the current text of a file is not the one on disk any more.
+async fn stale(server: &Server, document: &FileText) -> Stale {
+    match document.stored.filter(|_| document.is_current) {
+        Some(key) => server.view().stale_file(&document.repo, &document.path, key).await,
+        None => Stale::default(),
+    }
+}
+
+fn file_json(
+    headers: &HeaderMap,
+    lines: Option<(usize, usize)>,
+    document: &FileText,
+    stale: &Stale,
+) -> Answered {
     let all = document.text.lines().count();
     let (from, upto) = lines.unwrap_or((1, all));
     if from > all.max(1) {
@@ -312,7 +330,7 @@ fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &File
     let text: String = lines.collect();
     let same: Vec<_> =
         document.copies.iter().map(|(repo, path)| json!({ "repo": repo, "path": path })).collect();
-    let body = json!({
+    let mut body = json!({
         "repo": document.repo,
         "path": document.path,
         "language": document.language,
@@ -325,6 +343,9 @@ fn file_json(headers: &HeaderMap, lines: Option<(usize, usize)>, document: &File
         "text": text,
         "same": same,
     });
+    if let Some(stale) = stale_json(stale) {
+        body["stale"] = stale;
+    }
     let tag = format!("{}-{}", document.hash, tag_of(&body.to_string()));
     Ok(with_etag(headers, &tag, Json(body).into_response()))
 }

@@ -23,7 +23,7 @@ use crate::connections::run_on;
 use crate::cursor::Cursor;
 use crate::error::Failure;
 use crate::hints;
-use crate::pages::view::{self, CONTEXT, FileView};
+use crate::pages::view::{self, CONTEXT, FileView, ListedCopies};
 use crate::pages::{link, search_page};
 use crate::params::{SearchParams, names};
 use crate::request::compiled;
@@ -115,6 +115,7 @@ impl Prepared {
         let page = PAGE.min(most.saturating_sub(shown));
         let mut ranked = Ranked::of(&mut request, order, shown, page);
         ranked.top().below = folder_of(&params.q);
+        ranked.check_disk();
         Ok(Self { request: Arc::new(request), ranked, shown, most })
     }
 
@@ -160,7 +161,7 @@ impl Search {
     }
 
     /// Renders the best files so far as HTML.
-    pub(crate) async fn so_far(&mut self, view: &View, q: &str) -> String {
+    pub(crate) async fn so_far(&mut self, view: &View, params: &SearchParams) -> String {
         self.ranked.top().settle();
         let best = self.ranked.top().best.iter();
         let unrendered = |ranked: &RankedFile| UnrenderedFile {
@@ -169,7 +170,8 @@ impl Search {
             score: None,
         };
         let files = best.take(PAGE).map(unrendered).collect();
-        match UnrenderedFiles::of(files, q, None).draw(view).await {
+        let files = UnrenderedFiles::of(files, &params.q, None, listed_copies(params));
+        match files.draw(view).await {
             Ok(files) => Found { files: &files }.render().unwrap_or_default(),
             Err(_) => String::new(),
         }
@@ -205,10 +207,10 @@ impl Search {
             let mut found = ranked.top().repos.keys();
             found.next().filter(|_| found.next().is_none()).cloned()
         };
-        let Best { files: mut best, near, found } =
+        let Best { files: mut best, near, found, results, stale } =
             ranked.best(server.view(), &request, &stats, true).await?;
         let seen = shown + best.len();
-        let next = Cursor::after(&request, &stats, Some(order), (seen, found))
+        let next = Cursor::after(&request, &stats, Some(order), (seen, results))
             .filter(|_| seen < most)
             .map(|cursor| with(params, &names::CURSOR, &cursor.to_string()));
         let mut repos = Vec::new();
@@ -229,10 +231,10 @@ impl Search {
             UnrenderedFile { file, matches, score }
         });
         let files: Vec<UnrenderedFile> = files.collect();
-        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, false));
+        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, false, None));
         let near = near.collect();
         let enclosing = select.has_lines().then_some(stats.switch);
-        let files = UnrenderedFiles::of(files, &params.q, enclosing);
+        let files = UnrenderedFiles::of(files, &params.q, enclosing, listed_copies(params));
         let explanation = params
             .explains()
             .then(|| explained(&request, server.view().no_recheck(), Some(&stats)));
@@ -256,6 +258,7 @@ impl Search {
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
             summary: summary(&request, &stats, order, found),
+            stale: request::stale::sentence(&stale),
             stopped: notes(why(&stats, order, request.resume), &stats),
             skipped,
             chosen: chosen(&params.q),
@@ -326,6 +329,10 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
         // The summary above remains true, but some of the counted files are not shown.
         Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
     }
+}
+
+fn listed_copies(params: &SearchParams) -> ListedCopies {
+    ListedCopies { all: params.lists_copies(), href: with(params, &names::COPIES, "1") }
 }
 
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {

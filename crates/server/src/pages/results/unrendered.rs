@@ -6,7 +6,7 @@ use search::View;
 use store::Switch;
 
 use crate::error::Failure;
-use crate::pages::view::{self, FileView};
+use crate::pages::view::{self, FileView, ListedCopies};
 
 /// Rows rendered in the first part, unless the first file is longer. A browser paints so many in a few milliseconds.
 const FIRST_ROWS: usize = 8;
@@ -37,11 +37,17 @@ pub(super) struct UnrenderedFiles {
     after: Option<String>,
     /// The state of the index in which they were found, if the enclosing symbols of lines are shown.
     enclosing: Option<Switch>,
+    copies: ListedCopies,
 }
 
 impl UnrenderedFiles {
-    pub(super) fn of(files: Vec<UnrenderedFile>, q: &str, enclosing: Option<Switch>) -> Self {
-        Self { files, q: q.to_owned(), after: None, enclosing }
+    pub(super) fn of(
+        files: Vec<UnrenderedFile>,
+        q: &str,
+        enclosing: Option<Switch>,
+        copies: ListedCopies,
+    ) -> Self {
+        Self { files, q: q.to_owned(), after: None, enclosing, copies }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -55,7 +61,8 @@ impl UnrenderedFiles {
         let files = std::mem::replace(&mut self.files, rest);
         let before = files.last().map(|last| last.file.repo.clone());
         let after = std::mem::replace(&mut self.after, before);
-        Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
+        let (q, copies) = (self.q.clone(), self.copies.clone());
+        Self { files, q, after, enclosing: self.enclosing, copies }
     }
 
     /// Reads the enclosing symbols of the lines, and renders the files.
@@ -68,14 +75,14 @@ impl UnrenderedFiles {
             view.add_enclosing(files.collect(), switch).await?;
         }
         let work = tokio::task::spawn_blocking(move || {
-            let Self { files, q, mut after, .. } = self;
+            let Self { files, q, mut after, copies, .. } = self;
             let draw = |UnrenderedFile { file, matches, score }| {
                 // Consecutive files of one repository share a heading.
                 let headed = after.as_ref() != Some(&file.repo);
                 if headed {
                     after = Some(file.repo.clone());
                 }
-                FileView { score, ..view::file(&file, matches, &q, headed) }
+                FileView { score, ..view::file(&file, matches, &q, headed, Some(&copies)) }
             };
             files.into_iter().map(draw).collect()
         });
