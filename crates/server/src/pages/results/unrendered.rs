@@ -33,15 +33,13 @@ pub(super) struct UnrenderedFiles {
     files: Vec<UnrenderedFile>,
     /// The query.
     q: String,
-    /// The repository of the last file before these.
-    after: Option<String>,
     /// The state of the index in which they were found, if the enclosing symbols of lines are shown.
     enclosing: Option<Switch>,
 }
 
 impl UnrenderedFiles {
     pub(super) fn of(files: Vec<UnrenderedFile>, q: &str, enclosing: Option<Switch>) -> Self {
-        Self { files, q: q.to_owned(), after: None, enclosing }
+        Self { files, q: q.to_owned(), enclosing }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -53,9 +51,7 @@ impl UnrenderedFiles {
         let first = first_part(self.files.iter().map(|of| of.file.lines.len()));
         let rest = self.files.split_off(first);
         let files = std::mem::replace(&mut self.files, rest);
-        let before = files.last().map(|last| last.file.repo.clone());
-        let after = std::mem::replace(&mut self.after, before);
-        Self { files, q: self.q.clone(), after, enclosing: self.enclosing }
+        Self { files, q: self.q.clone(), enclosing: self.enclosing }
     }
 
     /// Reads the enclosing symbols of the lines, and renders the files.
@@ -68,14 +64,10 @@ impl UnrenderedFiles {
             view.add_enclosing(files.collect(), switch).await?;
         }
         let work = tokio::task::spawn_blocking(move || {
-            let Self { files, q, mut after, .. } = self;
-            let draw = |UnrenderedFile { file, matches, score }| {
-                // Consecutive files of one repository share a heading.
-                let headed = after.as_ref() != Some(&file.repo);
-                if headed {
-                    after = Some(file.repo.clone());
-                }
-                FileView { score, ..view::file(&file, matches, &q, headed) }
+            let Self { files, q, .. } = self;
+            let draw = |UnrenderedFile { file, matches, score }| FileView {
+                score,
+                ..view::file(&file, matches, &q)
             };
             files.into_iter().map(draw).collect()
         });
