@@ -241,6 +241,7 @@ if (text?.firstElementChild && entries.length) {
   };
   addEventListener("scroll", soon, { passive: true });
   addEventListener("resize", soon, { passive: true });
+  addEventListener("hashchange", soon);
   text.addEventListener("click", soon);
   soon();
 }

@@ -181,10 +181,7 @@ fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
 fn types<'r>(symbols: &Symbols<'r>) -> HashMap<(Option<usize>, &'r str), usize> {
     use SymbolKind::{Class, Enum, Interface, Struct, Trait, Type, Union};
     let is_type = |at: &usize| {
-        matches!(
-            symbols.kind(*at),
-            Some(Class | Enum | Interface | Struct | Trait | Type | Union)
-        )
+        matches!(symbols.kind(*at), Some(Class | Enum | Interface | Struct | Trait | Type | Union))
     };
     let mut types = HashMap::new();
     for at in (0..symbols.len()).filter(is_type) {
@@ -322,7 +319,7 @@ mod tests {
         );
         check(
             "c++",
-            "class A { void one(); };\nvoid free() {}\nvoid A::one() {}\nvoid B::two() {}\n",
+            "class A { void one(); };\nvoid free() {}\nvoid A::one() {}\nvoid B::two() {}\nvoid B::three() {}\n",
             &[
                 "class A",
                 " method one",
@@ -330,6 +327,7 @@ mod tests {
                 "function free",
                 "implementation B",
                 " method two",
+                " method three",
             ],
         );
     }

@@ -38,9 +38,7 @@ const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 pub(super) const SIGN_IN: Endpoint = Endpoint {
     admits: Admits::Anyone,
-    ..Endpoint::undocumented("/sign-in", Class::Light, || {
-        get(sign_in_page).post(sign_in)
-    })
+    ..Endpoint::undocumented("/sign-in", Class::Light, || get(sign_in_page).post(sign_in))
 };
 
 pub(super) const SIGN_OUT: Endpoint = Endpoint {

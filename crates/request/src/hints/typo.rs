@@ -103,9 +103,9 @@ fn nearest(typed: &str, names: HashMap<String, usize>) -> Option<String> {
         return None;
     }
     let slips = |name: &str| (distance(&name.to_lowercase(), &lower), distance(name, typed));
-    let near = names.into_iter().min_by_key(|(name, lines)| {
-        (slips(name), std::cmp::Reverse(*lines), name.clone())
-    });
+    let near = names
+        .into_iter()
+        .min_by_key(|(name, lines)| (slips(name), std::cmp::Reverse(*lines), name.clone()));
     near.map(|(name, _)| name)
 }
 

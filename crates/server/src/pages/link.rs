@@ -72,11 +72,7 @@ pub(crate) fn on_the_web(web: &str, file: &str) -> WebFile {
     ];
     let name = known.iter().find(|(of, _)| *of == host).map(|(_, name)| *name);
     let between = if web.contains("/-/blob/") { "-" } else { "-L" };
-    WebFile {
-        href: format!("{web}{}", path(file)),
-        host: name.unwrap_or(host).to_owned(),
-        between,
-    }
+    WebFile { href: format!("{web}{}", path(file)), host: name.unwrap_or(host).to_owned(), between }
 }
 
 /// Returns the address of a folder's page.

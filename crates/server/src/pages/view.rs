@@ -177,8 +177,7 @@ fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
 /// Returns where the shown part of a line begins: at its start if the first match is seen then, else near the match, at
 /// the start of a word if possible.
 fn start_of_shown(text: &str, first: &Range<usize>) -> usize {
-    let columns =
-        |part: &str| part.chars().map(|c| if c == '\t' { TAB } else { 1 }).sum::<usize>();
+    let columns = |part: &str| part.chars().map(|c| if c == '\t' { TAB } else { 1 }).sum::<usize>();
     let column = columns(&text[..first.start]);
     if column + columns(&text[first.clone()]).min(MATCH) <= COLUMNS {
         return 0;

@@ -196,8 +196,8 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
     let tree = server.view().tree().await?;
     let symbols = navigate::outline_of_text(server.view(), &document).await?;
-    let is_markdown = document.language.as_deref() == Some("Markdown")
-        && document.text.len() <= MAX_COLOURED;
+    let is_markdown =
+        document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
     let is_rendered = is_markdown && wanted.rendered;
     let q = wanted.q.clone();
     let bytes = document.text.len();
@@ -212,7 +212,8 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
             is_rendered.then(|| markdown(&document.text, &document.repo, &document.path));
         (document, lines, beside, rendered)
     });
-    let (document, (lines, hits), (tree, outline), rendered) = work.await.map_err(|_| Failure::panicked())?;
+    let (document, (lines, hits), (tree, outline), rendered) =
+        work.await.map_err(|_| Failure::panicked())?;
     let mut facts = vec![
         count(lines.len(), "line"),
         size(bytes as u64),

@@ -10,8 +10,8 @@ use git::{Blame, TrackedFile};
 use serde_json::{Value, json};
 
 use super::{
-    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short, tracked,
-    unknown,
+    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short,
+    tracked, unknown,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;

@@ -7,7 +7,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-use super::page::{IngestView, StatusPage, chart, first_facts, kinds, phase, shard_views, slow_view, times};
+use super::page::{
+    IngestView, StatusPage, chart, first_facts, kinds, phase, shard_views, slow_view, times,
+};
 use super::params::{COMPARE, DEFAULT_SPAN, FROM, SINCE, SpanStats, StatsParams, TO, TRIM};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;

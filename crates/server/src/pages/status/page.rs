@@ -84,7 +84,11 @@ pub(super) struct ShardView {
 }
 
 /// Returns how fresh the index is, and what failed.
-pub(super) fn first_facts(repos: &[Repo], shards: &[ShardStatus], shown: &Summary) -> Vec<FirstFact> {
+pub(super) fn first_facts(
+    repos: &[Repo],
+    shards: &[ShardStatus],
+    shown: &Summary,
+) -> Vec<FirstFact> {
     let fact = |name, value: String, is_bad| FirstFact { name, value, at: String::new(), is_bad };
     let mut facts = Vec::new();
     if let Some(last) = repos.iter().map(|repo| repo.indexed_at.as_str()).max() {
