@@ -436,7 +436,7 @@ async function find() {
     `${symbol.kind}${symbol.container ? ` of ${symbol.container}` : ""} · ${file.path}:${symbol.line} · ${file.repo}`);
   const exact = all_symbols.filter(is_exact).slice(0, 3);
   const others = all_symbols.filter((one_of) => !exact.includes(one_of)).slice(0, 8);
-  one("p", finder).textContent = `${counted}; ${exact.length + others.length} of the symbols`;
+  one("p", finder).textContent = `${counted}; ${exact.length + others.length} symbols`;
   // What somebody has walked to stays under the eyes.
   const first = picked ? [] : exact;
   show_found([...first.map(symbol_row), ...files.slice(0, 8), ...(picked ? exact : []).map(symbol_row), ...others.map(symbol_row), ...files.slice(8)]);

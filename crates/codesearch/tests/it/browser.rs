@@ -412,6 +412,13 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
         let rel = tab.run("return document.querySelector('#origin').rel").await;
         assert_eq!(rel, "noreferrer");
     });
+    // With everything in it, the row of actions is one row on a phone.
+    journeys_in(cloned, &["--window-size=390,844"], &async |tab: &Tab<'_>| {
+        tab.open("/file?repo=github.com/acme/tool&path=a+%23b/tool.go&q=needle").await;
+        let row = "const [row, menu] = ['.actions', '.actions .menu'].map((s) => document.querySelector(s).getBoundingClientRect());
+                   return [row.height < 32, menu.right <= innerWidth, document.documentElement.scrollWidth <= innerWidth]";
+        assert_eq!(tab.run(row).await, json!([true, true, true]));
+    });
 }
 
 #[test]

@@ -251,7 +251,7 @@ impl Search {
             // They need searches of their own.
             Vec::new()
         } else {
-            hints::beside(server, params, &request, &stats).await
+            hints::beside(server, params, &request, &stats, true).await
         };
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
