@@ -314,13 +314,15 @@ fn the_first_page_knows_what_there_is_and_what_was_asked() {
     });
 }
 
+/// An index without a repository.
+pub(super) fn empty() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.run(&["init", "--shards", "1"]).code(0);
+    fixture
+}
+
 #[test]
 fn an_empty_index_says_what_to_do() {
-    let empty = || {
-        let fixture = Fixture::new();
-        fixture.run(&["init", "--shards", "1"]).code(0);
-        fixture
-    };
     journeys_in(empty, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/").await;
         let said = tab.text(".intro").await;

@@ -31,7 +31,7 @@ async fn texts(tab: &Tab<'_>, selector: &str) -> Value {
 }
 
 /// Signatures, long lines, Markdown, methods beside their types and in other files.
-fn places() -> Fixture {
+pub(super) fn places() -> Fixture {
     let fixture = Fixture::new();
     let go = "package p\n\ntype Ship struct{ name string }\n\nfunc free() {}\n\nfunc (s *Ship) Sail(\n\tto string,\n\tfast bool,\n) \
               error {\n\treturn nil // needle in Sail\n}\n\nfunc other() {}\n\nfunc (h Harbor) Open() {\n\t// needle in Open\n}\n";
@@ -66,7 +66,7 @@ fn places() -> Fixture {
 }
 
 /// The pages of [`places`].
-const PAGES: [&str; 12] = [
+pub(super) const POINTS: [&str; 12] = [
     "/",
     "/search?q=needle&wait=1",
     "/search?q=nedle&wait=1",
@@ -85,7 +85,7 @@ const PAGES: [&str; 12] = [
 fn the_header_is_one_row_and_everything_can_be_hit() {
     for (size, least) in [(DESK, 0.6), (PHONE, 0.6)] {
         journeys_in(places, &[size], &async |tab: &Tab<'_>| {
-            for page in PAGES {
+            for page in POINTS {
                 tab.open(page).await;
                 assert_eq!(tab.run(SMALL).await, json!([]), "{page} {size}");
                 assert_eq!(tab.run(FITS).await, true, "{page} {size}");
@@ -467,7 +467,7 @@ fn lists_are_sorted_and_begin_with_what_matters() {
 fn everyone_can_read_these_pages() {
     for size in [DESK, PHONE] {
         journeys_in(places, &[size], &async |tab: &Tab<'_>| {
-            for page in PAGES {
+            for page in POINTS {
                 for theme in ["light", "dark"] {
                     tab.open(page).await;
                     tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;
