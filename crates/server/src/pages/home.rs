@@ -145,7 +145,7 @@ const LONG_BEFORE: i64 = 86_400;
 pub(super) fn oldest(repos: &[Repo]) -> Option<(LargeRepo, String)> {
     let oldest = repos.iter().min_by(|a, b| a.indexed_at.cmp(&b.indexed_at))?;
     let newest = repos.iter().map(|repo| repo.indexed_at.as_str()).max()?;
-    let second = |time: &str| time.parse::<jiff::Timestamp>().ok().map(|time| time.as_second());
+    let second = |time: &str| time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second);
     let is_older = second(newest)? - second(&oldest.indexed_at)? >= LONG_BEFORE;
     let ago = since(&oldest.indexed_at);
     let (name, href) = (oldest.name.clone(), link::folder(&oldest.name, ""));

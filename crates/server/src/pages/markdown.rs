@@ -32,7 +32,7 @@ pub(crate) fn markdown(text: &str, repo: &str, path: &str) -> String {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut lines = Lines { text, at: 0, line: 1 };
-    let links = Links { repo, path, anchors: anchors(text) };
+    let places = Links { repo, path, anchors: anchors(text) };
     let mut tags = Tags::default();
     // Whether each open link is kept.
     let mut kept: Vec<bool> = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn markdown(text: &str, repo: &str, path: &str) -> String {
                     }
                 }
                 let alt = if alt.trim().is_empty() { "image".to_owned() } else { alt };
-                let place = links.place(&dest_url).filter(|_| !kept.contains(&true));
+                let place = places.place(&dest_url).filter(|_| !kept.contains(&true));
                 let text = Event::Text(alt.into());
                 match place {
                     Some(place) => {
@@ -75,7 +75,7 @@ pub(crate) fn markdown(text: &str, repo: &str, path: &str) -> String {
                 events.push(Event::Start(link_to(LinkType::Email, dest_url.into_string())));
             }
             Event::Start(Tag::Link { dest_url, .. }) => {
-                let place = links.place(&dest_url);
+                let place = places.place(&dest_url);
                 kept.push(place.is_some());
                 let open = place.map(|place| Event::Start(link_to(LinkType::Inline, place)));
                 events.extend(open);
