@@ -21,7 +21,7 @@ function show_lines(scrolls) {
   for (let n = from; n <= upto && n < from + 5000; n += 1) one(`#L${n}`, text)?.classList.add("on");
   if (scrolls) one(`#L${from}`, text)?.scrollIntoView({ block: "center" });
   const origin = one("#origin");
-  if (origin) origin.hash = upto > from ? `L${from}-L${upto}` : `L${from}`;
+  if (origin) origin.hash = upto > from ? `L${from}${origin.dataset.between}${upto}` : `L${from}`;
 }
 function lines_on() {
   show_lines(true);
@@ -219,8 +219,13 @@ function show_around() {
       return row;
     }));
   }
-  const line = line_at(top + rows.length * height);
-  const here = entries.filter(({ from, upto }) => from <= line && line <= upto).at(-1);
+  // The symbol of the chosen line as long as that is in sight, else of the first line that is.
+  const [chosen] = chosen_lines() ?? [];
+  const seen = chosen && one(`#L${chosen}`, text)?.getBoundingClientRect();
+  const line = seen && seen.bottom > top && seen.top < innerHeight ? chosen : line_at(top + rows.length * height);
+  // The innermost begins last, wherever its container stands.
+  const holds = entries.filter(({ from, upto }) => from <= line && line <= upto);
+  const here = holds.reduce((last, entry) => (last && last.from > entry.from ? last : entry), null);
   const before = one("[aria-current]", outline);
   if (before === (here?.link ?? null)) return;
   before?.removeAttribute("aria-current");
@@ -236,6 +241,8 @@ if (text?.firstElementChild && entries.length) {
   };
   addEventListener("scroll", soon, { passive: true });
   addEventListener("resize", soon, { passive: true });
+  addEventListener("hashchange", soon);
+  text.addEventListener("click", soon);
   soon();
 }
 

@@ -10,6 +10,7 @@ const kept = {
 };
 // The result that keys have walked to.
 let at = -1;
+const link_of = (file) => one(".open", file) || one("h2 a", file);
 // The page on which one signs in has no box; what is done to one there is not seen.
 const box = one("#q") || document.createElement("input");
 
@@ -23,6 +24,16 @@ one("#theme").addEventListener("click", () => {
   if (next) dataset.theme = next;
   else delete dataset.theme;
 });
+
+// --- menus: a click elsewhere and Esc close them ------------------------------
+
+const menus = all("details.menu");
+document.addEventListener("click", ({ target }) => menus.forEach((menu) => { if (!menu.contains(target)) menu.open = false; }));
+for (const menu of menus) {
+  menu.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && menu.open) { menu.open = false; one("summary", menu).focus(); event.stopPropagation(); }
+  });
+}
 
 // --- results while they are found -------------------------------------------
 
@@ -81,7 +92,7 @@ function expandable() {
       lines.innerHTML = await answer.text();
       link.closest(".more").remove();
       one(".lines", file).replaceWith(...lines.childNodes);
-      one("h3 a", file).focus();
+      link_of(file).focus();
     });
   }
 }
@@ -252,6 +263,8 @@ box.addEventListener("blur", close_list);
 box.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown" && list.hidden) { event.preventDefault(); suggest(); return; }
   if (event.key === "Escape") { if (list.hidden) box.blur(); else close_list(); event.preventDefault(); return; }
+  // The results of the query are there: on to the first one.
+  if (event.key === "Enter" && chosen < 0 && !as_text && has_results()) { event.preventDefault(); close_list(); remember(bare(box.value)); at = -1; walk(1); return; }
   if (list.hidden) return;
   if (event.key === "ArrowDown") { event.preventDefault(); choose(chosen + 1); }
   if (event.key === "ArrowUp") { event.preventDefault(); choose(chosen < 0 ? -1 : chosen - 1); }
@@ -271,14 +284,24 @@ let address = address_of();
 // that was there before.
 let [asking, timers, rests_until, is_begun] = [null, [], 0, false];
 const is_live = () => kept.get("live") !== "off";
-// Whether a query may be finished: nothing in it is open, and it has something to look for.
-function is_finished(query) {
+const has_results = () => location.pathname === box.form.getAttribute("action") && one(".file")
+  && bare(box.value) === bare(new URLSearchParams(location.search).get("q") || "");
+// Why a query is not looked for yet: something in it is open, or it has nothing to look for. Empty if it is finished.
+function why_not(query) {
   const { text } = parts(query);
   const plain = text.replace(/\\./g, "_").replace(/"[^"]*"/g, "").replace(/\blit:\S+/g, "_").replace(/\[\^?\]?[^\]]*\]/g, "_");
   const open = (letter) => plain.split(letter).length;
-  return /[\p{L}\p{N}_]{3}|[^\x00-\x7f]{2}/u.test(words(text).filter((word) => !OPERATOR.test(word)).join(" "))
-    && !/["[\]{\\]/.test(plain.replace(/\{\d*,?\d*\}/g, "")) && open("(") === open(")")
-    && !/(?:^|[\s(])(?:or|and|not|-?[a-z]+:)$|[|-]$/i.test(query);
+  const as_it_is = "or switch .* off (Alt+R) to search for the text as it is";
+  if (open("(") !== open(")")) return open("(") > open(")") ? `A "(" is not closed: close it, ${as_it_is}.` : `A ")" has no "(": add it, ${as_it_is}.`;
+  if (/["[\]{\\]/.test(plain.replace(/\{\d*,?\d*\}/g, ""))) return `A quote, a bracket or a backslash is not complete: complete it, ${as_it_is}.`;
+  if (/(?:^|[\s(])(?:or|and|not|-?[a-z]+:)$|[|-]$/i.test(query)) return "The query ends with an operator or a field: add a term.";
+  const has_word = /[\p{L}\p{N}_]{3}|[^\x00-\x7f]{2}/u.test(words(text).filter((word) => !OPERATOR.test(word)).join(" "));
+  return has_word ? "" : "Results appear from three letters on; Enter searches at once.";
+}
+// Said to those who see the page, and to those who listen.
+function say_why(why) {
+  main.dataset.why = why;
+  one("#told").textContent = why;
 }
 function ask_soon() {
   timers.forEach(clearTimeout);
@@ -287,10 +310,12 @@ function ask_soon() {
   const query = bare(box.value);
   if (!live || !is_live() || !["/", "/search"].includes(location.pathname) || box.form.getAttribute("action") !== "/search") return;
   main.classList.remove("stale");
+  delete main.dataset.why;
   if (!query || query === shown) return;
+  const why = why_not(query);
   // The results that are there are of another query, which is told when they stay for a while.
-  timers = [setTimeout(() => main.classList.add("stale"), 600)];
-  if (is_finished(query) && Date.now() >= rests_until) timers.push(setTimeout(() => show_typed(query), PAUSE));
+  timers = [setTimeout(() => { main.classList.add("stale"); if (why) say_why(why); }, 600)];
+  if (!why && Date.now() >= rests_until) timers.push(setTimeout(() => show_typed(query), PAUSE));
 }
 async function show_typed(query) {
   const mine = asking = new AbortController();
@@ -300,6 +325,7 @@ async function show_typed(query) {
     const answer = await fetch(`${target}&typed=1`, { headers: { accept: "text/html" }, signal: mine.signal });
     if (answer.status === 429) rests_until = Date.now() + 1000 * (answer.headers.get("retry-after") || 1);
     // The query is not finished, or there is no time for it now: what is shown stays.
+    if (answer.status === 204 && mine === asking) say_why("The query is not complete, or takes long: Enter searches, and says why.");
     if (answer.status === 200) page = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch { /* another one was begun, or the server does not answer */ }
   // A late answer shows nothing, and nobody who has gone on to the results loses them.
@@ -361,30 +387,59 @@ function pick(at) {
   rows[picked].scrollIntoView({ block: "nearest" });
   typed.setAttribute("aria-activedescendant", rows[picked].id);
 }
+const ask_for = (address) => fetch(address).then((answer) => answer.ok ? answer.json() : null).catch(() => null);
+function row_of(href, label, where) {
+  const row = document.createElement("li");
+  row.setAttribute("role", "option");
+  row.dataset.href = href;
+  row.append(label, Object.assign(document.createElement("small"), { textContent: where }));
+  row.addEventListener("click", () => { location.href = href; });
+  return row;
+}
+const labelled = (text) => Object.assign(document.createElement("span"), { textContent: text });
+const address_at = ({ repo, path }) => `/file?repo=${encodeURIComponent(repo)}&path=${encodeURIComponent(path)}`;
+function file_row(file) {
+  const path = document.createElement("span");
+  const marked = new Set(file.matched);
+  // What is marked is counted in bytes of UTF-8.
+  let byte = 0;
+  for (const letter of file.path) {
+    path.append(marked.has(byte) ? Object.assign(document.createElement("mark"), { textContent: letter }) : letter);
+    byte += bytes_of.encode(letter).length;
+  }
+  return row_of(address_at(file), path, file.repo);
+}
+function show_found(rows) {
+  rows.forEach((row, at) => { row.id = `found${at}`; });
+  found.replaceChildren(...rows);
+  pick(picked);
+}
 async function find() {
   const mine = ++finding;
-  const answer = await fetch(`/files?format=json&limit=40&q=${encodeURIComponent(typed.value)}`).catch(() => null);
-  if (mine !== finding || !answer || !answer.ok) return;
-  const { files, found: count } = await answer.json();
-  found.replaceChildren(...files.map((file, at) => {
-    const row = document.createElement("li");
-    row.id = `file${at}`;
-    row.setAttribute("role", "option");
-    row.dataset.href = `/file?repo=${encodeURIComponent(file.repo)}&path=${encodeURIComponent(file.path)}`;
-    const path = document.createElement("span");
-    const marked = new Set(file.matched);
-    // What is marked is counted in bytes of UTF-8.
-    let byte = 0;
-    for (const letter of file.path) {
-      path.append(marked.has(byte) ? Object.assign(document.createElement("mark"), { textContent: letter }) : letter);
-      byte += bytes_of.encode(letter).length;
-    }
-    row.append(path, Object.assign(document.createElement("small"), { textContent: file.repo }));
-    row.addEventListener("click", () => { location.href = row.dataset.href; });
-    return row;
-  }));
-  one("p", finder).textContent = count === files.length ? `${count} ${count === 1 ? "file" : "files"}` : `the nearest ${files.length} of ${count} files`;
-  pick(0);
+  const said = typed.value.trim();
+  const near = await ask_for(`/files?format=json&limit=40&q=${encodeURIComponent(said)}`);
+  if (mine !== finding || !near) return;
+  const files = near.files.map(file_row);
+  const counted = near.found === files.length ? `${near.found} ${near.found === 1 ? "file" : "files"}` : `the nearest ${files.length} of ${near.found} files`;
+  one("p", finder).textContent = counted;
+  picked = 0;
+  show_found(files);
+  if (!/^[\p{L}_][\p{L}\p{N}_.:]{2,}$/u.test(said)) return;
+  // Symbols are asked for when the typing rests.
+  await new Promise((done) => setTimeout(done, PAUSE));
+  if (mine !== finding) return;
+  const named = await ask_for(`/search?${new URLSearchParams({ q: `sym:${said.replaceAll(".", "::")}`, sort: "relevance", limit: 10, format: "json" })}`);
+  if (mine !== finding || !named) return;
+  const all_symbols = named.files.flatMap((file) => file.matches.flatMap((line) => line.symbols.map((symbol) => ({ file, symbol }))));
+  const is_exact = ({ symbol }) => symbol.name === said.split(/[.:]+/).at(-1);
+  const symbol_row = ({ file, symbol }) => row_of(`${address_at(file)}#L${symbol.line}`, labelled(symbol.name),
+    `${symbol.kind}${symbol.container ? ` of ${symbol.container}` : ""} · ${file.path}:${symbol.line} · ${file.repo}`);
+  const exact = all_symbols.filter(is_exact).slice(0, 3);
+  const others = all_symbols.filter((one_of) => !exact.includes(one_of)).slice(0, 8);
+  one("p", finder).textContent = `${counted}; ${exact.length + others.length} symbols`;
+  // What somebody has walked to stays under the eyes.
+  const first = picked ? [] : exact;
+  show_found([...first.map(symbol_row), ...files.slice(0, 8), ...(picked ? exact : []).map(symbol_row), ...others.map(symbol_row), ...files.slice(8)]);
 }
 function open_finder() { if (!finder.open) { finder.showModal(); typed.select(); find(); } }
 typed.addEventListener("input", find);
@@ -397,11 +452,14 @@ typed.addEventListener("keydown", (event) => {
     if (row) location.href = row.dataset.href;
   }
 });
-one("#find").addEventListener("click", (event) => {
-  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  open_finder();
-});
+for (const link of all("header a[href='/files']")) {
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    menus.forEach((menu) => { menu.open = false; });
+    open_finder();
+  });
+}
 
 // --- keys -------------------------------------------------------------------
 
@@ -413,7 +471,7 @@ function walk(step) {
   files[at]?.classList.remove("here");
   at = Math.max(0, Math.min(files.length - 1, at + step));
   files[at].classList.add("here");
-  one("h2 a, h3 a", files[at]).focus({ preventScroll: true });
+  link_of(files[at]).focus({ preventScroll: true });
   files[at].scrollIntoView({ block: "center" });
 }
 document.addEventListener("keydown", (event) => {
@@ -436,7 +494,7 @@ document.addEventListener("keydown", (event) => {
     k: () => walk(-1),
     n: () => go(1),
     p: () => go(-1),
-    o: () => one(".file.here :is(h2, h3) a")?.click(),
+    o: () => { const here = one(".file.here"); if (here) link_of(here).click(); },
   };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });

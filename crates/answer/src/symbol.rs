@@ -94,6 +94,11 @@ impl<'r> Symbols<'r> {
         (parent < self.names.len() && parent != at).then_some(parent)
     }
 
+    /// Returns the kind of a symbol; `None` if a newer program wrote it.
+    pub fn kind(&self, at: usize) -> Option<SymbolKind> {
+        self.row.kinds.get(at).copied().and_then(SymbolKind::from_byte)
+    }
+
     /// Returns a symbol.
     pub fn get(&self, at: usize) -> Symbol {
         let row = self.row;
@@ -124,7 +129,7 @@ impl<'r> Symbols<'r> {
     /// Returns whether the name of a symbol qualifies that of a symbol which it contains: `a` of `namespace a::b`.
     pub fn goes_on(&self, at: usize, within: usize, text: &str) -> bool {
         let is_part = matches!(
-            self.row.kinds.get(at).copied().and_then(SymbolKind::from_byte),
+            self.kind(at),
             Some(
                 SymbolKind::Implementation
                     | SymbolKind::Module

@@ -14,6 +14,8 @@ pub struct Blame {
     pub runs: Vec<BlameRun>,
     /// The commits, each once.
     pub commits: Vec<Commit>,
+    /// For each commit, whether the file existed before it.
+    pub has_before: Vec<bool>,
 }
 
 /// Neighbouring lines that come from one commit.
@@ -64,6 +66,7 @@ fn parse(answer: &[u8]) -> Option<Blame> {
                     let hash = word.to_owned();
                     let (author, summary) = (String::new(), String::new());
                     blame.commits.push(Commit { hash, author, time: 0, summary });
+                    blame.has_before.push(false);
                     blame.commits.len() - 1
                 }));
             }
@@ -72,6 +75,7 @@ fn parse(answer: &[u8]) -> Option<Blame> {
             Some(at) => {
                 let commit = &mut blame.commits[at];
                 match word {
+                    "previous" => blame.has_before[at] = true,
                     "author" => bounded(rest).clone_into(&mut commit.author),
                     "author-time" => commit.time = rest.parse().unwrap_or_default(),
                     "summary" => bounded(rest).clone_into(&mut commit.summary),
@@ -103,7 +107,7 @@ mod tests {
     fn lines_come_from_commits() {
         let (one, two) = ("1".repeat(40), "2".repeat(40));
         let answer = format!(
-            "{one} 1 1 2\nauthor Ann O\nauthor-time 7\nsummary First: one\nfilename f\n\t\u{feff}a\r\n{one} 2 2\n\t\tb\n\
+            "{one} 1 1 2\nauthor Ann O\nauthor-time 7\nsummary First: one\nprevious {two} g\nfilename f\n\t\u{feff}a\r\n{one} 2 2\n\t\tb\n\
              {two} 9 3 1\nauthor \nauthor-time x\nsummary \nboundary\nfilename g\n\t\n{one} 3 4 1\n\tauthor c\n"
         );
         let blame = parse(answer.as_bytes()).unwrap();
@@ -113,6 +117,7 @@ mod tests {
         let first = &blame.commits[0];
         assert_eq!((&*first.author, first.time, &*first.summary), ("Ann O", 7, "First: one"));
         assert_eq!(blame.commits[1].hash, two);
+        assert_eq!(blame.has_before, [true, false]);
         assert_eq!(parse(b""), Some(Blame::default()));
         assert_eq!(parse(b"fatal: no\n"), None);
         assert_eq!(parse(b"\tno commit\n"), None);

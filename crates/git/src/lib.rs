@@ -82,11 +82,24 @@ pub struct Commit {
     pub summary: String,
 }
 
+/// Returns the name of the branch that is checked out in the folder of a repository, if the index has its newest
+/// commit: after a switch to another branch, what is indexed is of the one before. `None` if it is unknown.
+pub fn branch_of(repo: &store::Repo) -> Option<String> {
+    let known = repo.commit.as_deref()?;
+    let source = Path::new(&repo.source);
+    let mut trust = Trust::known(repo.git_folders.iter().map(PathBuf::from).collect());
+    let data = GitData::of(source, &mut trust).ok().flatten().filter(GitData::has_head);
+    let data = data.or_else(|| GitData::bare(source))?;
+    let now = data.commit(&mut trust).ok().flatten()?;
+    (now == known).then(|| data.branch(&mut trust).ok().flatten()).flatten()
+}
+
 /// A file in a clone, at a commit.
 #[derive(Clone, Debug)]
 pub struct TrackedFile {
     clone: Arc<Skeleton>,
-    path: String,
+    /// Its path at the commit.
+    pub path: String,
     /// The commit: the one that was checked out at the last ingest or, if the clone no longer has it, the one that is
     /// now.
     pub commit: String,
@@ -120,6 +133,32 @@ impl TrackedFile {
             }
         }
         Err(Error::Untracked)
+    }
+
+    /// Returns the file as it was before one of the last [`MAX_CHANGES`] commits that changed it, under the name that it
+    /// had then; `None` if the commit is none of these, or made the file.
+    ///
+    /// # Errors
+    /// Git cannot run.
+    pub async fn before(&self, commit: &str) -> Result<Option<Self>, Error> {
+        let history = self.history(0, MAX_CHANGES).await?;
+        // Other commits of the clone are not shown.
+        let Some(change) = history.changes.into_iter().find(|change| change.commit.hash == commit)
+        else {
+            return Ok(None);
+        };
+        let path = change.renamed_from.unwrap_or(change.path);
+        let revisions = [format!("{commit}^^{{commit}}"), format!("{commit}^:{path}")];
+        let args = ["rev-parse", "--quiet", &revisions[0], &revisions[1]];
+        let answer = match run::text(&self.clone, &args, MAX_ANSWER).await {
+            Ok(answer) => answer,
+            Err(Error::Failed) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let hashes: Vec<String> =
+            answer.lines().filter(|line| is_hash(line)).map(str::to_owned).collect();
+        let Ok([commit, blob]) = <[String; 2]>::try_from(hashes) else { return Ok(None) };
+        Ok(Some(Self { clone: Arc::clone(&self.clone), path, commit, blob }))
     }
 
     /// Returns the text that the file had after one of its last [`MAX_CHANGES`], by git's hash of it; `None` if it

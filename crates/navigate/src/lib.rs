@@ -10,6 +10,7 @@
 //! | where a name is used, and how | [`references`], [`label`] |
 //! | results of SCIP indexes | [`precise`] |
 //! | the symbols of a file | [`outline`] |
+//! | the lines of a signature | [`signature`] |
 //! | languages that share names | [`family`] |
 //! | how near a file is to another | [`near`] |
 //! | the search for a name | [`request`], [`place`] |
@@ -24,6 +25,7 @@ mod place;
 mod precise;
 mod references;
 mod request;
+mod signature;
 
 pub use basis::Basis;
 pub use definitions::{Definition, Definitions, definitions};
@@ -32,4 +34,5 @@ pub use outline::{Outline, OutlineSymbol, SymbolsState, outline, outline_of_text
 pub use place::{Error, Place};
 pub use references::{Reference, ReferenceFile, References, references};
 pub use request::NameRequest;
+pub use signature::signature;
 pub use symbols::Label;

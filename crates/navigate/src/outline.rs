@@ -1,6 +1,9 @@
 //! The outline of a file: its symbols in order, each below the one that contains it.
 
+use std::collections::HashMap;
+
 use futures_util::future::BoxFuture;
+use query::SymbolKind;
 use store::{BlobId, Epoch, RepoId, Shard};
 
 use super::basis::Basis;
@@ -131,12 +134,18 @@ async fn outline_of_blob(
 }
 
 /// Returns the symbols of a text, each with the number of its containers. Members come after their type, wherever they
-/// are defined. A namespace that contains nothing but the next is joined with it: `a::b`.
+/// are defined, and so does each implementation of a type that is defined beside it. A namespace that contains nothing but the next is joined with it: `a::b`.
 fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
     let mut within: Vec<Vec<usize>> = vec![Vec::new(); symbols.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();
+    let types = types(symbols);
+    let implemented = |at: usize| {
+        let is_implementation = symbols.kind(at) == Some(SymbolKind::Implementation);
+        let of = types.get(&(symbols.container(at), symbols.name(at)));
+        of.copied().filter(|_| is_implementation)
+    };
     for at in (0..symbols.len()).rev() {
-        match symbols.container(at) {
+        match implemented(at).or_else(|| symbols.container(at)) {
             Some(container) => within[container].push(at),
             None => open.push((at, 0)),
         }
@@ -166,6 +175,19 @@ fn tree(symbols: &Symbols<'_>, text: &str) -> Vec<(Symbol, usize)> {
         open.extend(within[at].iter().map(|member| (*member, depth + 1)));
     }
     all
+}
+
+/// Returns the types of a text, by the symbol around and the name.
+fn types<'r>(symbols: &Symbols<'r>) -> HashMap<(Option<usize>, &'r str), usize> {
+    use SymbolKind::{Class, Enum, Interface, Struct, Trait, Type, Union};
+    let is_type = |at: &usize| {
+        matches!(symbols.kind(*at), Some(Class | Enum | Interface | Struct | Trait | Type | Union))
+    };
+    let mut types = HashMap::new();
+    for at in (0..symbols.len()).filter(is_type) {
+        types.entry((symbols.container(at), symbols.name(at))).or_insert(at);
+    }
+    types
 }
 
 /// Adds the last line of its definition to each symbol, which has its depth.
@@ -203,7 +225,6 @@ impl LineCounter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use query::SymbolKind;
     use store::SymbolRow;
 
     use super::*;
@@ -237,5 +258,77 @@ mod tests {
             .collect();
         let expected = [("a::b", 0), ("T", 1), ("f", 2), ("g", 1)];
         assert_eq!(told, expected.map(|(name, depth)| (name.to_owned(), depth)));
+    }
+
+    /// Checks the outline of a text in a language: each symbol behind as many spaces as it has containers.
+    #[track_caller]
+    fn check(language: &str, text: &str, expected: &[&str]) {
+        let taken = symbols::take(language, text).unwrap().symbols;
+        let row = SymbolRow {
+            blob: BlobId(1),
+            names: taken.iter().map(|one| &text[one.name.clone()]).collect::<Vec<_>>().join("\n"),
+            kinds: taken.iter().map(|one| one.kind.byte()).collect(),
+            starts: taken.iter().map(|one| one.name.start as i32).collect(),
+            ends: taken.iter().map(|one| one.end as i32).collect(),
+            lines: taken.iter().map(|one| one.line as i32).collect(),
+            parents: taken.iter().map(|one| one.parent.map_or(-1, |at| at as i16)).collect(),
+        };
+        let told: Vec<String> = tree(&Symbols::of(&row), text)
+            .into_iter()
+            .map(|(symbol, depth)| format!("{}{} {}", " ".repeat(depth), symbol.kind, symbol.name))
+            .collect();
+        assert_eq!(told, expected, "{text}");
+    }
+
+    #[test]
+    fn members_stand_below_their_types_wherever_they_are() {
+        check(
+            "go",
+            "package p\ntype A struct{ x int }\ntype B struct{}\nfunc (b *B) One() {}\nfunc free() {}\nfunc (a A) Two() \
+             {}\nfunc (c *C[T]) Three() {}\nfunc other() {}\nfunc (c C[T]) Four() {}\n",
+            &[
+                "package p",
+                "struct A",
+                " field x",
+                " method Two",
+                "struct B",
+                " method One",
+                "function free",
+                "implementation C",
+                " method Three",
+                " method Four",
+                "function other",
+            ],
+        );
+        check(
+            "rust",
+            "struct A;\nfn free() {}\nimpl A { fn one(&self) {} }\nimpl Copy for A {}\nimpl B { fn two() {} }\nmod m { impl \
+             super::A { fn three() {} } }\n",
+            &[
+                "struct A",
+                " implementation A",
+                "  method one",
+                " implementation A",
+                "function free",
+                "implementation B",
+                " method two",
+                "module m",
+                " implementation A",
+                "  method three",
+            ],
+        );
+        check(
+            "c++",
+            "class A { void one(); };\nvoid free() {}\nvoid A::one() {}\nvoid B::two() {}\nvoid B::three() {}\n",
+            &[
+                "class A",
+                " method one",
+                " method one",
+                "function free",
+                "implementation B",
+                " method two",
+                " method three",
+            ],
+        );
     }
 }

@@ -18,7 +18,7 @@ use super::connections::OnSocket;
 use super::endpoint::{Admits, Class, Endpoint};
 use super::error::{Body, Failure};
 use super::limits::{Caller, refused};
-use super::pages::sign_in as page;
+use super::pages::{failed, sign_in as page};
 use super::params::{Pairs, wants_page};
 use super::sender::Sender;
 use super::server::{Access, Server};
@@ -38,9 +38,7 @@ const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 pub(super) const SIGN_IN: Endpoint = Endpoint {
     admits: Admits::Anyone,
-    ..Endpoint::undocumented("/sign-in", Class::Light, || {
-        get(async || page(StatusCode::OK, "/", "")).post(sign_in)
-    })
+    ..Endpoint::undocumented("/sign-in", Class::Light, || get(sign_in_page).post(sign_in))
 };
 
 pub(super) const SIGN_OUT: Endpoint = Endpoint {
@@ -95,7 +93,12 @@ pub(super) fn admit(
                 "without tokens, only the server's own machine may see what others search for, and not through a \
                  proxy; start codesearch serve with --tokens FILE, and send a token marked admin"
             };
-            return Err(Box::new(unauthorized("no_token", message, request)));
+            let can_sign_in = server.access.needs_token || server.limits.has_tokens();
+            return Err(Box::new(if can_sign_in || !is_page(request) {
+                unauthorized("no_token", message, request)
+            } else {
+                failed("", failure(StatusCode::UNAUTHORIZED, "no_token", message))
+            }));
         }
     }
     if let Some(caller) = caller {
@@ -117,8 +120,7 @@ fn failure(status: StatusCode, code: &'static str, message: &str) -> Failure {
 
 /// Returns the response to a client without a token or with a wrong one. A browser gets the page to sign in.
 fn unauthorized(code: &'static str, message: &str, request: &Request) -> Response {
-    let pairs = Pairs::of(request.extensions());
-    let mut response = if wants_page(request.headers(), pairs.get("format")) {
+    let mut response = if is_page(request) {
         let back = request.uri().path_and_query().map_or("/", |address| address.as_str());
         page(StatusCode::UNAUTHORIZED, back, "")
     } else {
@@ -128,6 +130,12 @@ fn unauthorized(code: &'static str, message: &str, request: &Request) -> Respons
     headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"codesearch\""));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Returns whether a request asks for a page.
+fn is_page(request: &Request) -> bool {
+    let pairs = Pairs::of(request.extensions());
+    wants_page(request.headers(), pairs.get("format"))
 }
 
 /// Returns the token that a program sends. Ignores other schemes.
@@ -142,6 +150,15 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
     let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|one| one.split_once('='));
     let (_, value) = pairs.find(|(name, _)| name.trim() == COOKIE_NAME)?;
     Some(percent_decode_str(value.trim()).decode_utf8().ok()?.into_owned())
+}
+
+/// Sends the page to sign in. A server without tokens has none.
+async fn sign_in_page(State(server): State<Server>, headers: HeaderMap) -> Response {
+    if server.access.needs_token || server.limits.has_tokens() {
+        return page(StatusCode::OK, "/", "");
+    }
+    let missing = Failure::not_found();
+    if wants_page(&headers, None) { failed("", missing) } else { missing.into_response() }
 }
 
 /// The form to sign in: the token, and the page to continue at.

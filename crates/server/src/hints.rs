@@ -13,8 +13,11 @@ use request::{self, Client};
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
 
-/// Longest time for all hints if nothing was found.
+/// Longest time for all hints if nothing was found, for a program.
 const WITHIN: Duration = Duration::from_millis(100);
+
+/// The same for a page: the first hints after the start of a server read what later ones find in memory.
+const WITHIN_PAGE: Duration = Duration::from_millis(400);
 
 /// Adds to a failure the number of files that its suggested query finds, if a turn is free and counting ends within
 /// [`COUNTING`].
@@ -40,6 +43,7 @@ pub(crate) async fn beside(
     params: &SearchParams,
     request: &Request,
     stats: &Stats,
+    is_page: bool,
 ) -> Vec<Hint> {
     if stats.files > 0 {
         let parsed = query::Query::parse(&params.q, query::Case::Smart).ok();
@@ -51,7 +55,7 @@ pub(crate) async fn beside(
         return Vec::new();
     }
     let query = request::as_one_query(&params.q, &[], &options);
-    let asked =
-        NoResultsQuery { query: &query, client: Client::PROGRAM, within: WITHIN, left_out: false };
+    let within = if is_page { WITHIN_PAGE } else { WITHIN };
+    let asked = NoResultsQuery { query: &query, client: Client::PROGRAM, within, left_out: false };
     hints::for_no_results(server.view(), &asked).await
 }

@@ -7,6 +7,7 @@ mod audit;
 mod axe;
 mod everyday;
 mod paint;
+mod points;
 mod reading;
 mod tab;
 mod typing;
@@ -225,7 +226,7 @@ fn errors_nothing_found_and_hostile_names() {
         // Names and contents with scripts are shown as text.
         tab.open("/search?q=script+needle").await;
         assert!(tab.text(".file .path").await.starts_with("<img src=x"));
-        tab.click(".file h3 a").await;
+        tab.click(".file .open").await;
         assert!(tab.text("#text").await.contains("<script>alert(2)</script>"));
         assert_eq!(tab.run("return document.images.length").await, 0);
         assert!(tab.client.get_alert_text().await.is_err());
@@ -240,8 +241,8 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
             let fits = "document.documentElement.scrollWidth <= window.innerWidth";
             assert_eq!(tab.run(&format!("return {fits}")).await, true, "{page}");
         }
-        tab.click("#theme").await;
-        tab.click("#theme").await;
+        tab.click_in_menu("#theme").await;
+        tab.click_in_menu("#theme").await;
         let dark = tab.run("return getComputedStyle(document.body).backgroundColor").await;
         assert_eq!(dark, "rgb(20, 24, 29)");
         tab.open("/").await;
@@ -251,6 +252,7 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         let order = "const [script, style] = document.querySelectorAll('head script, head link[rel=stylesheet]');\
                      return script.src.includes('first.js') && !script.defer && !script.async && style.rel === 'stylesheet'";
         assert_eq!(tab.run(order).await, true);
+        tab.click("header .menu summary").await;
         let button = tab.client.find(Locator::Css("#theme")).await.unwrap();
         assert!(button.is_displayed().await.unwrap());
     });
@@ -266,7 +268,7 @@ fn a_narrow_screen_a_dark_one_and_none_with_scripts() {
         assert!(tab.address().await.contains("cursor="));
         tab.click(".side a[title=one]").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
-        tab.click(".file h3 a").await;
+        tab.click(".file .open").await;
         assert!(tab.text("#text").await.contains("needle"));
         tab.open("/files?q=srvr").await;
         assert!(tab.text(".paths").await.contains("src/server.go"));
@@ -355,8 +357,8 @@ fn documents_and_comments() {
         tab.open("/docs").await;
         let width = tab.run("return window.innerWidth").await;
         assert_eq!(width, 360);
-        tab.click("#theme").await;
-        tab.click("#theme").await;
+        tab.click_in_menu("#theme").await;
+        tab.click_in_menu("#theme").await;
         for page in ["/docs", "/docs?q=configured+retries", "/docs?q=the", "/docs?q=nowhere"] {
             tab.open(page).await;
             assert_eq!(tab.run(fits).await, true, "{page}");
@@ -398,10 +400,10 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
     };
     journeys_in(cloned, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
-        assert_eq!(tab.text(".found > h2").await, "github.com/acme/tool");
+        assert_eq!(tab.text(".file .repo").await, "github.com/acme/tool");
         tab.click(".file li:has(mark) a.no").await;
         tab.until("location.pathname === '/file' && location.hash === '#L3'").await;
-        assert_eq!(tab.text("#origin").await, "At its origin");
+        assert_eq!(tab.text("#origin").await, "Open on GitHub");
         let href = "return document.querySelector('#origin').href";
         assert_eq!(tab.run(href).await, format!("{file}#L3"));
         tab.run("location.hash = '#L1-L3'").await;
@@ -410,12 +412,19 @@ fn a_file_is_linked_to_its_origin_at_its_commit_and_line() {
         let rel = tab.run("return document.querySelector('#origin').rel").await;
         assert_eq!(rel, "noreferrer");
     });
+    // With everything in it, the row of actions is one row on a phone.
+    journeys_in(cloned, &["--window-size=390,844"], &async |tab: &Tab<'_>| {
+        tab.open("/file?repo=github.com/acme/tool&path=a+%23b/tool.go&q=needle").await;
+        let row = "const [row, menu] = ['.actions', '.actions .menu'].map((s) => document.querySelector(s).getBoundingClientRect());
+                   return [row.height < 32, menu.right <= innerWidth, document.documentElement.scrollWidth <= innerWidth]";
+        assert_eq!(tab.run(row).await, json!([true, true, true]));
+    });
 }
 
 #[test]
 fn every_page_can_be_read_and_used_by_everyone() {
     journeys(&["--window-size=1280,900"], &async |tab: &Tab<'_>| {
-        for page in PAGES.into_iter().chain(["/sign-in"]) {
+        for page in PAGES {
             for theme in ["light", "dark"] {
                 tab.open(page).await;
                 tab.run(&format!("document.documentElement.dataset.theme = '{theme}'")).await;

@@ -162,7 +162,7 @@ fn a_redirect_keeps_the_form_that_was_asked_for() {
 }
 
 #[test]
-fn files_stand_below_their_repository_in_the_order_of_relevance() {
+fn files_stand_with_their_repository_in_the_order_of_relevance() {
     let fixture = Fixture::new();
     fixture.write("a/use.go", "x := needle()\n");
     fixture.write("a/def.go", "func needle() {}\n");
@@ -174,9 +174,11 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     let found = page.split("<div class=\"found\">").nth(1).unwrap();
     let found = found.split("</main>").next().unwrap();
     let mut shown: Vec<String> = Vec::new();
-    for part in found.split("<h").skip(1) {
-        let link = part.split("href=\"").nth(1).unwrap().split('"').next().unwrap();
-        shown.push(link.replace("&#38;", "&").split("&q=").next().unwrap().to_owned());
+    for part in found.split("<h2>").skip(1) {
+        for link in part.split("</h2>").next().unwrap().split("href=\"").skip(1) {
+            let link = link.split('"').next().unwrap();
+            shown.push(link.replace("&#38;", "&").split("&q=").next().unwrap().to_owned());
+        }
     }
     assert_eq!(
         shown,
@@ -185,6 +187,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
             "/file?repo=b&path=needle.go",
             "/repos?repo=a",
             "/file?repo=a&path=def.go",
+            "/repos?repo=a",
             "/file?repo=a&path=use.go",
             "/repos?repo=b",
             "/file?repo=b&path=vendor/v.go",
@@ -192,7 +195,7 @@ fn files_stand_below_their_repository_in_the_order_of_relevance() {
     );
     // The part for the script has the same headings.
     let events = server.get("/search/stream?q=needle&format=html", "text/event-stream").2;
-    assert_eq!(events.matches("<h2><a href").count(), 3, "{events}");
+    assert_eq!(events.matches("<h2><span").count(), 4, "{events}");
     // Programs get the same order, and may set the limit.
     let order = |path: &str| -> (Vec<String>, serde_json::Value) {
         let (status, answer) = server.json(path);
@@ -288,7 +291,7 @@ fn a_page_comes_with_its_first_results_and_then_the_rest() {
     assert!(parts[0].trim_end().ends_with("</article>"), "{}", parts[0]);
     let all = parts.concat();
     assert_eq!(count(&all), 50);
-    assert_eq!(all.matches("<h2><a href=\"/repos").count(), 1, "one heading for a repository");
+    assert_eq!(all.matches("<a class=\"repo\" href=\"/repos").count(), 50, "each card names it");
     assert!(all.contains("More results") && all.trim_end().ends_with("</html>"), "{all}");
     assert!(!all.contains("the rest"), "{all}");
     // With compression, the first part is sent at once instead of filling a buffer of 4 KB.

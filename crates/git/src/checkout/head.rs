@@ -33,6 +33,19 @@ impl GitData {
     }
 }
 
+impl GitData {
+    /// Returns the name of the checked-out branch, without `refs/heads/`; `None` if a commit is checked out, or the
+    /// name is not one that git allows.
+    ///
+    /// # Errors
+    /// The file whose reading is not allowed, or fails.
+    pub fn branch(&self, trust: &mut Trust) -> Result<Option<String>, Unread> {
+        let head = self.read(&self.own, "HEAD", MAX_SMALL, trust)?.unwrap_or_default();
+        let name = head.trim_ascii().strip_prefix(b"ref: ").and_then(branch);
+        Ok(name.and_then(|name| name.strip_prefix("refs/heads/")).map(str::to_owned))
+    }
+}
+
 /// Returns the name of a branch, if git allows it.
 fn branch(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name.trim_ascii()).ok().filter(|name| name.len() <= MAX_NAME)?;

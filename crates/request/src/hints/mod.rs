@@ -7,6 +7,7 @@ mod count;
 mod near;
 mod nothing;
 mod show;
+mod typo;
 
 use query::{OperatorInText, Query, QueryParts, Suggestion, operator_in_text};
 use serde::Serialize;

@@ -11,7 +11,7 @@ use search::docs::{Dictionary, DocsRequest};
 use tokio::time::timeout_at;
 
 use super::count::{FileCount, QueryContext, compiled, count};
-use super::{Hint, MAX_QUERY, near};
+use super::{Hint, MAX_QUERY, near, typo};
 use crate::{Client, Options};
 
 /// Number of changed queries that are counted concurrently.
@@ -68,12 +68,16 @@ pub async fn for_no_results(view: &View, asked: &NoResultsQuery<'_>) -> Vec<Hint
         parts,
     };
     let mut hints = Vec::new();
-    let (counted, names, others) = tokio::join!(
+    let only = search.terms().map(|(at, _)| at).collect::<Vec<usize>>();
+    let only = <[usize; 1]>::try_from(only).ok().map(|[at]| at);
+    let (counted, names, others, near) = tokio::join!(
         Box::pin(search.counted(asked.query)),
         Box::pin(search.repositories()),
-        Box::pin(search.elsewhere())
+        Box::pin(search.elsewhere()),
+        Box::pin(search.near_word(only))
     );
     hints.extend(names);
+    hints.extend(near);
     hints.extend(Box::pin(search.hints_of(&counted)).await);
     hints.extend(others);
     hints.extend(Box::pin(search.left_out(asked)).await);
@@ -176,6 +180,19 @@ impl Search<'_> {
         &self.parts.parts[at].text
     }
 
+    /// Returns the query with the most similar word in place of a term that is mistyped.
+    async fn near_word(&self, term: Option<usize>) -> Option<Hint> {
+        let at = term?;
+        let part = &self.parts.parts[at];
+        let word = typo::near_word(self.view, &part.value, &self.beside, self.until).await?;
+        let field = &part.text[..part.text.find(&part.value)?];
+        let query = format!("{field}{word} {}", self.without(|other| other == at));
+        let query = query.trim().to_owned();
+        let found = count(self.view, &query, &self.beside, self.until).await?;
+        let message = format!("a similar name, {word}");
+        (found.files > 0).then(|| counted_hint(message, &query, found))
+    }
+
     /// Names the terms that match no file, and counts the query without them.
     async fn missing(&self, missing: &[usize]) -> Option<Hint> {
         let query = self.without(|at| missing.contains(&at));
@@ -193,6 +210,11 @@ impl Search<'_> {
         let missing: Vec<usize> = places.filter(|at| alone(*at) == Some(0)).collect();
         let all = self.terms().count();
         let mut hints = Vec::new();
+        if let [only] = *missing
+            && all > 1
+        {
+            hints.extend(self.near_word(Some(only)).await);
+        }
         if !missing.is_empty() && missing.len() < all {
             hints.extend(self.missing(&missing).await);
         }

@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use query::Matcher;
 use store::{Catalog, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, ShardDocsQuery};
 
+use super::change_log::change_logs_last;
 use super::show::show_docs;
 use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, ShardHit};
 use crate::view::View;
@@ -15,7 +16,10 @@ use ::docs::words;
 /// Minimum time to read the titles and snippets of the results.
 const SHOWING: Duration = Duration::from_secs(2);
 
-/// Returns the docs that match, best first.
+/// Results beyond the limit that are read, since they may stand before change logs among the first.
+const BEYOND: usize = 20;
+
+/// Returns the docs that match, best first, and change logs last.
 ///
 /// # Errors
 /// The query has no word to search for or is too long, or the database cannot be reached. A single shard that fails
@@ -59,19 +63,23 @@ pub fn find<'a>(
             languages: (!languages.is_empty()).then(|| languages.clone()),
         };
         let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
-        let search = ShardDocsQuery { query, files, ranked, limit: request.limit as i64 };
+        let read = request.limit.saturating_add(BEYOND);
+        let search = ShardDocsQuery { query, files, ranked, limit: read as i64 };
 
         let mut docs = Docs { shards: shards.len(), ..Docs::default() };
         if deadline.is_some_and(|end| Instant::now() >= end) {
             docs.stopped = timeout.map(DocsStopped::Timeout);
         }
-        let bounds = (request.limit, timeout, deadline);
+        let bounds = (read, timeout, deadline);
         let hits = best_docs(view, &catalog, shards, &search, bounds, &mut docs).await?;
         docs.ranking = begun.elapsed();
         let showing = show_docs(view, &catalog, &search.files, request, hits);
         // Ranking may have used all the time. Showing the results still happens, since it takes milliseconds.
         match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
-            Some(shown) => docs.docs = shown?,
+            Some(shown) => {
+                docs.docs = change_logs_last(shown?, &request.query);
+                docs.docs.truncate(request.limit);
+            }
             None => docs.stopped = timeout.map(DocsStopped::Timeout),
         }
         if docs.stopped.is_none() {

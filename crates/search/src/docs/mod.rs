@@ -1,6 +1,7 @@
 //! Docs search: finds READMEs, manual pages and leading comments by their words, best first. [`find`](find()) ranks, `show`
-//! loads and marks the results.
+//! loads and marks the results, `change_log` puts change logs last.
 
+mod change_log;
 mod find;
 mod show;
 mod snippet;

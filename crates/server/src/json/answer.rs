@@ -107,7 +107,7 @@ async fn hints_for(
     if !params.wants_hints() {
         return None;
     }
-    serde_json::to_value(hints::beside(server, params, request, stats).await).ok()
+    serde_json::to_value(hints::beside(server, params, request, stats, false).await).ok()
 }
 
 /// A search whose answer has become too large to be collected.

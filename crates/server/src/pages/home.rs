@@ -12,47 +12,42 @@ use super::link;
 use super::render::render;
 use crate::error::Failure;
 use crate::server::Server;
-use request::human::{count, size};
+use request::human::{count, since, size};
 
 /// Example queries by language, each with a description, for languages that are indexed.
 const BY_LANGUAGE: [(&str, &str, &str); 18] = [
-    ("c", r"\bmalloc\(.*sizeof lang:c", "allocations by the size of a type"),
-    ("c++", r#""std::unique_ptr<\w+> \w+\(" lang:c++"#, "functions that return an owned pointer"),
-    ("c#", r#""async Task<\w+>" lang:c#"#, "asynchronous methods"),
-    (
-        "go",
-        r#""func \w+\(ctx context\.Context" lang:go -file:_test"#,
-        "functions that can be cancelled, without tests",
-    ),
-    ("haskell", r#""^instance \w+" lang:haskell"#, "instances"),
-    ("java", r#""implements \w*Listener" lang:java"#, "classes that listen"),
-    ("javascript", r"\bawait\s+fetch\( lang:javascript", "requests that are waited for"),
-    ("kotlin", r#""suspend fun \w+" lang:kotlin"#, "functions that can be suspended"),
-    ("lua", r#""^local function \w+" lang:lua"#, "local functions"),
-    ("markdown", r"^#+\s.*install lang:markdown", "headings on installing"),
-    ("php", r#""public function \w+" lang:php"#, "public methods"),
-    ("python", r#""except \w+ as \w+" lang:python"#, "handlers of exceptions"),
-    ("ruby", r"^\s*def\s+self\. lang:ruby", "methods of classes"),
-    ("rust", r#""impl.* Iterator for" lang:rust"#, "iterators"),
-    ("shell", r#""set -e" lang:shell"#, "scripts that end at an error"),
-    ("swift", r#""guard let \w+" lang:swift"#, "guards"),
-    ("typescript", r#""export interface \w+" lang:typescript"#, "interfaces"),
-    ("zig", r#""pub fn \w+" lang:zig"#, "public functions"),
+    ("c", "malloc sizeof lang:c", "two words, in C"),
+    ("c++", "unique_ptr make lang:c++", "two words, in C++"),
+    ("c#", "async Task lang:c#", "two words, in C#"),
+    ("go", "func main lang:go", "two words, in Go"),
+    ("haskell", "instance Show lang:haskell", "two words, in Haskell"),
+    ("java", "implements Listener lang:java", "two words, in Java"),
+    ("javascript", "await fetch lang:javascript", "two words, in JavaScript"),
+    ("kotlin", "suspend fun lang:kotlin", "two words, in Kotlin"),
+    ("lua", "local function lang:lua", "two words, in Lua"),
+    ("markdown", "install usage lang:markdown", "two words, in Markdown"),
+    ("php", "public function lang:php", "two words, in PHP"),
+    ("python", "except raise lang:python", "two words, in Python"),
+    ("ruby", "def self lang:ruby", "two words, in Ruby"),
+    ("rust", "impl Iterator lang:rust", "two words, in Rust"),
+    ("shell", "export PATH lang:shell", "two words, in shell scripts"),
+    ("swift", "guard let lang:swift", "two words, in Swift"),
+    ("typescript", "export interface lang:typescript", "two words, in TypeScript"),
+    ("zig", "pub fn lang:zig", "two words, in Zig"),
 ];
 
 /// Example queries for any language.
-const ANYWHERE: [(&str, &str); 4] = [
+const ANYWHERE: [(&str, &str); 3] = [
     ("TODO or FIXME", "either word"),
-    ("\"rate limit\" -file:test", "a phrase, but not in tests"),
-    (r"return\n\s*\}", "across lines"),
+    ("\"not found\" -file:test", "a phrase, but not in tests"),
     ("license type:repo", "repositories that mention it"),
 ];
 
 /// Most examples that depend on a language.
-const LANGUAGES: usize = 4;
+const LANGUAGES: usize = 1;
 
 /// Most examples.
-const EXAMPLES: usize = 6;
+const EXAMPLES: usize = 3;
 
 /// Most repositories listed.
 const LARGEST: usize = 8;
@@ -73,6 +68,10 @@ struct Index {
     /// The number of repositories.
     repos: String,
     size: String,
+    /// The time since the last ingest, and the time itself.
+    indexed: (String, String),
+    /// The repository that was indexed first, if that is long before the others, and the time since then.
+    oldest: Option<(LargeRepo, String)>,
     examples: Vec<Example>,
     /// The heading above the repositories.
     heading: &'static str,
@@ -87,10 +86,11 @@ struct Example {
     says: &'static str,
 }
 
-struct LargeRepo {
-    name: String,
-    href: String,
-    says: String,
+/// A repository, and what is said of it.
+pub(super) struct LargeRepo {
+    pub(super) name: String,
+    pub(super) href: String,
+    pub(super) says: String,
 }
 
 /// Sends the start page.
@@ -123,7 +123,11 @@ impl Index {
             says: format!("{}, {}", count(repo.files as usize, "file"), size(repo.bytes as u64)),
         });
         let more = repos.len() > LARGEST;
+        let last = repos.iter().map(|repo| repo.indexed_at.as_str()).max().unwrap_or_default();
+        let indexed = (since(last), last.to_owned());
         Self {
+            oldest: oldest(&repos),
+            indexed,
             repos: count(repos.len(), "repository"),
             size: held(stored, &repos),
             examples: examples(&languages(catalog)),
@@ -132,6 +136,20 @@ impl Index {
             more,
         }
     }
+}
+
+/// Seconds between the oldest and the newest ingest from which a page tells both: a day.
+const LONG_BEFORE: i64 = 86_400;
+
+/// Returns the repository that was indexed first, and the time since then, if that is long before the last ingest.
+pub(super) fn oldest(repos: &[Repo]) -> Option<(LargeRepo, String)> {
+    let oldest = repos.iter().min_by(|a, b| a.indexed_at.cmp(&b.indexed_at))?;
+    let newest = repos.iter().map(|repo| repo.indexed_at.as_str()).max()?;
+    let second = |time: &str| time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second);
+    let is_older = second(newest)? - second(&oldest.indexed_at)? >= LONG_BEFORE;
+    let ago = since(&oldest.indexed_at);
+    let (name, href) = (oldest.name.clone(), link::folder(&oldest.name, ""));
+    is_older.then(|| (LargeRepo { name, href, says: oldest.indexed_at.clone() }, ago))
 }
 
 /// Describes the amount of text, and the bytes stored: equal files are stored once.
@@ -192,7 +210,7 @@ mod tests {
         };
         assert_eq!(shown(&[])[0], "TODO or FIXME");
         let of_two = shown(&["text", "rust", "go"]);
-        assert!(of_two[0].ends_with("lang:rust") && of_two[1].contains("lang:go"), "{of_two:?}");
+        assert!(of_two[0].ends_with("lang:rust"), "{of_two:?}");
         assert_eq!(of_two.len(), EXAMPLES);
     }
 }

@@ -50,6 +50,31 @@ pub(crate) fn lines(repo: &str, path: &str, q: &str) -> String {
     to("/search/lines", &[("repo", repo), ("path", path), ("q", q)])
 }
 
+/// A file on the web: its address, and what is said of its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WebFile {
+    pub(crate) href: String,
+    /// `GitHub`, or the name of the host.
+    pub(crate) host: String,
+    /// What stands between the numbers of the first and the last line in an address.
+    pub(crate) between: &'static str,
+}
+
+/// Returns a file on the web, given the address before the paths of files.
+pub(crate) fn on_the_web(web: &str, file: &str) -> WebFile {
+    let host = web.split_once("://").map_or(web, |(_, rest)| rest).split('/').next();
+    let host = host.unwrap_or_default();
+    let known = [
+        ("github.com", "GitHub"),
+        ("gitlab.com", "GitLab"),
+        ("codeberg.org", "Codeberg"),
+        ("gitea.com", "Gitea"),
+    ];
+    let name = known.iter().find(|(of, _)| *of == host).map(|(_, name)| *name);
+    let between = if web.contains("/-/blob/") { "-" } else { "-L" };
+    WebFile { href: format!("{web}{}", path(file)), host: name.unwrap_or(host).to_owned(), between }
+}
+
 /// Returns the address of a folder's page.
 pub(crate) fn folder(repo: &str, folder: &str) -> String {
     to("/repos", &[("repo", repo), ("path", folder)])
@@ -67,5 +92,20 @@ mod tests {
         );
         assert_eq!(folder("h/r", ""), "/repos?repo=h/r");
         assert_eq!(path("a b/c#d.rs"), "a%20b/c%23d.rs");
+    }
+
+    #[test]
+    fn a_file_on_the_web_is_on_a_host() {
+        for (web, host, between) in [
+            ("https://github.com/a/b/blob/c/", "GitHub", "-L"),
+            ("https://gitlab.com/a/b/-/blob/c/", "GitLab", "-"),
+            ("https://gitlab.example.org/a/-/blob/c/", "gitlab.example.org", "-"),
+            ("https://codeberg.org/a/b/src/commit/c/", "Codeberg", "-L"),
+            ("https://gitea.example.org/a/b/src/commit/c/", "gitea.example.org", "-L"),
+        ] {
+            let href = format!("{web}x%20y.rs");
+            let expected = WebFile { href, host: host.to_owned(), between };
+            assert_eq!(on_the_web(web, "x y.rs"), expected);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod highlight;
 mod history;
 mod home;
 mod link;
+mod markdown;
 mod navigate;
 mod render;
 mod results;

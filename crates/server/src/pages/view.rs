@@ -15,14 +15,24 @@ pub(crate) const MAX_LINES: usize = 6;
 /// Most characters shown of a line.
 const MAX_CHARS: usize = 250;
 
+/// Columns of a line that a card shows on a usual screen. A line whose first match lies further is shown from near it.
+const COLUMNS: usize = 96;
+
+/// Most characters before the first match of such a line.
+const BEFORE: usize = 32;
+
+/// Most characters of a match that count for its place.
+const MATCH: usize = 16;
+
+/// Columns of a tab.
+const TAB: usize = 4;
+
 /// Lines of context shown before and after each match.
 pub(crate) const CONTEXT: usize = 1;
 
 /// A file on a page of results.
 #[derive(Debug)]
 pub(crate) struct FileView {
-    /// Whether its repository's name is shown above it, since it is the first file of the repository.
-    pub(crate) headed: bool,
     pub(crate) repo: String,
     /// The address of its repository.
     pub(crate) repo_href: String,
@@ -96,7 +106,7 @@ pub(crate) struct LineView {
     /// Whether lines are left out before it.
     pub(crate) gap: bool,
     pub(crate) pieces: Vec<Piece>,
-    /// The enclosing symbol, unless the line before has the same.
+    /// The symbol that encloses the next match, to be named above this line, unless the match before has the same.
     pub(crate) around: Option<Around>,
 }
 
@@ -126,14 +136,12 @@ pub(crate) fn file(
     file: &FileMatch,
     matches: usize,
     q: &str,
-    headed: bool,
     copies: Option<&ListedCopies>,
 ) -> FileView {
     let shown = file.matches();
     let first = file.lines.iter().find(|line| !line.ranges.is_empty());
     let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
     FileView {
-        headed,
         path: pieces(&file.path, &file.path_ranges, &folder, 0..file.path.len()),
         href: link::file(&file.repo, &file.path, q, first.map(|line| line.number)),
         base: link::file(&file.repo, &file.path, q, None),
@@ -161,16 +169,25 @@ pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
             grammar.colour(run.iter().map(|line| line.text.as_str()))
         });
         colours.resize(run.len(), Vec::new());
+        // The first line that may stand below the name of the next symbol.
+        let mut free = views.len();
         for (line, colours) in run.iter().zip(colours) {
             let gap = next.is_some_and(|next| next != line.number);
             next = Some(line.number + 1);
-            let mut view = one(line, &colours, gap);
-            if view.hit {
-                let symbol = line.enclosing.as_deref();
-                view.around = symbol.filter(|_| symbol != last).map(|symbol| around(file, symbol));
-                last = symbol;
+            views.push(one(line, &colours, gap));
+            if line.ranges.is_empty() {
+                continue;
             }
-            views.push(view);
+            let symbol = line.enclosing.as_deref();
+            if let Some(symbol) = symbol.filter(|_| symbol != last) {
+                let hit = views.len() - 1;
+                let begins = (free..hit).find(|at| views[*at].number == symbol.line);
+                // Context before the first match of a run belongs to it, as far as is known.
+                let first = if views[free].number == run[0].number { free } else { hit };
+                views[begins.unwrap_or(first)].around = Some(around(file, symbol));
+            }
+            last = symbol;
+            free = views.len();
         }
     }
     views
@@ -195,12 +212,7 @@ pub(crate) fn qualified(symbol: &Symbol) -> String {
 /// Splits a line into pieces; only the part around the first match of a long line.
 fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
     let text = &line.text;
-    let first = line.ranges.first().map_or(0, |range| range.start);
-    let from = if text.len() <= MAX_CHARS {
-        0
-    } else {
-        text[..first].char_indices().rev().take(MAX_CHARS / 4).last().map_or(first, |(at, _)| at)
-    };
+    let from = line.ranges.first().map_or(0, |first| start_of_shown(text, first));
     let upto = text[from..].char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| from + at);
     let mut shown = pieces(text, &line.ranges, colours, from..upto);
     let cut = |text: &str| Piece { hit: false, class: "cut", text: text.to_owned() };
@@ -211,6 +223,21 @@ fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
         shown.push(cut(" …"));
     }
     LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown, around: None }
+}
+
+/// Returns where the shown part of a line begins: at its start if the first match is seen then, else near the match, at
+/// the start of a word if possible.
+fn start_of_shown(text: &str, first: &Range<usize>) -> usize {
+    let columns = |part: &str| part.chars().map(|c| if c == '\t' { TAB } else { 1 }).sum::<usize>();
+    let column = columns(&text[..first.start]);
+    if column + columns(&text[first.clone()]).min(MATCH) <= COLUMNS {
+        return 0;
+    }
+    let before = text[..first.start].char_indices().rev().take(BEFORE).last();
+    let from = before.map_or(first.start, |(at, _)| at);
+    let lead = &text[from..first.start];
+    let word = lead[..lead.floor_char_boundary(lead.len() / 2)].find(char::is_whitespace);
+    word.map_or(from, |at| first.start - lead[at..].trim_start().len())
 }
 
 /// Splits a range of a text where a match or a colour begins or ends.
@@ -311,7 +338,12 @@ mod tests {
     #[test]
     fn a_long_line_is_shown_around_its_first_match() {
         let text = format!("{}é{}", "x".repeat(1000), "y".repeat(1000));
-        let expected = format!("… {}[é]{} …", "x".repeat(62), "y".repeat(187));
+        let expected = format!("… {}[é]{} …", "x".repeat(32), "y".repeat(217));
         check(&text, &[(1000, 1002)], &[], &expected);
+        // Where it is seen, nothing is cut; else the line begins at a word.
+        let text = format!("{}needle", "word ".repeat(18));
+        check(&text, &[(90, 96)], &[], &format!("{}[needle]", "word ".repeat(18)));
+        let text = format!("\t{}needle", "word ".repeat(18));
+        check(&text, &[(91, 97)], &[], &format!("… {}[needle]", "word ".repeat(6)));
     }
 }

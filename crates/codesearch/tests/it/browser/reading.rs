@@ -293,7 +293,7 @@ fn results_say_in_what_a_line_stands() {
             "return [...document.querySelectorAll('.lines .in')].map((e) => e.textContent)";
         let told: Vec<String> = serde_json::from_value(tab.run(around).await).unwrap();
         // Neighbours in the same symbol name it once.
-        assert!(told.contains(&"in Harbor.berth".to_owned()), "{told:?}");
+        assert!(told.contains(&"Harbor.berth".to_owned()), "{told:?}");
         assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "{told:?}");
         assert_eq!(
             tab.run("return document.documentElement.scrollWidth <= window.innerWidth").await,
@@ -302,8 +302,8 @@ fn results_say_in_what_a_line_stands() {
         assert_eq!(tab.run(AUDIT).await, json!([]));
         // The same applies to lines shown on demand.
         tab.click(".file [data-more]").await;
-        tab.until("[...document.querySelectorAll('.lines .in')].some((e) => e.textContent === 'in Harbor.sail')").await;
-        tab.run("[...document.querySelectorAll('.lines .in')].find((e) => e.textContent === 'in Harbor.sail').click()").await;
+        tab.until("[...document.querySelectorAll('.lines .in')].some((e) => e.textContent === 'Harbor.sail')").await;
+        tab.run("[...document.querySelectorAll('.lines .in')].find((e) => e.textContent === 'Harbor.sail').firstElementChild.click()").await;
         tab.until(&format!("location.pathname === '/file' && location.hash === '#L{SAIL}'")).await;
     };
     journeys_in(code, &["--window-size=1280,900"], &journey);
@@ -381,9 +381,9 @@ fn what_a_file_was_and_where_its_lines_come_from() {
         // Blame: a commit is shown once for its lines, and leads to the history.
         tab.click("a[href^='/blame']").await;
         tab.until("location.pathname === '/blame'").await;
-        assert_eq!(tab.text("#L2 a.by span").await, "Berths");
-        assert_eq!(tab.run("return document.querySelectorAll('a.by').length").await, 2);
-        tab.click("#L1 a.by").await;
+        assert_eq!(tab.text("#L2 .by a").await, "Berths");
+        assert_eq!(tab.run("return document.querySelectorAll('.by time').length").await, 2);
+        tab.click("#L1 .by a").await;
         tab.until("location.pathname === '/history' && document.querySelector('tr:target')").await;
         assert!(tab.text("tr:target").await.contains("<b>everything that ships need</b>"));
         // The text at that commit, and the current text.
@@ -400,8 +400,9 @@ fn what_a_file_was_and_where_its_lines_come_from() {
     journeys_in(code, &["--window-size=360,800"], &journey);
     journeys_in(code, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open(FILE).await;
+        // Without scripts, a menu is opened by its title.
+        tab.click(".actions summary").await;
         tab.click("#permalink").await;
-        assert_eq!(tab.text("#permalink").await, "Permalink");
         assert!(tab.address().await.contains("hash="));
         tab.click("a[href^='/history']").await;
         assert!(tab.text(".history").await.contains("Berths"));
@@ -417,7 +418,7 @@ fn style_and_scripts_are_small() {
         let (files, bytes): (usize, usize) = serde_json::from_value(tab.run(sent).await).unwrap();
         assert_eq!(files, 3);
         assert!(
-            (1..=20_000).contains(&bytes),
+            (1..=24_000).contains(&bytes),
             "style and scripts take {bytes} bytes as they are sent"
         );
     });
@@ -436,7 +437,7 @@ fn nothing_hides_what_matches() {
     for colours in ["--window-size=1280,900", "--blink-settings=preferredColorScheme=0"] {
         journeys_in(long, &["--window-size=1280,900", colours], &async |tab: &Tab<'_>| {
             tab.open("/search?q=needle&sort=path&wait=1").await;
-            assert_eq!(tab.text(".lines .in").await, "in harbor");
+            assert_eq!(tab.text(".lines .in").await, "harbor");
             // Each match within its card is visible.
             let seen = "const card = document.querySelector('.file').getBoundingClientRect();
                  const boxes = [...document.querySelectorAll('.file mark')].map((mark) => [mark, mark.getBoundingClientRect()]);

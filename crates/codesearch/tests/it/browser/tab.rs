@@ -99,6 +99,14 @@ impl Tab<'_> {
         found.click().await.unwrap();
     }
 
+    /// Clicks on an entry of a menu, which is opened for that.
+    pub(super) async fn click_in_menu(&self, selector: &str) {
+        self.ready().await;
+        let open = format!("document.querySelector('{selector}').closest('details').open = true");
+        self.run(&open).await;
+        self.click(selector).await;
+    }
+
     pub(super) async fn run(&self, script: &str) -> Value {
         self.client.execute(script, Vec::new()).await.unwrap()
     }

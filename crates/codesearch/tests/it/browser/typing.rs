@@ -61,7 +61,7 @@ fn results_appear_while_a_query_is_typed() {
         tab.run("document.querySelector('#q').blur()").await;
         tab.keys("body", "j").await;
         tab.until("document.querySelector('.file.here')").await;
-        tab.run("document.querySelector('.file.here h3 a').click()").await;
+        tab.run("document.querySelector('.file.here .open').click()").await;
         tab.until("location.pathname === '/file'").await;
         tab.client.back().await.unwrap();
         tab.until("document.querySelector('.truth')?.textContent.includes('in 3 files')").await;
@@ -111,7 +111,7 @@ fn a_late_answer_shows_nothing() {
         // A user who has moved on to the results keeps them.
         typed(tab, "Serve").await;
         tab.until("queries.length === 3").await;
-        tab.run("document.querySelector('.file h3 a').focus()").await;
+        tab.run("document.querySelector('.file .open').focus()").await;
         tab.run("held[2]()").await;
         tab.until("late").await;
         assert!(tab.text(".truth").await.contains("in 3 files"));
@@ -161,7 +161,7 @@ fn results_while_typing_can_be_switched_off() {
         tab.open("/search?q=needle&wait=1").await;
         let pressed = "return document.querySelector('#live').ariaPressed";
         assert_eq!(tab.run(pressed).await, "true");
-        tab.click("#live").await;
+        tab.click_in_menu("#live").await;
         tab.open("/").await;
         assert_eq!(tab.run(pressed).await, "false");
         typed(tab, "needle").await;
@@ -170,7 +170,7 @@ fn results_while_typing_can_be_switched_off() {
         typed(tab, "needle").await;
         assert_eq!(tab.run("return timers.length").await, 0);
         // Switched on again, it begins with the query in the box.
-        tab.click("#live").await;
+        tab.click_in_menu("#live").await;
         tab.until("document.querySelector('.truth')?.textContent.includes('in 74 files')").await;
         // On the page of a file or of documents, nothing is replaced.
         for page in ["/file?repo=one&path=src/server.go", "/docs?q=needle"] {

@@ -22,7 +22,8 @@ use super::around::files_around;
 use super::missing::{no_such_file, no_such_text, not_in_index};
 use super::outline::{Pane, pane};
 use super::{
-    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, answered, crumbs, repo,
+    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, RENDERED, answered, crumbs,
+    repo,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
@@ -30,7 +31,8 @@ use crate::etag::{tag_of, with_etag};
 use crate::json::stale_json;
 use crate::pages::highlight::{Grammar, MAX_COLOURED};
 use crate::pages::history::text_before;
-use crate::pages::link;
+use crate::pages::link::{self, WebFile};
+use crate::pages::markdown::markdown;
 use crate::pages::render::{protect, render};
 use crate::pages::view::{self, LineView, Piece};
 use crate::params::names::FORMAT;
@@ -56,8 +58,12 @@ struct FilePage<'a> {
     facts: String,
     raw: String,
     download: String,
-    /// The file's address on the web, if its repository has one.
-    web: Option<String>,
+    /// The file on the web, if its repository is there.
+    web: Option<WebFile>,
+    /// A Markdown file as a document, if that is wanted.
+    rendered: Option<String>,
+    /// The addresses of a Markdown file as text, and as a document.
+    either: Option<(String, String)>,
     /// Other files with the same contents, as names and addresses.
     same: Vec<(String, String)>,
     /// The tree of files around it, as HTML.
@@ -94,7 +100,7 @@ pub(crate) const FILE: Endpoint = Endpoint {
                 .at_most(MAX_QUERY_BYTES),
             FORMAT,
         ],
-        undocumented: &[],
+        undocumented: &[RENDERED],
     },
     doc: Some(Doc {
         summary: "A file",
@@ -194,6 +200,9 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
     let tree = server.view().tree().await?;
     let symbols = navigate::outline_of_text(server.view(), &document).await?;
+    let is_markdown =
+        document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
+    let is_rendered = is_markdown && wanted.rendered;
     let q = wanted.q.clone();
     let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn, too.
@@ -203,9 +212,12 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         let around = tree.repo(&document.repo);
         let around = around.map(|repo| files_around(&tree, repo, &document.path));
         let beside = (around.unwrap_or_default(), pane(&document, symbols));
-        (document, lines, beside)
+        let rendered =
+            is_rendered.then(|| markdown(&document.text, &document.repo, &document.path));
+        (document, lines, beside, rendered)
     });
-    let (document, (lines, hits), (tree, outline)) = work.await.map_err(|_| Failure::panicked())?;
+    let (document, (lines, hits), (tree, outline), rendered) =
+        work.await.map_err(|_| Failure::panicked())?;
     let mut facts = vec![
         count(lines.len(), "line"),
         size(bytes as u64),
@@ -231,7 +243,13 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         facts: facts.join(" · "),
         raw: link::to("/raw", &[repo, path, of_text]),
         download: link::to("/raw", &[repo, path, of_text, ("download", "1")]),
-        web: web.map(|web| format!("{web}{}", link::path(&wanted.path))),
+        web: web.map(|web| link::on_the_web(&web, &wanted.path)),
+        rendered,
+        either: is_markdown.then(|| {
+            let q = ("q", wanted.q.as_str());
+            let text = link::to("/file", &[repo, path, of_text, q]);
+            (text, link::to("/file", &[repo, path, of_text, q, ("rendered", "1")]))
+        }),
         same: same.collect(),
         document: &document,
         lines,
@@ -239,7 +257,10 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         tree,
         outline,
         outline_href: link::to("/outline", &[repo, path]),
-        permalink: link::to("/file", &[repo, path, hash]),
+        permalink: {
+            let rendered = ("rendered", if is_rendered { "1" } else { "" });
+            link::to("/file", &[repo, path, hash, rendered])
+        },
         present: (!is_current).then(|| {
             (
                 link::file(repo.1, path.1, &wanted.q, None),

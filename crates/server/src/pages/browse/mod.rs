@@ -16,7 +16,9 @@ pub(crate) use self::file::{FILE, RAW};
 pub(crate) use self::finder::FILES;
 pub(crate) use self::lines::LINES;
 pub(crate) use self::missing::not_in_index;
+pub(super) use self::outline::names_of_headings as headings;
 pub(crate) use self::repos::REPOS;
+use self::repos::RepoOrder;
 use super::link;
 use super::search_page::failed;
 use crate::error::Failure;
@@ -47,6 +49,16 @@ const HASH: Param = Param::text(
 /// Makes the browser save the file.
 const DOWNLOAD: Param = Param::word("download", "1 to save the file instead of showing it.");
 
+/// The order of the page that lists repositories.
+const ORDER: Param = Param::one_of(
+    "sort",
+    &["name", "files", "text", "age"],
+    "The order of the page of all repositories.",
+);
+
+/// Makes the page of a Markdown file show it as a document.
+const RENDERED: Param = Param::word("rendered", "1 for a page with Markdown as a document.");
+
 /// The parameters of a request for files or repositories.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowseParams {
@@ -66,6 +78,10 @@ pub(crate) struct BrowseParams {
     limit: Option<usize>,
     /// Whether the browser saves the file.
     download: bool,
+    /// Whether the page shows Markdown as a document.
+    rendered: bool,
+    /// The order of repositories.
+    order: RepoOrder,
     /// `json` or `html`.
     format: Option<String>,
 }
@@ -82,6 +98,8 @@ impl From<CheckedParams> for BrowseParams {
             lang: some(&LANG),
             limit: given.number(&LIMIT),
             download: given.get(&DOWNLOAD).is_some(),
+            rendered: given.get(&RENDERED).is_some(),
+            order: given.get(&ORDER).map(RepoOrder::of).unwrap_or_default(),
             format: some(&FORMAT),
         }
     }

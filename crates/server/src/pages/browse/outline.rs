@@ -52,6 +52,11 @@ pub(super) fn pane(document: &FileText, outline: Option<Outline>) -> Pane {
     pane
 }
 
+/// Returns the names of the headings of a Markdown text, and their lines.
+pub(in crate::pages) fn names_of_headings(text: &str) -> Vec<(String, u64)> {
+    headings(text).into_iter().map(|entry| (entry.name, entry.line)).collect()
+}
+
 /// Returns the headings of a Markdown text, each with its lines up to the next heading that is not below it.
 fn headings(text: &str) -> Vec<Entry> {
     let mut headings: Vec<Entry> = Vec::new();

@@ -1,5 +1,6 @@
 //! `/repos`: the list of repositories, a repository with its left-out files, or a folder in it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use askama::Template;
@@ -13,9 +14,10 @@ use serde_json::json;
 use store::{Repo, ScipImport};
 
 use super::missing::{no_such_file, no_such_repo};
-use super::{Answered, BrowseParams, Crumb, PATH, answered, crumbs, repo};
+use super::{Answered, BrowseParams, Crumb, ORDER, PATH, answered, crumbs, repo};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
+use crate::pages::history::{commit_page, short};
 use crate::pages::home::held;
 use crate::pages::link;
 use crate::pages::render::render;
@@ -70,12 +72,85 @@ struct ReposPage<'a> {
     summary: String,
     /// Whether any repository has a rank.
     ranked: bool,
+    /// The columns by which the list can be sorted: the heading, the address, and whether it is.
+    name: SortLink,
+    files: SortLink,
+    text: SortLink,
+    age: SortLink,
     rows: Vec<RepoView>,
 }
+
+/// The heading of a column, which sorts by it.
+struct SortLink {
+    title: &'static str,
+    href: String,
+    /// `ascending` or `descending` if the list is sorted by it, else empty.
+    sorted: &'static str,
+}
+
+/// An order of the list of repositories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum RepoOrder {
+    #[default]
+    Name,
+    /// Most files first.
+    Files,
+    /// Most text first.
+    Text,
+    /// The last indexed first.
+    Age,
+}
+
+impl RepoOrder {
+    /// Returns the order of a name.
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "files" => Self::Files,
+            "text" => Self::Text,
+            "age" => Self::Age,
+            _ => Self::Name,
+        }
+    }
+
+    /// Sorts repositories, which are sorted by name.
+    fn sort(self, repos: &mut [Repo]) {
+        match self {
+            Self::Name => {}
+            Self::Files => repos.sort_by_key(|repo| Reverse(repo.files)),
+            Self::Text => repos.sort_by_key(|repo| Reverse(repo.bytes)),
+            Self::Age => repos.sort_by(|a, b| b.indexed_at.cmp(&a.indexed_at)),
+        }
+    }
+
+    /// Returns the heading that sorts by this order. `now` is the current order.
+    fn link(self, title: &'static str, filter: &str, now: Self) -> SortLink {
+        let name = match self {
+            Self::Name => "",
+            Self::Files => "files",
+            Self::Text => "text",
+            Self::Age => "age",
+        };
+        let href = link::to("/repos", &[("q", filter), ("sort", name)]);
+        let sorted = match self {
+            _ if self != now => "",
+            Self::Name => "ascending",
+            _ => "descending",
+        };
+        SortLink { title, href, sorted }
+    }
+}
+
+/// Most repositories whose branches are read from their clones.
+const MAX_BRANCHES: usize = 500;
 
 struct RepoView {
     name: String,
     href: String,
+    /// The branch and the commit, if it is a clone.
+    branch: String,
+    commit: String,
+    /// The address of the commit on the web.
+    commit_href: Option<String>,
     files: String,
     size: String,
     /// Number of files left out; empty if there are none.
@@ -98,7 +173,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
             PATH.saying("A folder in the repository."),
             FORMAT,
         ],
-        undocumented: &[],
+        undocumented: &[ORDER],
     },
     doc: Some(Doc {
         summary: "List repositories, or a folder of one repository",
@@ -162,15 +237,30 @@ fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
 
 async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
     let catalog = server.view().catalog().await?;
-    let repos = chosen_repos(server, wanted).await?;
+    let mut repos = chosen_repos(server, wanted).await?;
+    let order = wanted.order;
+    order.sort(&mut repos);
     let stored = server.view().stored_bytes().await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let names = catalog.repos.values().map(|repo| repo.name.as_str()).collect::<Vec<_>>();
     let near = if repos.is_empty() { near_name(&wanted.q, &names) } else { None };
+    let most = if server.shows_history() { MAX_BRANCHES } else { 0 };
+    let clones: Vec<Repo> = repos.iter().take(most).cloned().collect();
+    // Each is a few small files.
+    let reading = tokio::task::spawn_blocking(move || {
+        let branch = |repo: &Repo| git::branch_of(repo).unwrap_or_default();
+        clones.iter().map(branch).collect::<Vec<String>>()
+    });
+    let branches = reading.await.map_err(|_| Failure::panicked())?;
+    let branches = branches.into_iter().chain(std::iter::repeat(String::new()));
     let page = ReposPage {
         query: "",
         filter: &wanted.q,
+        name: RepoOrder::Name.link("Name", &wanted.q, order),
+        files: RepoOrder::Files.link("Files", &wanted.q, order),
+        text: RepoOrder::Text.link("Text", &wanted.q, order),
+        age: RepoOrder::Age.link("Indexed", &wanted.q, order),
         near: near.map(|name| (link::folder(name, ""), name.to_owned())),
         summary: if wanted.q.is_empty() {
             format!("{}, {}", count(repos.len(), "repository"), held(stored, &repos))
@@ -186,7 +276,11 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
         ranked: repos.iter().any(|repo| repo.rank > 0),
         rows: repos
             .iter()
-            .map(|repo| RepoView {
+            .zip(branches)
+            .map(|(repo, branch)| RepoView {
+                branch,
+                commit: repo.commit.as_deref().map_or("", short).to_owned(),
+                commit_href: commit_href(repo),
                 name: repo.name.clone(),
                 href: link::folder(&repo.name, ""),
                 files: grouped(repo.files as usize),
@@ -203,6 +297,11 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
             .collect(),
     };
     Ok(render(StatusCode::OK, &page))
+}
+
+/// Returns the address of the indexed commit on the web.
+fn commit_href(repo: &Repo) -> Option<String> {
+    commit_page(repo.web.as_deref()?, repo.commit.as_deref()?)
 }
 
 async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
@@ -290,6 +389,13 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
         ("Left out", count(repo.skipped as usize, "file")),
         ("From", repo.source.clone()),
     ];
+    if let Some(commit) = repo.commit.as_deref().filter(|_| server.shows_history()) {
+        let of = repo.clone();
+        let reading = tokio::task::spawn_blocking(move || git::branch_of(&of));
+        let branch = reading.await.map_err(|_| Failure::panicked())?;
+        facts.extend(branch.map(|branch| ("Branch", branch)));
+        facts.push(("Commit", short(commit).to_owned()));
+    }
     if repo.rank > 0 {
         facts.push(("Rank", repo.rank.to_string()));
     }

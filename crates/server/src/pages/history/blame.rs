@@ -10,12 +10,13 @@ use git::{Blame, TrackedFile};
 use serde_json::{Value, json};
 
 use super::{
-    CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short, tracked,
-    unknown,
+    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short,
+    tracked, unknown,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::pages::highlight::{Grammar, MAX_COLOURED};
+use crate::pages::link;
 use crate::pages::render::render;
 use crate::pages::view::{self, Piece};
 use crate::params::names::FORMAT;
@@ -32,7 +33,7 @@ pub(crate) const BLAME: Endpoint = Endpoint {
     route: || get(blame),
     class: Class::Search,
     admits: Admits::Clients,
-    params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, BEFORE, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "The commit that last changed each line of a file",
         description: "Reads the clone that the repository was ingested from, if it is on the server's machine, at the \
@@ -70,7 +71,10 @@ async fn blame(
     let page = wants_page(&headers, wanted.format.as_deref());
     let work = async {
         let _turn = server.turn_of_git().await?;
-        let Tracked { file, web } = tracked(&server, &wanted).await?;
+        let Tracked { mut file, web } = tracked(&server, &wanted).await?;
+        if let Some(hash) = &wanted.before {
+            file = before(&file, hash).await?;
+        }
         let blame = file.blame().await.map_err(|error| unknown(&error))?;
         let document = browse::file_text(server.view(), &wanted.repo, &wanted.path).await?;
         let indexed = document.as_ref().is_some_and(|document| document.hash == file.blob);
@@ -80,7 +84,12 @@ async fn blame(
         let mut head = Head::of(&wanted);
         file.blob.clone_into(&mut head.hash);
         let at = format!("{} at commit {}", count(blame.lines.len(), "line"), short(&file.commit));
-        head.note = if indexed {
+        head.is_before = wanted.before.is_some();
+        head.note = if let Some(hash) = &wanted.before {
+            let name = if file.path == wanted.path { "" } else { file.path.as_str() };
+            let called = if name.is_empty() { String::new() } else { format!(", then {name}") };
+            format!("{at}, before {}{called}.", short(hash))
+        } else if indexed {
             format!("{at}.")
         } else {
             format!(
@@ -98,14 +107,29 @@ async fn blame(
     })
 }
 
+/// Returns the file as it was before a commit of its history.
+async fn before(file: &TrackedFile, hash: &str) -> Result<TrackedFile, Failure> {
+    let found = file.before(hash).await.map_err(|error| unknown(&error))?;
+    found.ok_or_else(|| {
+        Failure::no_such(format!("no text of this file from before commit {}", short(hash)))
+    })
+}
+
 fn draw(head: Head, blame: &Blame, language: Option<&str>, web: Option<&str>) -> Response {
     let bytes: usize = blame.lines.iter().map(String::len).sum();
     let grammar = Grammar::of(language, &head.path).filter(|_| bytes <= MAX_COLOURED);
     let all = || blame.lines.iter().map(String::as_str);
     let mut colours = grammar.map_or_else(Vec::new, |grammar| grammar.colour(all()));
     colours.resize(blame.lines.len(), Vec::new());
-    let commits: Vec<CommitView> =
-        blame.commits.iter().map(|commit| CommitView::of(commit, web, &head.history)).collect();
+    let commits = blame.commits.iter().zip(&blame.has_before).map(|(commit, has_before)| {
+        let given =
+            [("repo", &*head.repo), ("path", &*head.path), ("before", commit.hash.as_str())];
+        CommitView {
+            before: has_before.then(|| link::to("/blame", &given)),
+            ..CommitView::of(commit, web, &head.history)
+        }
+    });
+    let commits: Vec<CommitView> = commits.collect();
     let mut lines: Vec<BlameLine<'_>> = all()
         .zip(colours)
         .enumerate()
@@ -135,7 +159,7 @@ fn blame_json(wanted: &HistoryParams, file: &TrackedFile, blame: &Blame, indexed
         .collect();
     json!({
         "repo": wanted.repo,
-        "path": wanted.path,
+        "path": file.path,
         "commit": file.commit,
         "hash": file.blob,
         "indexed": indexed,

@@ -33,12 +33,20 @@ const SKIP: Param = Param {
     )
 };
 
+/// The commit before which a file is blamed.
+const BEFORE: Param = Param::word(
+    "before",
+    "The hash of a commit of the file's history: shows the lines as they were before it.",
+);
+
 /// The parameters: a file, and the changes to show.
 #[derive(Clone, Debug)]
 struct HistoryParams {
     repo: String,
     path: String,
     skip: usize,
+    /// The commit before which the file is blamed.
+    before: Option<String>,
     format: Option<String>,
 }
 
@@ -48,6 +56,7 @@ impl From<CheckedParams> for HistoryParams {
             repo: given.text(&IN_REPO),
             path: given.text(&PATH),
             skip: given.number(&SKIP).unwrap_or_default(),
+            before: given.get(&BEFORE).map(str::to_lowercase),
             format: given.get(&FORMAT).map(str::to_owned),
         }
     }
@@ -66,6 +75,8 @@ struct Head {
     history: String,
     /// A remark on the page, or why it is empty.
     note: String,
+    /// Whether the page shows an earlier state of the file.
+    is_before: bool,
 }
 
 impl Head {
@@ -81,6 +92,7 @@ impl Head {
             path: path.to_owned(),
             hash: String::new(),
             note: String::new(),
+            is_before: false,
         }
     }
 }
@@ -93,6 +105,8 @@ struct CommitView {
     /// The address of its page at the repository's origin, or its place in the history.
     href: String,
     is_elsewhere: bool,
+    /// The address of the blame of the file before it, if the file existed.
+    before: Option<String>,
     hash: String,
     summary: String,
     author: String,
@@ -108,6 +122,7 @@ impl CommitView {
         let since = now() - commit.time;
         Self {
             is_elsewhere: elsewhere.is_some(),
+            before: None,
             href: elsewhere.unwrap_or_else(|| format!("{history}#{}", commit.hash)),
             hash: commit.hash.clone(),
             summary: if commit.summary.is_empty() {
@@ -123,12 +138,12 @@ impl CommitView {
 }
 
 /// Returns the first digits of a hash, by which people know it.
-fn short(hash: &str) -> &str {
+pub(super) fn short(hash: &str) -> &str {
     hash.get(..10).unwrap_or(hash)
 }
 
 /// Returns the address of a commit's page, given the address of the files of any commit.
-fn commit_page(web: &str, hash: &str) -> Option<String> {
+pub(super) fn commit_page(web: &str, hash: &str) -> Option<String> {
     for (files, commits) in
         [("/-/blob/", "/-/commit/"), ("/src/commit/", "/commit/"), ("/blob/", "/commit/")]
     {

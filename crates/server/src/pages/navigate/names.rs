@@ -1,5 +1,7 @@
 //! `/definitions` and `/references`: where a name is defined, and where it is used.
 
+use std::collections::HashMap;
+
 use answer::symbol::Symbol;
 use askama::Template;
 use axum::Json;
@@ -7,13 +9,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use navigate::{Basis, Definitions, References};
+use navigate::{Basis, Definition, Definitions, References};
 use search::Stats;
 
 use super::json::{definitions_json, references_json};
 use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
+use crate::error::Failure;
 use crate::metrics::{TimedSearch, outcome_of};
+use crate::pages::highlight::{Coloured, Grammar};
 use crate::pages::link;
 use crate::pages::render::render;
 use crate::pages::view::{self, Piece, qualified};
@@ -89,18 +93,21 @@ struct FileView {
     repo: String,
     path: String,
     href: String,
+    /// The address of the repository.
+    repo_href: String,
     near: &'static str,
     /// `precise` or `search`, if a SCIP index covers the place.
     basis: &'static str,
     rows: Vec<RowView>,
 }
 
-/// A definition or reference.
+/// A line of a definition's signature, or of a reference.
 struct RowView {
     number: u64,
     href: String,
     pieces: Vec<Piece>,
-    /// A description: `method of Server`, `call in main`.
+    /// A description, to be shown above the line: `method of Server`, `call in main`. Empty if the line before has the
+    /// same.
     about: String,
 }
 
@@ -119,7 +126,8 @@ async fn definitions(
         counted.ended(outcome(stats, params.limit));
         let found = found?;
         Ok(if page {
-            definitions_page(&params, found)
+            let texts = texts(&server, &found).await?;
+            definitions_page(&params, found, &texts)
         } else {
             Json(definitions_json(&found)).into_response()
         })
@@ -165,33 +173,72 @@ fn outcome(found: Option<(&Stats, usize)>, limit: usize) -> Outcome {
     }
 }
 
-fn definitions_page(params: &NameParams, found: Definitions) -> Response {
+/// Returns the texts of the files with definitions, by repository and path, to show whole signatures.
+async fn texts(server: &Server, found: &Definitions) -> Result<Texts, Failure> {
+    let mut texts = Texts::new();
+    for one in &found.found {
+        let place = (one.repo.clone(), one.path.clone());
+        if texts.len() == MAX_TEXTS || texts.contains_key(&place) {
+            continue;
+        }
+        if let Some(file) = browse::file_text(server.view(), &one.repo, &one.path).await? {
+            texts.insert(place, file.text);
+        }
+    }
+    Ok(texts)
+}
+
+/// Returns the lines of a definition's signature, with their numbers; only the line of its name if the text is not
+/// there, or is another one by now.
+fn signature<'t>(one: &'t Definition, texts: &'t Texts) -> Vec<(u64, &'t str)> {
+    let at = one.symbol.line.saturating_sub(1) as usize;
+    let text = texts.get(&(one.repo.clone(), one.path.clone())).map_or("", String::as_str);
+    let lines: Vec<&str> = text.lines().take(at + MAX_SIGNATURE).collect();
+    if lines.get(at).is_none_or(|line| *line != one.text.trim_end_matches('\r')) {
+        return vec![(one.symbol.line, &one.text)];
+    }
+    navigate::signature(&lines, at).map(|at| (at as u64 + 1, lines[at])).collect()
+}
+
+fn definitions_page(params: &NameParams, found: Definitions, texts: &Texts) -> Response {
     let summary = summary(found.count, found.found.len(), "definition");
     let stopped = why(&found.stats);
     let is_precise = !found.symbols.is_empty();
     let mut files: Vec<FileView> = Vec::new();
     for one in found.found {
         let basis = basis(one.basis, is_precise);
-        let href = link::file(&one.repo, &one.path, "", Some(one.symbol.line));
-        let row = RowView {
-            number: one.symbol.line,
-            href: href.clone(),
-            pieces: pieces(&one.text, std::slice::from_ref(&one.range)),
-            about: about(&one.symbol),
-        };
+        let to = |line: u64| link::file(&one.repo, &one.path, "", Some(line));
+        let href = to(one.symbol.line);
+        let lines = signature(&one, texts);
+        let grammar = Grammar::of(one.language.as_deref(), &one.path);
+        let mut colours = grammar
+            .map_or_else(Vec::new, |grammar| grammar.colour(lines.iter().map(|(_, line)| *line)));
+        colours.resize(lines.len(), Vec::new());
+        let rows = lines.iter().zip(colours).enumerate().map(|(at, ((number, line), colours))| {
+            let name = std::slice::from_ref(&one.range);
+            let ranges = if *number == one.symbol.line { name } else { &[] };
+            RowView {
+                number: *number,
+                href: to(*number),
+                pieces: pieces(line, ranges, &colours),
+                about: if at == 0 { about(&one.symbol) } else { String::new() },
+            }
+        });
+        let rows: Vec<RowView> = rows.collect();
         match files.last_mut() {
             Some(last)
                 if (&*last.repo, &*last.path, last.basis) == (&*one.repo, &*one.path, basis) =>
             {
-                last.rows.push(row);
+                last.rows.extend(rows);
             }
             _ => files.push(FileView {
                 href,
                 near: near(params, one.near.word()),
                 basis,
+                repo_href: link::folder(&one.repo, ""),
                 repo: one.repo,
                 path: one.path,
-                rows: vec![row],
+                rows,
             }),
         }
     }
@@ -209,14 +256,18 @@ fn references_page(params: &NameParams, found: References) -> Response {
     let stopped = why(&found.stats);
     let is_precise = !found.symbols.is_empty();
     let view = |file: navigate::ReferenceFile| {
+        let mut last = String::new();
         let rows = file.lines.iter().map(|line| {
             let ranges: Vec<_> = line.ranges.iter().map(|(range, _)| range.clone()).collect();
             let around = line.enclosing.as_ref().map(|of| format!(" in {}", qualified(of)));
+            let about = format!("{}{}", line.label().word(), around.unwrap_or_default());
+            let is_new = about != last;
+            last.clone_from(&about);
             RowView {
                 number: line.line,
                 href: link::file(&file.repo, &file.path, "", Some(line.line)),
-                pieces: pieces(&line.text, &ranges),
-                about: format!("{}{}", line.label().word(), around.unwrap_or_default()),
+                pieces: pieces(&line.text, &ranges, &[]),
+                about: if is_new { about } else { String::new() },
             }
         });
         let rows: Vec<RowView> = rows.collect();
@@ -226,6 +277,7 @@ fn references_page(params: &NameParams, found: References) -> Response {
             near: near(params, file.near.word()),
             basis: basis(file.basis, is_precise),
             rows,
+            repo_href: link::folder(&file.repo, ""),
             repo: file.repo,
             path: file.path,
         }
@@ -299,15 +351,24 @@ fn about(symbol: &Symbol) -> String {
     }
 }
 
+/// Texts of files, by repository and path.
+type Texts = HashMap<(String, String), String>;
+
+/// Most files that are read to show whole signatures.
+const MAX_TEXTS: usize = 50;
+
+/// Most lines after that of the name that belong to a signature.
+const MAX_SIGNATURE: usize = 16;
+
 /// Most bytes shown of a line.
 const MAX_LINE: usize = 400;
 
-fn pieces(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<Piece> {
+fn pieces(text: &str, ranges: &[std::ops::Range<usize>], colours: &[Coloured]) -> Vec<Piece> {
     let first = ranges.first().map_or(0, |range| range.start);
     let from = if text.len() > MAX_LINE { first.saturating_sub(MAX_LINE / 4) } else { 0 };
     let from = text.floor_char_boundary(from);
     let upto = text.floor_char_boundary((from + MAX_LINE).min(text.len()));
-    view::pieces(text, ranges, &[], from..upto)
+    view::pieces(text, ranges, colours, from..upto)
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         });
         let mut values: Vec<FacetValue> = values.collect();
         let rest = values.split_off(values.len().min(shown));
-        Facet { title, values, rest, all, more: all.saturating_sub(most) }
+        let ends = title != "Language";
+        Facet { title, ends, values, rest, all, more: all.saturating_sub(most) }
     };
     let mut facets = vec![
         facet("Repository", &top.repos, &|name| query::exactly("repo", name)),

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use query::{Count, Select};
 use search::View;
-use search::{Best, Ranked, Request, Resume, Stats};
+use search::{Best, Ranked, Request, Stats};
 use tokio::time::timeout_at;
 
 use super::links::{all_values, chosen, facets, folder_of, orders, with};
@@ -231,7 +231,7 @@ impl Search {
             UnrenderedFile { file, matches, score }
         });
         let files: Vec<UnrenderedFile> = files.collect();
-        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, false, None));
+        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, None));
         let near = near.collect();
         let enclosing = select.has_lines().then_some(stats.switch);
         let files = UnrenderedFiles::of(files, &params.q, enclosing, listed_copies(params));
@@ -253,13 +253,13 @@ impl Search {
             // They need searches of their own.
             Vec::new()
         } else {
-            hints::beside(server, params, &request, &stats).await
+            hints::beside(server, params, &request, &stats, true).await
         };
         let results = Results {
             hints: hints.into_iter().map(HintView::from).collect(),
             summary: summary(&request, &stats, order, found),
             stale: request::stale::sentence(&stale),
-            stopped: notes(why(&stats, order, request.resume), &stats),
+            stopped: notes(why(&stats, order), &stats),
             skipped,
             chosen: chosen(&params.q),
             all_values: all_values(params),
@@ -337,8 +337,14 @@ fn listed_copies(params: &SearchParams) -> ListedCopies {
 
 fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> String {
     let before = request.resume.map_or(0, |resume| resume.results);
+    let is_top = stats.ended_at_limit() && order == Order::Relevance;
     let more = if stats.is_complete() { "" } else { "at least " };
     let found = match request.query().settings.select {
+        Select::Repos => format!("{more}{}", count(files, "repository")),
+        _ if is_top => {
+            let next = if before > 0 { "the next " } else { "" };
+            format!("Top results from {next}{}+ files", grouped(stats.files))
+        }
         // The files match by their paths, or because their texts lack something.
         Select::Lines | Select::Symbols if stats.matches == 0 => {
             format!("{more}{}", count(files, "file"))
@@ -350,7 +356,6 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
             format!("{more}{} in {}", count(stats.matches, "matching line"), count(files, "file"))
         }
         Select::Files => format!("{more}{}", count(files, "file")),
-        Select::Repos => format!("{more}{}", count(files, "repository")),
     };
     let window = if before > 0 && order == Order::Relevance {
         format!(", after the first {}", grouped(before))
@@ -367,14 +372,10 @@ fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
 }
 
 /// Returns a sentence that says why the result is incomplete.
-fn why(stats: &Stats, order: Order, resume: Option<Resume>) -> Option<String> {
+fn why(stats: &Stats, order: Order) -> Option<String> {
     let (_, sentence) = stopped(stats)?;
     if stats.ended_at_limit() && order == Order::Relevance {
-        let which = if resume.is_some() { "next" } else { "first" };
-        return Some(format!(
-            "best of the {which} {} files; narrow the query for the rest",
-            grouped(stats.files)
-        ));
+        return Some("narrow the query for the rest".to_owned());
     }
     Some(sentence)
 }

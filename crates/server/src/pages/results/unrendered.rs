@@ -33,8 +33,6 @@ pub(super) struct UnrenderedFiles {
     files: Vec<UnrenderedFile>,
     /// The query.
     q: String,
-    /// The repository of the last file before these.
-    after: Option<String>,
     /// The state of the index in which they were found, if the enclosing symbols of lines are shown.
     enclosing: Option<Switch>,
     copies: ListedCopies,
@@ -47,7 +45,7 @@ impl UnrenderedFiles {
         enclosing: Option<Switch>,
         copies: ListedCopies,
     ) -> Self {
-        Self { files, q: q.to_owned(), after: None, enclosing, copies }
+        Self { files, q: q.to_owned(), enclosing, copies }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -59,10 +57,8 @@ impl UnrenderedFiles {
         let first = first_part(self.files.iter().map(|of| of.file.lines.len()));
         let rest = self.files.split_off(first);
         let files = std::mem::replace(&mut self.files, rest);
-        let before = files.last().map(|last| last.file.repo.clone());
-        let after = std::mem::replace(&mut self.after, before);
         let (q, copies) = (self.q.clone(), self.copies.clone());
-        Self { files, q, after, enclosing: self.enclosing, copies }
+        Self { files, q, enclosing: self.enclosing, copies }
     }
 
     /// Reads the enclosing symbols of the lines, and renders the files.
@@ -75,14 +71,10 @@ impl UnrenderedFiles {
             view.add_enclosing(files.collect(), switch).await?;
         }
         let work = tokio::task::spawn_blocking(move || {
-            let Self { files, q, mut after, copies, .. } = self;
-            let draw = |UnrenderedFile { file, matches, score }| {
-                // Consecutive files of one repository share a heading.
-                let headed = after.as_ref() != Some(&file.repo);
-                if headed {
-                    after = Some(file.repo.clone());
-                }
-                FileView { score, ..view::file(&file, matches, &q, headed, Some(&copies)) }
+            let Self { files, q, copies, .. } = self;
+            let draw = |UnrenderedFile { file, matches, score }| FileView {
+                score,
+                ..view::file(&file, matches, &q, Some(&copies))
             };
             files.into_iter().map(draw).collect()
         });

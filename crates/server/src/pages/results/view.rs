@@ -65,6 +65,8 @@ impl From<Hint> for HintView {
 /// A property by which the results can be narrowed.
 pub(crate) struct Facet {
     pub(crate) title: &'static str,
+    /// Whether the ends of long values tell them apart.
+    pub(crate) ends: bool,
     /// The most frequent values.
     pub(crate) values: Vec<FacetValue>,
     /// Further values, initially hidden.

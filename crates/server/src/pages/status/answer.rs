@@ -7,7 +7,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-use super::page::{IngestView, StatusPage, chart, kinds, phase, shard_views, slow_view, times};
+use super::page::{
+    IngestView, StatusPage, chart, first_facts, kinds, phase, shard_views, slow_view, times,
+};
 use super::params::{COMPARE, DEFAULT_SPAN, FROM, SINCE, SpanStats, StatsParams, TO, TRIM};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
@@ -83,6 +85,7 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
     }
     let repos = store.repos().await?;
     let index: i64 = shards.iter().map(|shard| shard.index_bytes).sum();
+    let first = first_facts(&repos, &shards, &shown.one);
     let facts = vec![
         ("Repositories", grouped(catalog.repos.len())),
         ("Files", held(bytes, &repos)),
@@ -110,6 +113,7 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
     };
     let page = StatusPage {
         query: "",
+        first,
         facts,
         ingest,
         span: shown.span.map_or_else(|| "since the start of the server".to_owned(), Span::describe),

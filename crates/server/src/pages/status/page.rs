@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use askama::Template;
-use store::{Ingest, ShardStatus, SlowSearch};
+use store::{Ingest, Repo, ShardStatus, SlowSearch};
 
 use super::params::SpanStats;
-use request::human::{ago, duration, grouped, size};
-use statistics::{Bar, Cell, Summary, bars, now, rfc3339};
+use crate::pages::home::oldest;
+use request::human::{ago, duration, grouped, since, size};
+use statistics::{Bar, Cell, Histogram, Summary, bars, now, rfc3339};
 
 /// Length of the longest bar, in units of the drawing.
 const WIDTH: f64 = 100.0;
@@ -16,6 +17,8 @@ const WIDTH: f64 = 100.0;
 #[template(path = "status.html")]
 pub(super) struct StatusPage<'a> {
     pub(super) query: &'a str,
+    /// How fresh the index is, and what failed.
+    pub(super) first: Vec<FirstFact>,
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) ingest: Option<IngestView>,
     /// The description of the span of time.
@@ -35,6 +38,16 @@ pub(super) struct StatusPage<'a> {
     pub(super) bars: Vec<BarView>,
     pub(super) slow: Vec<SlowView>,
     pub(super) shards: Vec<ShardView>,
+}
+
+/// A fact that an operator looks for first.
+pub(super) struct FirstFact {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    /// The exact time, if the value is the time since then.
+    pub(super) at: String,
+    /// Whether somebody must do something.
+    pub(super) is_bad: bool,
 }
 
 pub(super) struct IngestView {
@@ -68,6 +81,40 @@ pub(super) struct ShardView {
     /// Bytes of text as a share of the fullest shard's, in percent.
     pub(super) fill: u64,
     pub(super) health: &'static str,
+}
+
+/// Returns how fresh the index is, and what failed.
+pub(super) fn first_facts(
+    repos: &[Repo],
+    shards: &[ShardStatus],
+    shown: &Summary,
+) -> Vec<FirstFact> {
+    let fact = |name, value: String, is_bad| FirstFact { name, value, at: String::new(), is_bad };
+    let mut facts = Vec::new();
+    if let Some(last) = repos.iter().map(|repo| repo.indexed_at.as_str()).max() {
+        let (value, at) = (since(last), last.to_owned());
+        facts.push(FirstFact { name: "Indexed", value, at, is_bad: false });
+    }
+    if let Some((repo, ago)) = oldest(repos) {
+        let (value, at) = (format!("{}, {ago}", repo.name), repo.says);
+        facts.push(FirstFact { name: "Indexed first", value, at, is_bad: false });
+    }
+    let outcomes = shown.outcomes();
+    let ended = |names: &[&str]| -> u64 {
+        names.iter().filter_map(|name| outcomes.get(name)).map(Histogram::total).sum()
+    };
+    for (name, outcomes) in
+        [("Failed searches", &["failed", "shard_error"][..]), ("Timed out", &["timeout"])]
+    {
+        let all = ended(outcomes);
+        facts.push(fact(name, grouped(all as usize), all > 0));
+    }
+    let refused: u64 = shown.refused().values().sum();
+    facts.push(fact("Refused", grouped(refused as usize), false));
+    let broken = shards.iter().filter(|shard| shard.live && !shard.valid).count();
+    let health = if broken == 0 { "good".to_owned() } else { format!("{broken} without an index") };
+    facts.push(fact("Shards", health, broken > 0));
+    facts
 }
 
 /// Returns quantiles and means.
