@@ -4,10 +4,12 @@ pub mod beneath;
 mod encoding;
 mod hash;
 mod language;
+mod secret;
 mod skip;
 
 pub use beneath::Folder;
 pub use encoding::{Encoding, UNKNOWN, decode_lossy};
 pub use hash::{blob_oid, encoding_of, is_text_of};
 pub use language::language_of;
+pub use secret::{SECRET, is_private_key, looks_secret};
 pub use skip::{MAX_PATH_BYTES, SkipReason, shortened};

@@ -76,6 +76,9 @@ pub(crate) fn clean_command() -> Command {
     }
     // Nothing outlives a test.
     command.env("CODESEARCH_POSTGRES_IDLE", "0");
+    // Nor has git any, such as an ignore file.
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 

@@ -20,6 +20,7 @@ mod help;
 mod hints;
 mod history;
 mod http;
+mod ignore;
 mod ingest;
 mod language;
 mod limits;
