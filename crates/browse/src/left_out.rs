@@ -2,6 +2,7 @@
 
 use files::SkipReason;
 use search::View;
+use store::SkippedFile;
 
 /// A file that was left out of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +26,16 @@ pub async fn why_left_out(
 ) -> Result<Option<String>, store::Error> {
     let tree = view.tree().await?;
     let Some(repo) = tree.repo(repo).filter(|_| !path.contains('\0')) else { return Ok(None) };
-    let above = path.match_indices('/').map(|(at, _)| &path[..at]);
-    let paths: Vec<&str> = above.chain([path]).collect();
-    let reason = view.left_out_reason(repo.id, &paths).await?;
-    Ok(reason.map(|reason| sentence(&reason)))
+    // The path of a folder that a rule left out ends with a slash.
+    let above = path.match_indices('/').flat_map(|(at, _)| [&path[..at], &path[..=at]]);
+    let folder = format!("{path}/");
+    let paths: Vec<&str> = above.chain([path, &folder]).collect();
+    let row = view.left_out_reason(repo.id, &paths).await?;
+    Ok(row.map(|row| sentence(&row.reason, row.rule.as_deref())))
 }
 
-/// Returns a left-out file whose path is the typed text, or ends with it after a slash. The text may begin with the
-/// repository's name.
+/// Returns a left-out file whose path is the typed text, or ends with it after a slash; or a left-out folder around it. The
+/// text may begin with the repository's name.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -45,22 +48,37 @@ pub async fn left_out_file(view: &View, typed: &str) -> Result<Option<LeftOut>, 
     let ends = |path: &str| {
         path.strip_suffix(typed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
     };
-    let found = catalog.skipped().await?.iter().find_map(|file| {
+    let names = |file: &SkippedFile| {
         let repo = &catalog.repos.get(&file.repo)?.name;
-        let is_it = ends(&file.path)
-            || typed
-                .strip_prefix(&**repo)
-                .is_some_and(|rest| rest.strip_prefix('/') == Some(&file.path));
+        let path = file.path.trim_end_matches('/');
+        let within = typed.strip_prefix(&**repo).and_then(|rest| rest.strip_prefix('/'));
+        let is_it = ends(path)
+            || [Some(typed), within].into_iter().flatten().any(|typed| {
+                typed == path || file.path.ends_with('/') && typed.starts_with(&file.path)
+            });
         is_it.then(|| LeftOut {
             repo: repo.clone(),
             path: file.path.clone(),
-            why: sentence(&file.reason),
+            why: sentence(&file.reason, file.rule.as_deref()),
         })
+    };
+    if let Some(found) = catalog.skipped().await?.iter().find_map(names) {
+        return Ok(Some(found));
+    }
+    // What ignore files name is not in memory: it may be very many files.
+    let within = |name: &str| typed.strip_prefix(name)?.strip_prefix('/');
+    let within = catalog.repos.values().filter_map(|repo| within(&repo.name));
+    let folders = within.chain([typed]).flat_map(|typed| {
+        let above = typed.match_indices('/').map(|(at, _)| typed[..=at].to_owned());
+        above.chain([typed.to_owned(), format!("{typed}/")])
     });
-    Ok(found)
+    let folders: Vec<String> = folders.collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    Ok(catalog.ignored(&folders, typed).await?.iter().find_map(names))
 }
 
-/// Returns the words for a stored reason.
-fn sentence(reason: &str) -> String {
-    SkipReason::of(reason).map_or_else(|| reason.to_owned(), |reason| reason.to_string())
+/// Returns the words for a stored reason, with the rule, if one left the file out.
+fn sentence(reason: &str, rule: Option<&str>) -> String {
+    let why = SkipReason::of(reason).map_or_else(|| reason.to_owned(), |reason| reason.to_string());
+    rule.map_or(why.clone(), |rule| format!("{why}: {rule}"))
 }

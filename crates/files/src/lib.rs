@@ -5,6 +5,7 @@ mod encoding;
 mod fingerprint;
 mod hash;
 mod language;
+mod secret;
 mod skip;
 
 pub use beneath::Folder;
@@ -12,4 +13,5 @@ pub use encoding::{Encoding, UNKNOWN, decode_lossy};
 pub use fingerprint::{RACY, changed_at, fingerprint, fingerprint_of, times};
 pub use hash::{blob_oid, encoding_of, is_text_of};
 pub use language::language_of;
+pub use secret::{SECRET, is_private_key, looks_secret};
 pub use skip::{MAX_PATH_BYTES, SkipReason, shortened};

@@ -32,11 +32,18 @@ pub enum SkipReason {
     Collision,
     /// It is git data outside the ingested folder, which may belong to another user.
     Outside,
+    /// An ignore file names it, or the folder around it, and git does not track it. The path of a folder ends with a
+    /// slash.
+    Ignored,
+    /// `.ignore` or `.codesearchignore` names it, or the folder around it, although git tracks it.
+    Excluded,
+    /// It looks like a secret, and the user wants none.
+    Secret,
 }
 
 impl SkipReason {
     /// All reasons.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Binary,
         Self::TooLarge,
         Self::Symlink,
@@ -47,6 +54,9 @@ impl SkipReason {
         Self::Path,
         Self::Collision,
         Self::Outside,
+        Self::Ignored,
+        Self::Excluded,
+        Self::Secret,
     ];
 
     /// Returns the stored word for the reason.
@@ -62,6 +72,9 @@ impl SkipReason {
             Self::Path => "path",
             Self::Collision => "collision",
             Self::Outside => "outside",
+            Self::Ignored => "ignored",
+            Self::Excluded => "excluded",
+            Self::Secret => "secret",
         }
     }
 
@@ -85,6 +98,9 @@ impl fmt::Display for SkipReason {
             Self::Path => "paths over 2,500 bytes",
             Self::Collision => "hash collisions with other files",
             Self::Outside => "git data outside the ingested folder",
+            Self::Ignored => "named by an ignore file",
+            Self::Excluded => "tracked, but named by .ignore or .codesearchignore",
+            Self::Secret => "possible secrets",
         })
     }
 }

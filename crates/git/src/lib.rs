@@ -5,9 +5,11 @@
 
 mod blame;
 pub mod checkout;
+pub mod ignore;
 mod log;
 mod run;
 mod skeleton;
+pub mod user;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

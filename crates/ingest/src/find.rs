@@ -271,6 +271,7 @@ fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<Path
         config = data.config(&mut trust).map_err(&mut or_told).ok().flatten();
         commit = data.commit(&mut trust).map_err(&mut or_told).ok().flatten();
         let _ = data.check_objects(&mut trust).map_err(&mut or_told);
+        data.note_rules(&mut trust);
     }
     let said = config.as_ref().map_or(Origin::None, Config::origin);
     let is_origin_odd = said == Origin::Odd;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use store::{RepoId, RepoRow, Session, Store};
 
-use super::source::folder::FolderSource;
+use super::source::folder::{Choice, FolderSource};
 use super::update::Repository;
 use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
 
@@ -70,6 +70,13 @@ pub(crate) async fn repositories(
         report.untouched.push(repo.folder);
     }
 
+    let of_user = Arc::new(git::user::excludes().unwrap_or_else(|(path, reason)| {
+        progress(Event::Notice(format!(
+            "not read: {}, your ignore file ({reason}); its rules do not apply",
+            path.display()
+        )));
+        None
+    }));
     let mut repos = Vec::new();
     for repo in names::settle(found, &known) {
         let source = repo.folder.to_string_lossy().into_owned();
@@ -86,12 +93,25 @@ pub(crate) async fn repositories(
             Some(row) => row.id,
             None => session.new_repo(&repo.name, &source).await?,
         };
-        let files = Arc::new(FolderSource::new(&repo.folder, &all, options.gitignore));
+        let before = repo.known.as_ref();
+        let no_ignore = options.no_ignore.or(before.map(|row| row.no_ignore)).unwrap_or_default();
+        let skips_secrets =
+            options.skip_secrets.or(before.map(|row| row.skips_secrets)).unwrap_or_default();
+        // Whether a text is a private key is known when it is read.
+        let again = skips_secrets && before.is_some_and(|row| !row.skips_secrets);
+        let choice = Choice {
+            no_ignore,
+            skips_secrets,
+            git_folders: repo.git_folders.clone(),
+            of_user: Arc::clone(&of_user),
+        };
+        let files = Arc::new(FolderSource::new(&repo.folder, &all, choice));
         let names::NamedRepo { name, web, commit, rank, git_folders, unread, .. } = repo;
         let git_folders = git_folders.iter().filter_map(|folder| Some(folder.to_str()?.to_owned()));
         let git_folders = git_folders.collect();
-        let row = RepoRow { id, name, source, web, commit, rank, git_folders };
-        repos.push(Repository { row, files, unread });
+        let row =
+            RepoRow { id, name, source, web, commit, rank, git_folders, no_ignore, skips_secrets };
+        repos.push(Repository { row, files, unread, again });
     }
     let mut gone = Vec::new();
     for row in known {

@@ -4,7 +4,7 @@
 //! [`walk`] their files, compare them with the index (in Postgres), [`load`] new ones ([`read`] decodes and hashes, [`cut`]
 //! makes chunks), build the indexes of fresh shards, and publish. From [`update`] on, files come from a [`source`].
 //!
-//! Memory does not grow with the tree: the walk sends the files that it sees to a temporary table at once, and files
+//! Memory does not grow with the tree, except for git's index of one repository at a time: the walk sends the files that it sees to a temporary table at once, and files
 //! are read a few megabytes at a time.
 
 pub mod check;
@@ -44,8 +44,10 @@ pub struct Options {
     pub depth: Option<usize>,
     /// Maximum bytes of a file to index.
     pub max_bytes: u64,
-    /// Whether to leave out files that `.gitignore` names.
-    pub gitignore: bool,
+    /// Whether to take files that ignore files name; `None` for what each repository's last ingest chose.
+    pub no_ignore: Option<bool>,
+    /// Whether to leave out files that look like secrets; `None` for what each repository's last ingest chose.
+    pub skip_secrets: Option<bool>,
     /// Whether to read git's data outside of a path if the user owns them.
     pub follow_git: bool,
     /// Whether to read every file, even if its fingerprint is unchanged.

@@ -116,6 +116,8 @@ mod tests {
                 commit: None,
                 rank: 0,
                 git_folders: Vec::new(),
+                no_ignore: false,
+                skips_secrets: false,
             })
             .collect();
         let found = found

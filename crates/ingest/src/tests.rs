@@ -13,7 +13,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use store::{Missing, RepoRow, Store, Target};
 
-use crate::source::folder::FolderSource;
+use crate::source::folder::{Choice, FolderSource};
 use crate::source::{Entry, FileContents, FileSource, Reader, Skipped};
 use crate::update::{Repository, update};
 use crate::{Error, Options, Report, SkipReason, lock};
@@ -49,16 +49,17 @@ impl Place for Memory {
 }
 
 impl FileSource for Memory {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) {
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String> {
         let entry = |path: &str, bytes: &[u8]| {
             Entry::new(Path::new(path), bytes.len() as u64, hash(bytes), None)
         };
         for (path, bytes) in &*self.0.lock().unwrap() {
             let Ok(bytes) = bytes else { continue };
             if seen(entry(path, bytes)).is_break() {
-                return;
+                break;
             }
         }
+        Vec::new()
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {
@@ -129,9 +130,10 @@ struct Changing {
 }
 
 impl FileSource for Changing {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) {
-        self.place.source().list(seen);
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String> {
+        let notices = self.place.source().list(seen);
         self.place.put(&self.then);
+        notices
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {
@@ -182,7 +184,8 @@ async fn ingest(
         paths: Vec::new(),
         depth: None,
         max_bytes: MAX_BYTES,
-        gitignore: false,
+        no_ignore: None,
+        skip_secrets: None,
         follow_git: false,
         again: false,
         shard_bytes: None,
@@ -195,9 +198,18 @@ async fn ingest(
         Some(row) => row.id,
         None => session.new_repo(&name, &source).await?,
     };
-    let row =
-        RepoRow { id, name, source, web: None, commit: None, rank: 0, git_folders: Vec::new() };
-    let repo = Repository { row, files: Arc::clone(&files) as _, unread: Vec::new() };
+    let row = RepoRow {
+        id,
+        name,
+        source,
+        web: None,
+        commit: None,
+        rank: 0,
+        git_folders: Vec::new(),
+        no_ignore: false,
+        skips_secrets: false,
+    };
+    let repo = Repository { row, files: Arc::clone(&files) as _, unread: Vec::new(), again: false };
     let mut report = Report::default();
     let updated =
         update(store, &mut session, vec![repo], &[], &options, &mut report, &|_| ()).await;
@@ -207,6 +219,7 @@ async fn ingest(
     read.sort();
     let counts = [report.seen.files, report.stored.files, report.new_files, report.retired_files];
     let left_out = store.skipped(id).await?;
+    let left_out = left_out.into_iter().map(|row| (row.path, row.bytes, row.reason)).collect();
     Ok(Outcome { read, counts, files: stored(store).await?, left_out })
 }
 
@@ -268,7 +281,7 @@ fn files_in_memory_are_ingested_as_those_in_a_folder() {
     let folder = temporary.path().canonicalize().unwrap();
     let memory: Arc<dyn Place> = Arc::new(Memory::default());
     let disk: Arc<dyn Place> =
-        Arc::new(Disk(folder.clone(), FolderSource::new(&folder, &[], false)));
+        Arc::new(Disk(folder.clone(), FolderSource::new(&folder, &[], Choice::default())));
     let large = vec![b'x'; MAX_BYTES as usize + 1];
     on_indexes(async |[one, other]| {
         let both = async |tree: &Tree, then: &Tree| {

@@ -1,6 +1,6 @@
 //! Brings the index up to date with repositories, from any source.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ pub(crate) struct Repository {
     pub(crate) files: Arc<dyn FileSource>,
     /// Parts of its git data that are not read.
     pub(crate) unread: Vec<Unread>,
+    /// Whether its files are read even if they look unchanged.
+    pub(crate) again: bool,
 }
 
 /// Updates some repositories in the index, and removes those that are gone.
@@ -45,7 +47,7 @@ pub(crate) async fn update(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let begun = Instant::now();
-    for Repository { row, files, unread } in &repos {
+    for Repository { row, files, unread, .. } in &repos {
         session.note_listing(row.id);
         report.seen +=
             walk::walk(session, row.id, files, options.max_bytes, report.seen, progress).await?;
@@ -58,7 +60,9 @@ pub(crate) async fn update(
             None => Error::NoFiles(options.paths.clone()),
         });
     }
-    report.read = session.compare(options.again).await?;
+    let again: HashSet<RepoId> =
+        repos.iter().filter(|repo| options.again || repo.again).map(|repo| repo.row.id).collect();
+    report.read = session.compare(|repo| again.contains(&repo)).await?;
     report.walk += begun.elapsed();
     Room::of(&options.disks).check_files(report.read.bytes)?;
     progress(Event::Reading(report.read));

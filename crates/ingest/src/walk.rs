@@ -32,7 +32,7 @@ pub(crate) async fn walk(
             Ok(()) => ControlFlow::Continue(()),
             // The receiver has failed.
             Err(_) => ControlFlow::Break(()),
-        });
+        })
     });
     let mut totals = Totals::default();
     let mut batch = Vec::new();
@@ -45,7 +45,9 @@ pub(crate) async fn walk(
         so_far += totals;
         progress(Event::Walked(so_far));
     }
-    walking.await.expect("walking does not panic");
+    for notice in walking.await.expect("walking does not panic") {
+        progress(Event::Notice(notice));
+    }
     Ok(totals)
 }
 
@@ -56,8 +58,8 @@ pub(crate) fn of_git(repo: RepoId, unread: &[Unread]) -> Vec<SeenRow> {
 }
 
 fn row(repo: RepoId, max_bytes: u64, entry: Entry) -> SeenRow {
-    let Entry { path, bytes, fingerprint, left_out } = entry;
+    let Entry { path, bytes, fingerprint, left_out, rule } = entry;
     let reason = left_out.or((bytes > max_bytes).then_some(SkipReason::TooLarge));
     let (bytes, reason) = (bytes as i64, reason.map(SkipReason::word));
-    SeenRow { repo, path, bytes, fingerprint, reason }
+    SeenRow { repo, path, bytes, fingerprint, reason, rule }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use browse::{FindRequest, LeftOut, NearFile};
+use files::{SECRET, is_private_key, looks_secret};
 use fuzzy::QueryTooLong;
 use rmcp::schemars::JsonSchema;
 use search::View;
@@ -150,6 +151,9 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
         let mut what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
         if let Some(encoding) = human::encoding(document.encoding) {
             what = format!("{what} of text from {encoding}");
+        }
+        if looks_secret(path) || is_private_key(path, &document.text) {
+            what = format!("{what}, {SECRET}");
         }
         if let Some(key) = document.stored {
             let stale = view.stale_file(&asked.repo, path, key).await;

@@ -378,6 +378,9 @@ pub(super) fn file_json(file: &FileMatch) -> Value {
     if let Some(language) = &file.language {
         told["language"] = json!(language);
     }
+    if files::looks_secret(&file.path) {
+        told["warning"] = json!(files::SECRET);
+    }
     told
 }
 

@@ -19,7 +19,10 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
     };
     let basis = || json!({ "enum": ["precise", "search"], "description": "precise: from a SCIP index; search: by name only." });
     let file = |more: Value| {
-        let mut file = json!({ "repo": text(), "path": text(), "language": text() });
+        let mut file = json!({
+            "repo": text(), "path": text(), "language": text(),
+            "warning": { "type": "string", "description": "Why to handle the file with care." },
+        });
         extend(&mut file, more);
         file
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use answer::{FileMatch, Line};
 use anyhow::{Context, Result, bail};
+use files::{SECRET, looks_secret};
 use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 pub use search::View;
@@ -184,7 +185,8 @@ pub(super) async fn run(
 
 pub(super) fn named(file: &FileMatch) -> String {
     let language = file.language.as_ref().map_or(String::new(), |name| format!(" ({name})"));
-    format!("{}: {}{language}", file.repo, file.path)
+    let warning = if looks_secret(&file.path) { format!(" ({SECRET})") } else { String::new() };
+    format!("{}: {}{language}{warning}", file.repo, file.path)
 }
 
 pub(super) fn numbered(line: &Line) -> String {

@@ -112,8 +112,8 @@ impl View {
         self.store().stored(hash, id, &epochs).await
     }
 
-    /// Returns the stored reason why one of some paths of a repository was left out, the longest path if several were;
-    /// `None` if none was.
+    /// Returns one of some paths of a repository that was left out, and why; the longest path if several were, `None` if
+    /// none was.
     ///
     /// # Errors
     /// The database query fails.
@@ -121,7 +121,7 @@ impl View {
         &self,
         repo: RepoId,
         paths: &[&str],
-    ) -> Result<Option<String>, store::Error> {
+    ) -> Result<Option<store::LeftOutRow>, store::Error> {
         if !self.catalog().await?.repos.contains_key(&repo) {
             return Ok(None);
         }

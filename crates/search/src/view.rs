@@ -110,11 +110,11 @@ impl View {
         Ok(imports)
     }
 
-    /// Returns the files of a repository that were left out: path, bytes, reason.
+    /// Returns the files of a repository that were left out.
     ///
     /// # Errors
     /// The database query fails.
-    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>, store::Error> {
+    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<store::LeftOutRow>, store::Error> {
         if !self.catalog().await?.repos.contains_key(&repo) {
             return Ok(Vec::new());
         }

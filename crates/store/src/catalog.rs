@@ -61,6 +61,8 @@ pub struct SkippedFile {
     pub path: String,
     /// The reason, in one word.
     pub reason: String,
+    /// The rule that left it out, with its file and line.
+    pub rule: Option<String>,
 }
 
 /// A shard with files in it.
@@ -307,26 +309,58 @@ impl Catalog {
         FileFilter { epoch: self.epoch, repos: self.visible(), languages: None }
     }
 
-    /// Returns every file that was left out. The first call reads them.
+    /// Returns every file that was left out and might be wanted: not those that git does not track and an ignore file
+    /// names. The first call reads them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn skipped(&self) -> Result<&[SkippedFile]> {
         let read = async || {
             let mut pin = self.pin.lock().await;
-            let rows: Vec<(i32, String, String)> = sqlx::query_as(
-                "select repo, path, reason from skipped
-                 where valid_from <= $1 and valid_to > $1 and ($2::int[] is null or repo = any($2))",
+            let rows: Vec<SkippedRow> = sqlx::query_as(
+                "select repo, path, reason, rule from skipped
+                 where valid_from <= $1 and valid_to > $1 and ($2::int[] is null or repo = any($2))
+                   and reason <> 'ignored'",
             )
             .bind(self.epoch.0)
-            .bind(self.visible().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>()))
+            .bind(self.visible_ids())
             .fetch_all(&mut *pin)
             .await?;
-            let file = |(repo, path, reason)| SkippedFile { repo: RepoId(repo), path, reason };
-            Ok::<_, Error>(rows.into_iter().map(file).collect())
+            Ok::<_, Error>(rows.into_iter().map(SkippedFile::of).collect())
         };
         let read = async || answered(ANSWER, read()).await;
         self.skipped.get_or_try_init(read).await.map(Vec::as_slice)
+    }
+
+    /// Returns files and folders that git does not track and an ignore file names: those with one of these paths, and
+    /// those whose path ends with `end` after a slash; at most 100.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn ignored(&self, paths: &[&str], end: &str) -> Result<Vec<SkippedFile>> {
+        let read = async {
+            let mut pin = self.pin.lock().await;
+            let rows: Vec<SkippedRow> = sqlx::query_as(
+                "select repo, path, reason, rule from skipped
+                 where valid_from <= $1 and valid_to > $1 and ($2::int[] is null or repo = any($2))
+                   and reason = 'ignored'
+                   and (path = any($3) or right(path, length($4) + 1) = '/' || $4)
+                 order by repo, path limit 100",
+            )
+            .bind(self.epoch.0)
+            .bind(self.visible_ids())
+            .bind(paths)
+            .bind(end)
+            .fetch_all(&mut *pin)
+            .await?;
+            Ok::<_, Error>(rows.into_iter().map(SkippedFile::of).collect())
+        };
+        answered(ANSWER, read).await
+    }
+
+    /// Returns the keys of the visible repositories; `None` if all are.
+    fn visible_ids(&self) -> Option<Vec<i32>> {
+        self.visible().map(|ids| ids.iter().map(|id| id.0).collect())
     }
 
     /// Returns the files that were left out, if [`skipped`](Self::skipped) has read them; else none.
@@ -343,6 +377,15 @@ impl Catalog {
             }
             reasons
         })
+    }
+}
+
+/// A row of `skipped`: repository, path, reason, rule.
+type SkippedRow = (i32, String, String, Option<String>);
+
+impl SkippedFile {
+    fn of((repo, path, reason, rule): SkippedRow) -> Self {
+        Self { repo: RepoId(repo), path, reason, rule }
     }
 }
 

@@ -52,7 +52,7 @@ pub use ingest::{
 };
 pub use lease::Lease;
 pub use reader::{READER, reader_settings};
-pub use repos::{Repo, StoredBlob};
+pub use repos::{LeftOutRow, Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
 pub use sql::{SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, SlowSearch, Statement, StatisticsBatch};

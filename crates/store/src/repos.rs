@@ -47,8 +47,25 @@ pub struct Repo {
     pub skipped: i64,
     /// Its rank among the repositories, set by the operator; 0 for none.
     pub rank: u16,
+    /// Whether it is read without the rules of ignore files: `ingest --no-ignore`.
+    pub no_ignore: bool,
+    /// What becomes of files that look like secrets: `keep` or `skip`.
+    pub secrets: String,
     /// The time of its last ingest, as `2026-01-31 12:00:00Z`.
     pub indexed_at: String,
+}
+
+/// A file or folder that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct LeftOutRow {
+    /// Its path in the repository. That of a folder that a rule left out ends with a slash.
+    pub path: String,
+    /// Its size on disk in bytes; 0 if a rule left it out.
+    pub bytes: i64,
+    /// The word for the reason.
+    pub reason: String,
+    /// The rule that left it out, with its file and line.
+    pub rule: Option<String>,
 }
 
 impl Store {
@@ -58,7 +75,7 @@ impl Store {
     /// The server cannot be reached or refuses a statement.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
         let rows = sqlx::query(
-            "select id, name, source, web, commit, git_folders, files, bytes, skipped, rank,
+            "select id, name, source, web, commit, git_folders, files, bytes, skipped, rank, no_ignore, secrets,
                     to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
              from repos where indexed_at is not null order by name",
         )
@@ -76,6 +93,8 @@ impl Store {
                 bytes: row.try_get("bytes")?,
                 skipped: row.try_get("skipped")?,
                 rank: row.try_get::<i32, _>("rank")? as u16,
+                no_ignore: row.try_get("no_ignore")?,
+                secrets: row.try_get("secrets")?,
                 indexed_at: row.try_get("indexed_at")?,
             })
         };
@@ -134,13 +153,13 @@ impl Store {
         Ok(row.map(|(language,)| StoredBlob { shard, blob, bytes, encoding, language }))
     }
 
-    /// Returns the files of a repository that were left out: path, bytes, reason.
+    /// Returns the files of a repository that were left out.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<(String, i64, String)>> {
+    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<LeftOutRow>> {
         Ok(sqlx::query_as(
-            "select path, bytes, reason from skipped, state
+            "select path, bytes, reason, rule from skipped, state
              where repo = $1 and valid_from <= epoch and valid_to > epoch order by reason, path",
         )
         .bind(repo.0)
@@ -148,13 +167,13 @@ impl Store {
         .await?)
     }
 
-    /// Returns why one of some paths of a repository was left out: the longest such path. `None` if none was.
+    /// Returns one of some paths of a repository that was left out, and why: the longest such path. `None` if none was.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn left_out(&self, repo: RepoId, paths: &[&str]) -> Result<Option<String>> {
-        Ok(sqlx::query_scalar(
-            "select reason from skipped, state
+    pub async fn left_out(&self, repo: RepoId, paths: &[&str]) -> Result<Option<LeftOutRow>> {
+        Ok(sqlx::query_as(
+            "select path, bytes, reason, rule from skipped, state
              where repo = $1 and path = any($2) and valid_from <= epoch and valid_to > epoch
              order by length(path) desc limit 1",
         )

@@ -103,17 +103,27 @@ pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (
     let seen: Vec<SeenRow> =
         files.iter().map(|(path, fingerprint, text)| seen(id, path, *fingerprint, text)).collect();
     session.seen(&seen).await.unwrap();
-    session.compare(false).await.unwrap();
+    session.compare(|_| false).await.unwrap();
     let (name, source) = (name.to_owned(), "/nowhere".to_owned());
     (
         session,
-        RepoRow { id, name, source, web: None, commit: None, rank: 0, git_folders: Vec::new() },
+        RepoRow {
+            id,
+            name,
+            source,
+            web: None,
+            commit: None,
+            rank: 0,
+            git_folders: Vec::new(),
+            no_ignore: false,
+            skips_secrets: false,
+        },
     )
 }
 
 pub(crate) fn seen(repo: RepoId, path: &str, fingerprint: i64, text: &str) -> SeenRow {
     let (path, bytes) = (path.to_owned(), text.len() as i64);
-    SeenRow { repo, path, bytes, fingerprint, reason: None }
+    SeenRow { repo, path, bytes, fingerprint, reason: None, rule: None }
 }
 
 /// Stores the files to read in the next shard, each text as one chunk. Returns the shards whose indexes were built.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::serve::ServeArgs;
 
@@ -14,7 +14,14 @@ What is a repository:
 
 What is left out:
   Files larger than --max-size, binary files (with a NUL byte), symbolic links, paths over 2,500 bytes, and \
-  unreadable files. To list them, run: codesearch repos --skipped NAME
+  unreadable files. Of a clone, also files that git does not track and that an ignore file names: .gitignore, \
+  .git/info/exclude, or the one of your git configuration (core.excludesFile). In every repository, files that .ignore or \
+  .codesearchignore names, even tracked ones. A rule in .codesearchignore overrides one in .ignore, and this overrides \
+  git's: '!generated/' brings back what .gitignore names.
+  codesearch repos --skipped NAME lists what is left out, with the rule.
+
+What is remembered:
+  --no-ignore, --ignore and --secrets hold for the repositories below PATH until an ingest gives another one.
 
 Which repositories have history:
   Those whose .git leads to git data below PATH, or to git data that lists the repository as a worktree or submodule. \
@@ -56,9 +63,15 @@ pub(crate) struct IngestOptions {
     /// Leave out files larger than this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub(crate) max_size: u64,
-    /// Leave out files that .gitignore matches, even tracked ones
-    #[arg(long)]
-    pub(crate) gitignore: bool,
+    /// Index files that ignore files name, too; later ingests do the same until --ignore
+    #[arg(long, overrides_with = "ignore")]
+    pub(crate) no_ignore: bool,
+    /// Leave out files that ignore files name: the default of a new repository
+    #[arg(long, overrides_with = "no_ignore")]
+    pub(crate) ignore: bool,
+    /// Index files that look like secrets (.env, private keys) or leave them out; later ingests do the same [default: keep]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) secrets: Option<Secrets>,
     /// Read git data outside PATH that .git refers to (of a worktree, or borrowed objects) if you own them
     #[arg(long)]
     pub(crate) follow_git: bool,
@@ -71,6 +84,15 @@ pub(crate) struct IngestOptions {
     /// Start another shard after this many bytes of text, so that tests get several shards from few files
     #[arg(long, value_name = "BYTES", hide = true)]
     pub(crate) shard_bytes: Option<u64>,
+}
+
+/// What becomes of files that look like secrets.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    /// They are indexed like others.
+    Keep,
+    /// They are left out.
+    Skip,
 }
 
 /// The number of partitions in the reference experiment.

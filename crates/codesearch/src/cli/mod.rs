@@ -31,7 +31,7 @@ pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
-pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, UpArgs};
+pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};

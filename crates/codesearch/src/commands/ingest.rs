@@ -9,7 +9,7 @@ use ingest::{self, Options, Report, SkipReason};
 use store::Store;
 
 use super::symbols;
-use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions};
+use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions, Secrets};
 use crate::database::Database;
 use crate::progress::IngestProgress;
 use request::human::{count, size};
@@ -73,7 +73,8 @@ pub(crate) async fn ingest(
         paths: paths.to_vec(),
         depth: how.depth,
         max_bytes: how.max_size,
-        gitignore: how.gitignore,
+        no_ignore: (how.no_ignore || how.ignore).then_some(how.no_ignore),
+        skip_secrets: how.secrets.map(|secrets| secrets == Secrets::Skip),
         follow_git: how.follow_git,
         again: how.again,
         shard_bytes: how.shard_bytes,

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, stdout};
 use anyhow::{Context, Result};
 use ingest::{self, SkipReason};
 use serde_json::json;
+use store::LeftOutRow;
 
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
@@ -21,12 +22,14 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                 format!("no repository is named '{name}'; {}", instead(&repos, name))
             })?;
             let skipped = view.skipped(repo.id).await?;
-            for (path, bytes, reason) in &skipped {
+            for LeftOutRow { path, bytes, reason, rule } in &skipped {
                 if args.json {
-                    say!("{}", json!({ "path": path, "bytes": bytes, "reason": reason }));
+                    say!("{}", json!({ "path": path, "bytes": bytes, "reason": reason, "rule": rule }));
+                } else if let Some(rule) = rule {
+                    let reason = worded(reason);
+                    say!("{:>10}  {reason:<24}  {path}  ({rule})", "");
                 } else {
-                    let reason = SkipReason::of(reason).map_or_else(|| reason.clone(), |r| r.to_string());
-                    say!("{:>10}  {reason:<24}  {path}", size(*bytes as u64));
+                    say!("{:>10}  {:<24}  {path}", size(*bytes as u64), worded(reason));
                 }
             }
             return Ok(if skipped.is_empty() { crate::NOTHING } else { crate::FOUND });
@@ -56,7 +59,8 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             if args.json {
                 let line = json!({
                     "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
-                    "skipped": repo.skipped, "rank": repo.rank, "indexed_at": repo.indexed_at,
+                    "skipped": repo.skipped, "rank": repo.rank, "no_ignore": repo.no_ignore,
+                    "secrets": repo.secrets, "indexed_at": repo.indexed_at,
                     "scip": scip.map(scip_json).collect::<Vec<_>>(),
                 });
                 say!("{line}");
@@ -69,6 +73,12 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     repo.skipped,
                     if for_people { since(&repo.indexed_at) } else { repo.indexed_at.clone() }
                 );
+                if repo.no_ignore {
+                    say!("  --no-ignore: with files that ignore files name");
+                }
+                if repo.secrets == "skip" {
+                    say!("  --secrets skip: without files that look like secrets");
+                }
                 for import in scip {
                     say!("  {}", scip_text(import));
                 }
@@ -89,6 +99,11 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         }
         Ok(crate::FOUND)
     })
+}
+
+/// Returns the words for a stored reason.
+fn worded(reason: &str) -> String {
+    SkipReason::of(reason).map_or_else(|| reason.to_owned(), |reason| reason.to_string())
 }
 
 /// Suggests a name for one that no repository has.

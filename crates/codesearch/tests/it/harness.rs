@@ -79,6 +79,9 @@ pub(crate) fn clean_command() -> Command {
     command.env("CODESEARCH_POSTGRES_IDLE", "0");
     // An empty name: no configuration file.
     command.env("CODESEARCH_CONFIG_PATH", "");
+    // Nor has git any, such as an ignore file.
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 

@@ -146,39 +146,6 @@ fn the_same_content_is_stored_once() {
 }
 
 #[test]
-fn gitignore_is_an_option() {
-    let fixture = Fixture::new();
-    fixture.write("r/.gitignore", "*.log\n");
-    fixture.write("r/x.log", "found me\n");
-    fixture.write("r/y.txt", "found me\n");
-    fixture.ingest();
-    assert_eq!(fixture.search(&["-l", "found"]), ["r/x.log", "r/y.txt"]);
-    fixture.run(&["ingest", "--depth", "1", "--gitignore", "."]).code(0);
-    assert_eq!(fixture.search(&["-l", "found"]), ["r/y.txt"]);
-}
-
-#[test]
-fn an_ignore_file_that_never_ends_leaves_its_folder_out() {
-    let fixture = Fixture::new();
-    for path in ["r/a.txt", "r/pipe/a.txt", "r/pipe/below/a.txt", "r/ordinary/a.txt", "s/a.txt"] {
-        fixture.write(path, "found me\n");
-    }
-    fixture.write("r/ordinary/.gitignore", "*.log\n");
-    let pipe = fixture.path().join("r/pipe/.gitignore");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    std::os::unix::fs::symlink("/dev/zero", fixture.path().join("s/.gitignore")).unwrap();
-    fixture.run(&["ingest", "--depth", "1", "--gitignore", "."]).code(0);
-    assert_eq!(fixture.search(&["-l", "found"]), ["r/a.txt", "r/ordinary/a.txt"]);
-    let skipped = fixture.run(&["repos", "--skipped", "r"]).code(0).out;
-    assert!(skipped.contains("pipe/.gitignore"), "{skipped}");
-    let skipped = fixture.run(&["repos", "--skipped", "s"]).code(0).out;
-    assert!(skipped.contains(".gitignore"), "{skipped}");
-    // Without the option, they are a pipe and a link.
-    fixture.ingest();
-    assert_eq!(fixture.search(&["-l", "found"]).len(), 5);
-}
-
-#[test]
 fn two_hundred_shards_unless_told_otherwise() {
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "text\n");

@@ -22,6 +22,7 @@ mod here;
 mod hints;
 mod history;
 mod http;
+mod ignore;
 mod ingest;
 mod language;
 mod limits;

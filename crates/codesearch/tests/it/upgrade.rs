@@ -154,12 +154,16 @@ fn make_filters_old(fixture: &Fixture) {
 }
 
 /// Moves the filters and SCIP data to where version 15 had them: in a table for each shard, the filters of chunks with
-/// a row for each bit. Version 15 had no encodings and no groups.
+/// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop view codesearch_sql.files;
+        "drop view codesearch_sql.files, codesearch_sql.repositories, codesearch_sql.left_out;
          alter table blobs drop column encoding;
-         alter table repos drop column git_folders, drop column listed_at;
+          alter table repos drop column git_folders, drop column no_ignore, drop column secrets, drop column listed_at;
+          alter table skipped drop column rule;
+          create view codesearch_sql.left_out as select r.name as repository, k.path, k.bytes, k.reason
+              from skipped k cross join state s join repos r on r.id = k.repo
+              where k.valid_from <= s.epoch and s.epoch < k.valid_to;
          alter table state drop column group_shards;
          alter table scip rename to fresh;
          create table scip (like fresh) partition by list (shard);

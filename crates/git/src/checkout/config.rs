@@ -71,6 +71,17 @@ impl Config {
         (!priority.is_nan()).then_some(priority as u16)
     }
 
+    /// Returns the number of bytes of a hash in the clone's index.
+    pub(super) fn hash_bytes(&self) -> usize {
+        let format = self.0.string("extensions.objectFormat");
+        if format.is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")) { 32 } else { 20 }
+    }
+
+    /// Returns whether capitals and lowercase letters are the same in the names of files (`core.ignoreCase`).
+    pub fn folds_case(&self) -> bool {
+        self.0.boolean("core.ignoreCase").ok().flatten().unwrap_or(false)
+    }
+
     /// Returns the work tree that a submodule's data belong to.
     pub(super) fn work_tree(&self) -> Option<Vec<u8>> {
         self.0.string("core.worktree").map(|path| path.to_vec())

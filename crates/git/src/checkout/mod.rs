@@ -6,6 +6,7 @@
 
 mod config;
 mod head;
+mod index;
 mod objects;
 mod origin;
 mod place;
@@ -17,6 +18,7 @@ use files::SkipReason;
 use files::beneath;
 
 pub use config::Config;
+pub use index::Tracked;
 pub use objects::Objects;
 pub use origin::Origin;
 pub use origin::web;

@@ -1,14 +1,21 @@
 //! A folder on disk as a source of files: walks it by path and `stat`, and reads files beneath it.
+//!
+//! Of a clone, it lists what git tracks, and what git does not track and no ignore file names ([`super::rules`]).
 
 use std::collections::HashSet;
+use std::fs::{DirEntry, FileType};
 use std::io::Read;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use git::checkout::{Config, GitData, Tracked, Trust, Unread};
+use git::ignore::{Rules, Verdict};
+use git::user::Excludes;
 
-use super::ignored::Ignored;
-use super::{Entry, FileContents, FileSource, Reader, Skipped};
+use super::rules::{self, Cause, Level, Ruleset, bytes_of};
+use super::{Entry, FileContents, FileSource, Reader, Skipped, tree};
 use crate::cores;
 use files::beneath::{self, Folder};
 use files::{SkipReason, fingerprint, times};
@@ -21,117 +28,310 @@ pub(crate) struct FolderSource {
     folder: PathBuf,
     /// Other repositories inside it.
     inside: HashSet<PathBuf>,
-    gitignore: bool,
+    choice: Choice,
+}
+
+/// Which of a folder's files are taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice {
+    /// Whether ignore files do not apply.
+    pub(crate) no_ignore: bool,
+    /// Whether files that look like secrets are left out.
+    pub(crate) skips_secrets: bool,
+    /// Folders outside of the checkout whose git data may be read.
+    pub(crate) git_folders: Vec<PathBuf>,
+    /// The ignore rules of the user.
+    pub(crate) of_user: Arc<Excludes>,
+}
+
+/// A folder that is not listed yet.
+struct Part {
+    path: PathBuf,
+    /// The rules for it, without those in it.
+    level: Level,
+    /// The tracked files below it.
+    tracked: Range<usize>,
+    /// Whether git tracks everything below it, as a folder of a sparse index.
+    is_sparse: bool,
+}
+
+/// A walk through the folder.
+struct Walk<'w> {
+    source: &'w FolderSource,
+    tracked: Tracked,
+    /// `None` if ignore files do not apply.
+    rules: Option<Ruleset>,
+    seen: &'w (dyn Fn(Entry) -> ControlFlow<()> + Sync),
+}
+
+/// What git knows of a clone.
+#[derive(Default)]
+struct View {
+    tracked: Tracked,
+    /// Rules that stand in no folder; `None` if git's rules do not apply.
+    rules: Option<Vec<Arc<Rules>>>,
+    folds_case: bool,
+    /// The clone's own rules, if they cannot be read.
+    broken: Option<Unread>,
 }
 
 impl FolderSource {
     /// Makes a source of the files of a folder, except those of other checkouts inside it, which are among the folders
-    /// of `all` repositories; with `gitignore`, also except those that `.gitignore` names.
-    pub(crate) fn new(folder: &Path, all: &[PathBuf], gitignore: bool) -> Self {
+    /// of `all` repositories.
+    pub(crate) fn new(folder: &Path, all: &[PathBuf], choice: Choice) -> Self {
         let is_inside = |other: &&PathBuf| *other != folder && other.starts_with(folder);
         let inside = all.iter().filter(is_inside).cloned().collect();
-        Self { folder: folder.to_owned(), inside, gitignore }
+        Self { folder: folder.to_owned(), inside, choice }
     }
 
-    /// Returns the entry of an unreadable path.
-    fn left_out(&self, path: &Path, reason: SkipReason) -> Entry {
-        Entry::unknown(self.below(path), reason)
-    }
-
-    fn below<'p>(&self, path: &'p Path) -> &'p Path {
-        path.strip_prefix(&self.folder).unwrap_or(path)
-    }
-
-    /// Whether a file or folder does not belong to the repository, given that the folders around it do.
-    fn leaves_out(&self, entry: &DirEntry, is_folder: bool, rules: Option<&Ignored>) -> bool {
-        entry.file_name() == ".git"
-            || (!self.inside.is_empty() && self.inside.contains(entry.path()))
-            || rules.is_some_and(|rules| rules.leaves_out(entry.path(), is_folder))
-    }
-
-    /// Returns the entry of one step of the walk; `None` for a folder.
-    fn see(&self, entry: Result<DirEntry, ignore::Error>) -> Option<Entry> {
-        let entry = match entry {
-            Ok(entry) => entry,
-            // An error names its file or folder, unless it is about a broken `.gitignore`.
-            Err(error) => {
-                return error_path(&error).map(|path| self.left_out(path, SkipReason::Unreadable));
-            }
+    /// Reads what git knows of the folder; nothing if it is no clone.
+    ///
+    /// # Errors
+    /// The part that cannot be read. Without it, nobody knows what is tracked.
+    fn view(&self) -> Result<View, Unread> {
+        let mut trust = Trust::known(self.choice.git_folders.clone());
+        let Some(data) = GitData::of(&self.folder, &mut trust)?.filter(GitData::has_head) else {
+            return Ok(View::default());
         };
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            if let Some(error) = entry.error() {
-                // The rules after it do not apply.
-                tracing::warn!(
-                    "an ignore file has a rule that is invalid or not UTF-8; its other rules apply: {error}"
-                );
-            }
-            return None;
+        // If it cannot be read, `find` has told it.
+        let config = data.config(&mut trust).ok().flatten();
+        let folds_case = config.as_ref().is_some_and(Config::folds_case);
+        let tracked = data.tracked(config.as_ref(), &mut trust)?;
+        let (mut found, mut broken) = (Vec::new(), None);
+        let read = |path: PathBuf| match beneath::read(&path, rules::MAX_FILE_BYTES) {
+            Err(SkipReason::Vanished) => Ok(None),
+            read => read.map(Some),
+        };
+        let unread = |reason| Unread { path: ".git/info/exclude".to_owned(), reason };
+        let text = data
+            .exclude(&mut trust)
+            .and_then(|path| path.map_or(Ok(None), |path| read(path).map_err(unread)));
+        match text {
+            Ok(text) => found
+                .extend(text.map(|text| Rules::parse(&text, ".git/info/exclude", b"", folds_case))),
+            Err(part) => broken = Some(part),
         }
-        let Ok(found) = entry.path().symlink_metadata() else {
-            return Some(self.left_out(entry.path(), SkipReason::Unreadable));
+        if let Some((path, text)) = &*self.choice.of_user {
+            found.push(Rules::parse(text, &path.to_string_lossy(), b"", folds_case));
+        }
+        let rules = Some(found.into_iter().map(Arc::new).collect());
+        Ok(View { tracked, rules, folds_case, broken })
+    }
+}
+
+impl Walk<'_> {
+    /// Lists a folder, and adds those in it that are not left out.
+    fn visit(&self, part: Part, more: &mut Vec<Part>) -> ControlFlow<()> {
+        let Part { path, mut level, tracked, is_sparse } = part;
+        let listed =
+            std::fs::read_dir(&path).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+        let Ok(entries) = listed else {
+            return (self.seen)(Entry::unknown(self.below(&path), SkipReason::Unreadable));
+        };
+        let mut broken = Vec::new();
+        if let Some(rules) = &self.rules {
+            let mut names = Vec::new();
+            for entry in &entries {
+                let name = entry.file_name();
+                // Git follows no links to them, either. A folder has no rules.
+                if rules.reads(&name)
+                    && entry.file_type().is_ok_and(|kind| !kind.is_symlink() && !kind.is_dir())
+                {
+                    names.push(name.to_string_lossy().into_owned());
+                }
+            }
+            broken = level.read(rules, &names);
+            for (path, reason) in &broken {
+                let rule = "untracked files in its folder are left out, too".to_owned();
+                (self.seen)(Entry { rule: Some(rule), ..Entry::unknown(path, *reason) })?;
+            }
+        }
+        let level = Arc::new(level);
+        for entry in entries {
+            if entry.file_name() == ".git" {
+                continue;
+            }
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else {
+                (self.seen)(Entry::unknown(self.below(&path), SkipReason::Unreadable))?;
+                continue;
+            };
+            if broken.iter().any(|(broken, _)| broken == self.below(&path)) {
+                continue;
+            }
+            if kind.is_dir() {
+                more.extend(self.enter(path, &level, &tracked, is_sparse)?);
+            } else {
+                let is_tracked =
+                    is_sparse || self.tracked.has(bytes_of(self.below(&path)), &tracked);
+                self.file(&entry, &path, kind, &level, is_tracked)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Returns what is to be listed of a folder, if anything is.
+    fn enter(
+        &self,
+        path: PathBuf,
+        level: &Arc<Level>,
+        tracked: &Range<usize>,
+        is_sparse: bool,
+    ) -> ControlFlow<(), Option<Part>> {
+        let next = ControlFlow::Continue;
+        if self.source.inside.contains(&path) {
+            return next(None);
+        }
+        let below = self.below(&path);
+        let inside = self.tracked.below(bytes_of(below), tracked);
+        let is_sparse = is_sparse || self.tracked.is_sparse(&inside);
+        let Some(rules) = &self.rules else {
+            return next(Some(Part { path, level: Level::top(), tracked: inside, is_sparse }));
+        };
+        if self.tracked.has_submodule(bytes_of(below), tracked) {
+            // It is not checked out, and git lists none of its files.
+            if std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some()) {
+                self.ignored(&below.join(""), "a submodule that is not checked out")?;
+            }
+            return next(None);
+        }
+        let said = level.said(below, true);
+        if inside.is_empty() && !is_sparse {
+            if let Some(cause) = level.ignored(rules) {
+                self.ignored_by(cause)?;
+                return next(None);
+            }
+            let verdict = said.clone().or_else(|| level.git_says(rules, below, true));
+            if let Some(Verdict::LeftOut(rule)) = verdict {
+                self.ignored(&below.join(""), &rule)?;
+                return next(None);
+            }
+        }
+        let level = Level::below(level, below.to_owned(), said);
+        next(Some(Part { path, level, tracked: inside, is_sparse }))
+    }
+
+    /// Passes on a file, or why it is left out.
+    fn file(
+        &self,
+        entry: &DirEntry,
+        path: &Path,
+        kind: FileType,
+        level: &Level,
+        is_tracked: bool,
+    ) -> ControlFlow<()> {
+        let below = self.below(path);
+        if let Some(rules) = &self.rules {
+            if !is_tracked && let Some(cause) = level.ignored(rules) {
+                return self.ignored_by(cause);
+            }
+            if is_tracked && let Some(cause) = level.excluded() {
+                return self.left_out(below, SkipReason::Excluded, &cause.rule);
+            }
+            match level.said(below, false) {
+                Some(Verdict::LeftOut(rule)) if is_tracked => {
+                    return self.left_out(below, SkipReason::Excluded, &rule);
+                }
+                Some(Verdict::LeftOut(rule)) => return self.ignored(below, &rule),
+                Some(Verdict::Taken) => {}
+                None if is_tracked => {}
+                None => {
+                    if let Some(Verdict::LeftOut(rule)) = level.git_says(rules, below, false) {
+                        return self.ignored(below, &rule);
+                    }
+                }
+            }
+        }
+        if self.source.choice.skips_secrets && files::looks_secret(&below.to_string_lossy()) {
+            return self.left_out(below, SkipReason::Secret, "--secrets skip");
+        }
+        let Ok(found) = entry.metadata() else {
+            return (self.seen)(Entry::unknown(below, SkipReason::Unreadable));
         };
         let reason = match () {
             () if kind.is_symlink() => Some(SkipReason::Symlink),
             () if !kind.is_file() => Some(SkipReason::Special),
             () => None,
         };
-        Some(Entry::new(self.below(entry.path()), found.len(), fingerprint(&found), reason))
+        (self.seen)(Entry::new(below, found.len(), fingerprint(&found), reason))
+    }
+
+    /// Leaves out an untracked file, or a folder whose path ends with a slash.
+    fn ignored(&self, below: &Path, rule: &str) -> ControlFlow<()> {
+        self.left_out(below, SkipReason::Ignored, rule)
+    }
+
+    /// Leaves out an untracked file because of its folder, which is named once.
+    fn ignored_by(&self, cause: &Cause) -> ControlFlow<()> {
+        match &cause.folder {
+            Some(at) if !at.told.swap(true, Ordering::Relaxed) => {
+                self.ignored(&at.path.join(""), &cause.rule)
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn left_out(&self, below: &Path, reason: SkipReason, rule: &str) -> ControlFlow<()> {
+        let rule = Some(files::shortened(rule, MAX_RULE_BYTES));
+        (self.seen)(Entry { rule, ..Entry::unknown(below, reason) })
+    }
+
+    fn below<'p>(&self, path: &'p Path) -> &'p Path {
+        path.strip_prefix(&self.source.folder).unwrap_or(path)
     }
 }
 
 impl FileSource for FolderSource {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) {
-        let tell = |entry| match seen(entry) {
-            ControlFlow::Continue(()) => WalkState::Continue,
-            ControlFlow::Break(()) => WalkState::Quit,
-        };
-        let ignored = match self.gitignore.then(|| Ignored::new(&self.folder)).transpose() {
-            Ok(ignored) => ignored,
-            Err((path, reason)) => {
-                tell(self.left_out(&path, reason));
-                return;
-            }
-        };
-        let visit = |entry: Result<DirEntry, ignore::Error>| {
-            if let Ok(entry) = &entry {
-                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-                if entry.depth() > 0 && self.leaves_out(entry, is_folder, ignored.as_ref()) {
-                    return WalkState::Skip;
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String> {
+        let mut notices = Vec::new();
+        let (mut tracked, mut rules, mut level) = (Tracked::default(), None, Level::top());
+        if !self.choice.no_ignore {
+            let view = self.view().unwrap_or_else(|Unread { path, reason }| {
+                let folder = self.folder.display();
+                notices.push(format!(
+                    "all files of {folder} are indexed, also those that .gitignore names: {folder}/{path} cannot be read \
+                     ({reason})"
+                ));
+                // What else is missing of git's data, `find` has told.
+                if path.rsplit('/').next().is_some_and(|name| name.contains("index")) {
+                    let _ = seen(Entry::unknown(Path::new(&path), reason));
                 }
-                // Do not read a folder whose rules are unreadable: they may protect a secret.
-                if let Some(rules) = ignored.as_ref().filter(|_| is_folder)
-                    && let Err((path, reason)) = rules.enter(entry.path())
-                {
-                    let state = tell(self.left_out(&path, reason));
-                    return if state == WalkState::Continue { WalkState::Skip } else { state };
-                }
+                View::default()
+            });
+            if let Some(Unread { path, reason }) = view.broken {
+                level.break_with(&format!("{path} cannot be read"));
+                notices.push(format!(
+                    "untracked files of {} are left out: its {path} cannot be read ({reason})",
+                    self.folder.display()
+                ));
+                let rule = Some("untracked files are left out, too".to_owned());
+                let _ = seen(Entry { rule, ..Entry::unknown(Path::new(&path), reason) });
             }
-            self.see(entry).map_or(WalkState::Continue, tell)
-        };
-        WalkBuilder::new(&self.folder)
-            .standard_filters(false)
-            .follow_links(false)
-            .threads(cores())
-            .build_parallel()
-            .run(|| Box::new(visit));
+            tracked = view.tracked;
+            rules = Some(Ruleset::new(&self.folder, view.rules, view.folds_case));
+        }
+        let all = tracked.all();
+        let walk = Walk { source: self, tracked, rules, seen };
+        let first = Part { path: self.folder.clone(), level, tracked: all, is_sparse: false };
+        tree::each(first, cores(), &|part, more| walk.visit(part, more));
+        notices
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {
         let folder = Folder::open(&self.folder).map_err(|error| beneath::reason(&error))?;
-        Ok(Box::new(move |path| read_stable(&folder, Path::new(path), max_bytes)))
+        let skips_secrets = self.choice.skips_secrets;
+        Ok(Box::new(move |path| {
+            let read = read_stable(&folder, Path::new(path), max_bytes)?;
+            if skips_secrets && files::is_private_key(path, &String::from_utf8_lossy(&read.bytes)) {
+                return Err(Skipped::new(SkipReason::Secret, read.bytes.len() as u64));
+            }
+            Ok(read)
+        }))
     }
 }
 
-fn error_path(error: &ignore::Error) -> Option<&Path> {
-    match error {
-        ignore::Error::WithPath { path, .. } => Some(path),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
-            error_path(err)
-        }
-        _ => None,
-    }
-}
+/// Maximum bytes of a rule that the ledger shows.
+const MAX_RULE_BYTES: usize = 300;
 
 /// Reads the bytes of a file as they were at one moment, as far as its times show.
 fn read_stable(folder: &Folder, path: &Path, max_bytes: u64) -> Result<FileContents, Skipped> {
@@ -173,7 +373,7 @@ mod tests {
         let at = temporary.path().canonicalize().unwrap();
         std::fs::write(at.join("big"), "12345").unwrap();
         std::os::unix::fs::symlink("big", at.join("link")).unwrap();
-        let source = FolderSource::new(&at, &[], false);
+        let source = FolderSource::new(&at, &[], Choice::default());
         let reason = |path: &str, max| text(&source.open(max).unwrap(), path).unwrap_err();
         assert_eq!(reason("big", 4), SkipReason::TooLarge);
         assert_eq!(reason("gone", 4), SkipReason::Vanished);
@@ -190,7 +390,7 @@ mod tests {
             std::fs::create_dir_all(at.join(path)).unwrap();
             std::fs::write(at.join(path).join("a.txt"), path).unwrap();
         }
-        let source = FolderSource::new(&at.join("repo"), &[], false);
+        let source = FolderSource::new(&at.join("repo"), &[], Choice::default());
         let reader = source.open(99).unwrap();
         assert_eq!(text(&reader, "sub/a.txt").unwrap(), b"repo/sub");
         std::fs::rename(at.join("repo/sub"), at.join("kept")).unwrap();

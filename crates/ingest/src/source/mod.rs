@@ -3,7 +3,10 @@
 //! [`folder`] is a folder on disk. Anything that lists paths and returns contents may be a source.
 
 pub(crate) mod folder;
-mod ignored;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod tree;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,8 +16,8 @@ use files::{MAX_PATH_BYTES, SkipReason, shortened};
 /// The files of one repository. Its methods block; call them only from threads that may block.
 pub(crate) trait FileSource: Send + Sync {
     /// Passes every file to `seen`, in any order and from any threads, without reading one; also passes paths that are
-    /// no files or cannot be accessed. Ends early if `seen` breaks.
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync));
+    /// no files or cannot be accessed. Ends early if `seen` breaks. Returns notices for the user.
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String>;
 
     /// Prepares to read files of at most `max_bytes`.
     ///
@@ -36,6 +39,8 @@ pub(crate) struct Entry {
     pub(crate) fingerprint: i64,
     /// The reason to leave it out without reading it.
     pub(crate) left_out: Option<SkipReason>,
+    /// The rule that leaves it out.
+    pub(crate) rule: Option<String>,
 }
 
 impl Entry {
@@ -53,7 +58,7 @@ impl Entry {
             () => None,
         };
         let path = shortened(&text, MAX_PATH_BYTES);
-        Self { path, bytes, fingerprint, left_out: odd.or(left_out) }
+        Self { path, bytes, fingerprint, left_out: odd.or(left_out), rule: None }
     }
 
     /// Makes an entry of which only the reason to leave it out is known.

@@ -26,6 +26,10 @@ pub struct RepoRow {
     pub rank: u16,
     /// Folders outside of `source` that git may read for its history.
     pub git_folders: Vec<String>,
+    /// Whether it is read without the rules of ignore files.
+    pub no_ignore: bool,
+    /// Whether files that look like secrets are left out.
+    pub skips_secrets: bool,
 }
 
 /// A file seen by the walk.
@@ -41,6 +45,8 @@ pub struct SeenRow {
     pub fingerprint: i64,
     /// The reason to leave it out, if known without reading it.
     pub reason: Option<&'static str>,
+    /// The rule that leaves it out, if one does.
+    pub rule: Option<String>,
 }
 
 /// A file to read.
@@ -123,17 +129,29 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        type Row = (i32, String, String, Option<String>, Option<String>, i32, Vec<String>);
+        type Row =
+            (i32, String, String, Option<String>, Option<String>, i32, Vec<String>, bool, bool);
         let rows: Vec<Row> = sqlx::query_as(
-            "select id, name, source, web, commit, rank, git_folders
+            "select id, name, source, web, commit, rank, git_folders, no_ignore, secrets = 'skip'
              from repos where indexed_at is not null",
         )
         .fetch_all(&mut self.conn)
         .await?;
-        let repo = |(id, name, source, web, commit, rank, git_folders): Row| {
-            let (id, rank) = (RepoId(id), rank as u16);
-            RepoRow { id, name, source, web, commit, rank, git_folders }
-        };
+        let repo =
+            |(id, name, source, web, commit, rank, git_folders, no_ignore, skips_secrets): Row| {
+                let (id, rank) = (RepoId(id), rank as u16);
+                RepoRow {
+                    id,
+                    name,
+                    source,
+                    web,
+                    commit,
+                    rank,
+                    git_folders,
+                    no_ignore,
+                    skips_secrets,
+                }
+            };
         Ok(rows.into_iter().map(repo).collect())
     }
 
@@ -161,40 +179,47 @@ impl Session {
     pub async fn seen(&mut self, files: &[SeenRow]) -> Result<()> {
         let mut rows = Rows::new();
         for file in files {
-            rows.row(5).i32(file.repo.0).bytes(file.path.as_bytes());
-            rows.i64(file.bytes).i64(file.fingerprint).text(file.reason);
+            rows.row(6).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.i64(file.bytes).i64(file.fingerprint).text(file.reason).text(file.rule.as_deref());
         }
         let statement =
-            "copy seen (repo, path, bytes, fingerprint, reason) from stdin (format binary)";
+            "copy seen (repo, path, bytes, fingerprint, reason, rule) from stdin (format binary)";
         copy::send(&mut self.conn, statement, rows).await
     }
 
     /// Compares the seen files with the index, and returns how much there is to read.
     ///
-    /// A file with the same fingerprint is not read again, even if it was left out for its contents; `again` reads
-    /// every file.
+    /// A file with the same fingerprint is not read again, even if it was left out for its contents, unless `again` holds
+    /// for its repository.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn compare(&mut self, again: bool) -> Result<Totals> {
+    pub async fn compare(&mut self, again: impl Fn(RepoId) -> bool + Send) -> Result<Totals> {
         // Plain joins only: over this many rows, a condition with two lookups takes minutes.
         self.conn.execute("analyze seen").await?;
-        self.note_current_files().await?;
-        if !again {
-            self.conn
-                .execute(AssertSqlSafe(format!(
-                    "insert into unchanged
-                     select s.repo, s.path from seen s
-                     join current_files f on f.repo = s.repo and f.path = s.path and f.fingerprint = s.fingerprint
-                     where s.reason is null and s.fingerprint <> 0;
-                     insert into unchanged
-                     select s.repo, s.path from seen s
-                     join skipped k on k.repo = s.repo and k.path = s.path and k.fingerprint = s.fingerprint
-                     where s.reason is null and s.fingerprint <> 0 and k.valid_to = {FOREVER}
-                       and k.reason = 'binary';
-                     analyze unchanged"
-                )))
-                .await?;
+        let repos = self.note_current_files().await?;
+        let trusted: Vec<i32> = repos.into_iter().filter(|repo| !again(RepoId(*repo))).collect();
+        if !trusted.is_empty() {
+            sqlx::query(
+                "insert into unchanged
+                 select s.repo, s.path from seen s
+                 join current_files f on f.repo = s.repo and f.path = s.path and f.fingerprint = s.fingerprint
+                 where s.reason is null and s.fingerprint <> 0 and s.repo = any($1)",
+            )
+            .bind(&trusted)
+            .execute(&mut self.conn)
+            .await?;
+            sqlx::query(AssertSqlSafe(format!(
+                "insert into unchanged
+                 select s.repo, s.path from seen s
+                 join skipped k on k.repo = s.repo and k.path = s.path and k.fingerprint = s.fingerprint
+                 where s.reason is null and s.fingerprint <> 0 and k.valid_to = {FOREVER}
+                   and k.reason = 'binary' and s.repo = any($1)"
+            )))
+            .bind(&trusted)
+            .execute(&mut self.conn)
+            .await?;
+            self.conn.execute("analyze unchanged").await?;
         }
         self.conn
             .execute(
@@ -216,8 +241,8 @@ impl Session {
         Ok(Totals { files, bytes })
     }
 
-    /// Copies the current epoch's files of all repositories that were seen.
-    async fn note_current_files(&mut self) -> Result<()> {
+    /// Copies the current epoch's files of all repositories that were seen, and returns these repositories.
+    async fn note_current_files(&mut self) -> Result<Vec<i32>> {
         let repos: Vec<i32> =
             sqlx::query_scalar("select distinct repo from seen").fetch_all(&mut self.conn).await?;
         for shard in self.shards_of(&repos).await? {
@@ -229,7 +254,7 @@ impl Session {
             sqlx::query(AssertSqlSafe(sql)).bind(&repos).execute(&mut self.conn).await?;
         }
         self.conn.execute("analyze current_files").await?;
-        Ok(())
+        Ok(repos)
     }
 
     /// Returns the shards with files of some repositories.
@@ -352,7 +377,7 @@ mod tests {
             let seen = files
                 .map(|(path, fingerprint, text)| crate::testing::seen(id, path, fingerprint, text));
             session.seen(&seen).await.unwrap();
-            assert_eq!(session.compare(true).await.unwrap(), Totals { files: 2, bytes: 6 });
+            assert_eq!(session.compare(|_| true).await.unwrap(), Totals { files: 2, bytes: 6 });
         });
     }
 

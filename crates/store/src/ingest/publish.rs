@@ -292,7 +292,7 @@ async fn insert(
 /// fingerprint was the same. Returns the number of changed rows.
 async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -> Result<u64> {
     sqlx::query(
-        "insert into left_out select repo, path, bytes, fingerprint, reason from seen
+        "insert into left_out select repo, path, bytes, fingerprint, reason, rule from seen
          where reason is not null and repo = any($1)",
     )
     .bind(repos)
@@ -300,7 +300,7 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
     .await?;
     sqlx::query(AssertSqlSafe(format!(
         "insert into left_out
-         select k.repo, k.path, k.bytes, k.fingerprint, k.reason
+         select k.repo, k.path, k.bytes, k.fingerprint, k.reason, k.rule
          from skipped k join unchanged u on u.repo = k.repo and u.path = k.path
          where k.repo = any($1) and k.valid_to = {FOREVER} and k.reason = 'binary'"
     )))
@@ -312,7 +312,8 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
          where k.valid_to = {FOREVER} and (k.repo = any($1) or k.repo = any($2))
            and not exists (select from left_out o
                where o.repo = k.repo and o.path = k.path and o.reason = k.reason
-                 and o.bytes = k.bytes and o.fingerprint = k.fingerprint)"
+                 and o.bytes = k.bytes and o.fingerprint = k.fingerprint
+                 and o.rule is not distinct from k.rule)"
     )))
     .bind(repos)
     .bind(gone)
@@ -320,8 +321,8 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
     .execute(&mut *conn)
     .await?;
     let begun = sqlx::query(AssertSqlSafe(format!(
-        "insert into skipped (repo, valid_from, bytes, fingerprint, reason, path)
-         select o.repo, $1, o.bytes, o.fingerprint, o.reason, o.path from left_out o
+        "insert into skipped (repo, valid_from, bytes, fingerprint, reason, rule, path)
+         select o.repo, $1, o.bytes, o.fingerprint, o.reason, o.rule, o.path from left_out o
          where not exists (select from skipped k
              where k.repo = o.repo and k.path = o.path and k.valid_to = {FOREVER})"
     )))
@@ -437,10 +438,11 @@ async fn update_repos(
     sqlx::query(AssertSqlSafe(format!(
         "update repos r set name = given.name, source = given.source, web = given.web, commit = given.commit, indexed_at = now(),
              files = given.files, bytes = given.bytes, shards = given.shards::smallint[],
-             skipped = coalesce(k.skipped, 0), listed_at = to_timestamp(given.listed)
+              no_ignore = given.no_ignore, secrets = case when given.skips then 'skip' else 'keep' end,
+              skipped = coalesce(k.skipped, 0), listed_at = to_timestamp(given.listed)
          from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
-                     $9::float8[])
-             given (id, name, source, web, commit, files, bytes, shards, listed)
+                     $9::boolean[], $10::boolean[], $11::float8[])
+             given (id, name, source, web, commit, files, bytes, shards, no_ignore, skips, listed)
          left join (select repo, count(*) skipped
                     from skipped where valid_to = {FOREVER} and repo = any($1) group by repo) k
            on k.repo = given.id
@@ -454,6 +456,8 @@ async fn update_repos(
     .bind(counts().map(|counts| counts.files).collect::<Vec<_>>())
     .bind(counts().map(|counts| counts.bytes).collect::<Vec<_>>())
     .bind(shards.collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| repo.no_ignore).collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| repo.skips_secrets).collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| listed.get(&repo.id).copied()).collect::<Vec<Option<f64>>>())
     .execute(conn)
     .await?;

@@ -65,7 +65,7 @@ impl Store {
         undo_unpublished(&mut conn).await?;
         conn.execute(
             "set work_mem = '64MB';
-             create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text);
+             create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text, rule text);
              create temp table current_files (shard smallint, blob int, repo int, path text,
                                               fingerprint bigint, language text);
              create temp table unchanged (repo int, path text);
@@ -73,7 +73,7 @@ impl Store {
              create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
                                        fingerprint bigint, language text);
              create temp table left_out (repo int, path text, bytes bigint, fingerprint bigint,
-                                         reason text);
+                                         reason text, rule text);
              create temp table renewed (shard smallint, blob int, repo int, path text, fingerprint bigint);
              create temp table ended (shard smallint, blob int, repo int, path text);
              create index loaded_path on loaded (repo, path);

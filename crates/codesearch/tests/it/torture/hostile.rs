@@ -37,7 +37,7 @@ fn hostile_repositories_stop_nobody() {
         disk::build(&mut disk);
         git::build(&mut disk);
         let swaps = disk.swap_a_folder();
-        let args: &[&[&str]] = &[&[], &["--gitignore"], &["--depth", "1"]];
+        let args: &[&[&str]] = &[&[], &["--no-ignore"], &["--depth", "1"]];
         let with = args[run.rng.usize(..args.len())];
         let ran = bounded(&fixture, &[&["ingest", "--shards", "3"], with, &["in"]].concat());
         swaps.end();

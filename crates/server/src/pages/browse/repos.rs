@@ -229,6 +229,8 @@ fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
         "bytes": repo.bytes,
         "skipped": repo.skipped,
         "rank": repo.rank,
+        "no_ignore": repo.no_ignore,
+        "secrets": repo.secrets,
         "indexed_at": repo.indexed_at,
         "web": repo.web,
         "scip": scip.map(scip_json).collect::<Vec<_>>(),
@@ -367,11 +369,12 @@ fn child_json(child: &FolderItem) -> serde_json::Value {
 
 async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
     let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
-    for (path, bytes, reason) in server.view().skipped(repo.id).await? {
-        let (count, paths) = skipped.entry(reason).or_default();
+    for row in server.view().skipped(repo.id).await? {
+        let (count, paths) = skipped.entry(row.reason).or_default();
         *count += 1;
         if paths.len() < 20 {
-            paths.push(format!("{path} ({})", size(bytes as u64)));
+            let why = row.rule.unwrap_or_else(|| size(row.bytes as u64));
+            paths.push(format!("{} ({why})", row.path));
         }
     }
     let of = tree.repo(&repo.name);
@@ -398,6 +401,12 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
     }
     if repo.rank > 0 {
         facts.push(("Rank", repo.rank.to_string()));
+    }
+    if repo.no_ignore {
+        facts.push(("Ignore files", "not applied (--no-ignore)".to_owned()));
+    }
+    if repo.secrets == "skip" {
+        facts.push(("Secrets", "left out (--secrets skip)".to_owned()));
     }
     let imports = server.view().scip_imports().await?;
     for import in imports.iter().filter(|import| import.repo == repo.id) {

@@ -110,7 +110,7 @@ fn repositories_may_change_names() {
             let text = crate::testing::seen(repo.id, path, 1, "one");
             session.seen(&[text]).await.unwrap();
         }
-        session.compare(false).await.unwrap();
+        session.compare(|_| false).await.unwrap();
         session.publish(&repos, &[], &[]).await.unwrap();
         session.close().await.unwrap();
         let names: Vec<_> =

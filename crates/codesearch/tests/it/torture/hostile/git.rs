@@ -212,13 +212,31 @@ fn objects(disk: &mut Disk) {
     }
 }
 
-/// Makes files that an ingest with `--gitignore` reads.
+/// Makes the files that say what git tracks and what ignore files name.
 fn ignore_files(disk: &mut Disk) {
-    // If these rules are requested but unreadable, the folder is left out.
+    // If these rules are unreadable, untracked files may be left out.
     for kind in ["pipe", "zero", "private"] {
         let name = format!("ignore-{kind}");
-        disk.put(&format!("{name}/.git/config"), "");
+        clone_at(disk, &format!("{name}/.git"));
         disk.put(&format!("{name}/a.txt"), NEEDLE);
+        let name = format!("exclude-{kind}");
+        clone_at(disk, &format!("{name}/.git"));
+        disk.put(&format!("{name}/a.txt"), NEEDLE);
+        // If nobody knows what is tracked, everything is indexed.
+        let name = format!("index-{kind}");
+        clone(disk, &name);
+        for path in
+            [format!("exclude-{kind}/.git/info/exclude"), format!("index-{kind}/.git/index")]
+        {
+            disk.put(&path, "");
+            fs::remove_file(disk.at(&path)).unwrap();
+            match kind {
+                "pipe" => disk.pipe(&path),
+                "zero" => disk.link(&path, "/dev/zero"),
+                _ => disk.link(&path, disk.private(".gitignore")),
+            }
+        }
+        let name = format!("ignore-{kind}");
         match kind {
             "pipe" => disk.pipe(&format!("{name}/.gitignore")),
             "zero" => disk.link(&format!("{name}/.gitignore"), "/dev/zero"),
@@ -233,7 +251,7 @@ fn ignore_files(disk: &mut Disk) {
         [b"[\n\\\n!\n/\n**\0**\n{a,{b,\n".to_vec(), garbage].concat(),
     );
     let name = "ignore-many";
-    disk.put(&format!("{name}/.git/config"), "");
+    clone_at(disk, &format!("{name}/.git"));
     let mut rules = String::new();
     while rules.len() < 200 << 10 {
         rules += &format!("*{}*[a-z]?{}\n", disk.letters(3), disk.letters(3));
