@@ -14,7 +14,7 @@ use client::{Invocation, NeedsFile};
 
 use crate::cli::CommandLine;
 use crate::pager::stdout_is_terminal;
-use crate::print::Escaped;
+use crate::terminal::Escaped;
 
 /// An output of a command.
 type Output = Box<dyn Write + Send>;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use postgres::{Idle, Postgres, Source};
-use search::{Searcher, View, Visible};
+use search::{Request, Searcher, View, Visible};
+use server::{CommandOutput, TimedSearch};
 use store::{Missing, Store, Target};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use crate::cli::{DEFAULT_INDEX, DatabaseArgs};
@@ -162,7 +163,7 @@ pub(crate) enum Index<'a> {
 /// The index of a server, for one command.
 pub(crate) struct Served {
     pub(crate) view: View,
-    pub(crate) threads: Handle,
+    pub(crate) output: CommandOutput,
     /// Notified when the client has gone.
     pub(crate) gone: Arc<Notify>,
 }
@@ -178,12 +179,20 @@ impl Index<'_> {
     ) -> Result<u8> {
         match self {
             Self::Own(args) => Database::open_index(args, connections)?.read(parallel, work),
-            Self::Served(Served { view, threads, gone }) => threads.block_on(async {
+            Self::Served(Served { view, output, gone }) => output.threads().block_on(async {
                 tokio::select! {
                     done = work(view) => done,
                     () = gone.notified() => Ok(crate::INTERRUPTED),
                 }
             }),
+        }
+    }
+
+    /// Begins to count a search, if a server runs the command.
+    pub(crate) fn counted(&self, request: &Arc<Request>, loose: bool) -> Option<TimedSearch> {
+        match self {
+            Self::Own(_) => None,
+            Self::Served(served) => Some(served.output.counted(request, loose)),
         }
     }
 
@@ -225,6 +234,16 @@ pub(crate) fn check_made(args: &DatabaseArgs) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Connections for searches. A few per core keep Postgres busy; further ones would only wait for each other.
+pub(crate) fn connections() -> u32 {
+    (cores() * 4).clamp(8, 64) as u32
+}
+
+/// Returns the number of cores, which is also the number of shards that a search keeps busy.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 /// Stops using the private Postgres, to which the command perhaps wrote much. The command's work is done, so errors are

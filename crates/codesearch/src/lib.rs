@@ -7,13 +7,13 @@
 /// Prints a line to stdout: that of this process, or `to` a console. A closed pipe is an ordinary error, not a panic.
 macro_rules! say {
     (to $console:expr, $($text:tt)*) => { $console.say(format_args!($($text)*))? };
-    ($($text:tt)*) => { $crate::print::say(format_args!($($text)*))? };
+    ($($text:tt)*) => { $crate::terminal::say(format_args!($($text)*))? };
 }
 
 /// Prints a line to stderr: that of this process, or `to` a console.
 macro_rules! note {
     (to $console:expr, $($text:tt)*) => { $console.note(format_args!($($text)*)) };
-    ($($text:tt)*) => { $crate::print::note(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::terminal::note(format_args!($($text)*)) };
 }
 
 mod cli;
@@ -24,6 +24,7 @@ mod pager;
 mod print;
 mod progress;
 mod remote;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -11,10 +11,7 @@ use answer::{FileCopy, FileMatch};
 use store::RepoId;
 
 use crate::path::is_copied;
-use crate::top_k::RankedFile;
-
-/// Hashes of what a file has in common with its copies: files are copies of each other if they share one.
-pub(crate) type CopyKeys = [u64; 2];
+use crate::ranked_file::{CopyKeys, RankedFile};
 
 /// Returns the keys of a file with all its matching lines; `None` if it is not folded.
 pub(crate) fn keys(file: &FileMatch) -> Option<CopyKeys> {

@@ -26,6 +26,7 @@ mod line;
 mod name;
 mod order;
 mod path;
+mod ranked_file;
 mod score;
 mod top_k;
 mod votes;
@@ -45,8 +46,9 @@ pub use copies::Origins;
 pub use definition::{is_comment, is_import};
 pub use order::{Order, by_path};
 pub use path::path_penalty;
+pub use ranked_file::{DroppedMatches, RankedFile};
 pub use score::{Explained, Parts, Score};
-pub use top_k::{BestLines, DroppedMatches, RankedFile, TopK};
+pub use top_k::{BestLines, TopK};
 pub use votes::Votes;
 
 /// Number of files found before the best are shown. Fewer may miss the wanted file; more take longer to find and score

@@ -1,9 +1,9 @@
 //! Keeps the best results of a search in the requested order, and counts all of them.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use crate::copies::{CopyKeys, Origins, fold, keys};
+use crate::copies::{Origins, fold, keys};
+use crate::ranked_file::{DroppedMatches, RankedFile};
 use crate::{Explained, LinePoints, Ranking, Score, ScoredFile, Votes};
 use answer::FileMatch;
 use query::{Query, Select};
@@ -19,22 +19,6 @@ const MIN_FULL: usize = 1000;
 
 /// Fewest files that are scored by several threads.
 const FEW: usize = 8;
-
-/// Matches in lines of a file that are dropped: the number of each line, and its ranges in bytes.
-pub type DroppedMatches = Vec<(u64, Vec<Range<usize>>)>;
-
-/// A result and its score.
-pub struct RankedFile {
-    score: Score,
-    /// What its copies have in common with it; `None` if it is not folded.
-    pub(crate) keys: Option<CopyKeys>,
-    /// The file, with its kept lines.
-    pub file: FileMatch,
-    /// Number of matching lines in the whole file, kept or not.
-    pub matches: usize,
-    /// Matches in dropped lines that a page will show as context of kept ones.
-    pub dropped: DroppedMatches,
-}
 
 /// The best `keep` results so far, and counts of all results.
 pub struct TopK {

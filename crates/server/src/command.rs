@@ -1,9 +1,8 @@
 //! `/command`: runs commands of the command line for clients, on this server's index.
 //!
-//! What a command does is not known here: the program passes in [`Commands`]. This file checks the client's version, waits for
+//! What a command does is not known here: the program passes in [`Commands`](super::commands::Commands). This file checks the client's version, waits for
 //! a turn, and sends the output in frames ([`client::Frame`]) while the command runs.
 
-use std::io;
 use std::panic::AssertUnwindSafe;
 
 use axum::body::{Body, Bytes};
@@ -12,12 +11,10 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use client::{Frame, Invocation, PROTOCOL, VERSION, encode};
-use search::View;
-use tokio::runtime::Handle;
+use client::{Frame, Invocation, PROTOCOL, VERSION};
 use tokio::sync::mpsc;
-use tokio::task::block_in_place;
 
+use super::commands::CommandOutput;
 use super::connections::OnSocket;
 use super::endpoint::{Class, Endpoint};
 use super::error::{Body as ErrorBody, Failure};
@@ -32,42 +29,6 @@ const AHEAD: usize = 8;
 
 /// Exit status of a command that failed.
 const FAILED: u8 = 2;
-
-/// The commands that a server runs for its clients.
-pub trait Commands: Send + Sync {
-    /// Runs a command on a view of the index, and returns its exit status. Blocks.
-    fn run(&self, invocation: Invocation, view: View, output: &CommandOutput) -> u8;
-}
-
-/// The output of a command, sent to its client.
-#[derive(Clone)]
-pub struct CommandOutput {
-    frames: mpsc::Sender<Bytes>,
-    threads: Handle,
-}
-
-impl CommandOutput {
-    /// Sends a frame. Waits while the client has not read earlier ones.
-    ///
-    /// # Errors
-    /// The client has gone.
-    pub fn send(&self, kind: Frame, bytes: &[u8]) -> io::Result<()> {
-        let frame = Bytes::from(encode(kind, bytes));
-        // The command runs within the runtime, where only this way may a thread wait.
-        let sent = block_in_place(|| self.frames.blocking_send(frame));
-        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-
-    /// Resolves when the client has gone.
-    pub async fn closed(&self) {
-        self.frames.closed().await;
-    }
-
-    /// Returns the runtime on which the command runs.
-    pub fn threads(&self) -> &Handle {
-        &self.threads
-    }
-}
 
 async fn command(State(server): State<Server>, request: Request) -> Response {
     let is_on_socket = request.extensions().get::<OnSocket>().is_some();
@@ -93,7 +54,7 @@ async fn command(State(server): State<Server>, request: Request) -> Response {
     let view = server.view().clone();
     let view = if is_on_socket { view.without_max_time() } else { view };
     let (frames, queue) = mpsc::channel(AHEAD);
-    let output = CommandOutput { frames, threads: server.threads.clone() };
+    let output = CommandOutput::new(frames, server.threads.clone(), server.metrics.clone());
     server.threads.spawn_blocking(move || {
         let _turn = turn;
         let run = AssertUnwindSafe(|| commands.run(invocation, view, &output));

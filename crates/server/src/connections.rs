@@ -5,7 +5,7 @@
 //! searches run on other threads, except a lone search ([`SearchThreads::run`]).
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,14 +20,14 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 
 use super::error::Failure;
+use super::listeners::{Client, next_client};
 
 /// Threads that read requests and send answers, besides the one that accepts connections. They have little to do; one
 /// of them may run the search of a lone client.
@@ -247,54 +247,6 @@ impl Drop for OfAddress {
             *count -= 1;
             if *count == 0 {
                 counts.remove(&self.1);
-            }
-        }
-    }
-}
-
-/// A client that has just connected.
-enum Client {
-    Network(TcpStream, SocketAddr),
-    Socket(UnixStream),
-}
-
-/// Waits for the next client of either listener.
-async fn next_client(
-    listener: &TcpListener,
-    socket: Option<&UnixListener>,
-) -> std::io::Result<Client> {
-    let on_socket = async {
-        match socket {
-            Some(socket) => socket.accept().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        accepted = listener.accept() => accepted.map(|(stream, address)| Client::Network(stream, address)),
-        accepted = on_socket => accepted.map(|(stream, _)| Client::Socket(stream)),
-    }
-}
-
-/// A connection of either kind.
-trait Stream: AsyncRead + AsyncWrite + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
-
-impl Client {
-    /// Moves the connection to another runtime, which then polls its events.
-    fn move_to(self, runtime: &Handle) -> std::io::Result<std::pin::Pin<Box<dyn Stream>>> {
-        match self {
-            Self::Network(stream, _) => {
-                // Without this, an answer waits until the client has acknowledged the previous one.
-                let _ = stream.set_nodelay(true);
-                let stream = stream.into_std()?;
-                let _within = runtime.enter();
-                Ok(Box::pin(TcpStream::from_std(stream)?))
-            }
-            Self::Socket(stream) => {
-                let stream = stream.into_std()?;
-                let _within = runtime.enter();
-                Ok(Box::pin(UnixStream::from_std(stream)?))
             }
         }
     }

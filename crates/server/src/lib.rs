@@ -2,6 +2,7 @@
 
 mod access;
 mod command;
+mod commands;
 mod compat;
 mod connections;
 mod cursor;
@@ -17,6 +18,7 @@ mod hosts;
 mod json;
 mod layers;
 mod limits;
+mod listeners;
 mod mcp;
 mod metrics;
 mod openapi;
@@ -43,7 +45,7 @@ use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
-pub use command::{CommandOutput, Commands};
+pub use commands::{CommandOutput, Commands};
 use compat::{livegrep, zoekt};
 use connections::SearchThreads;
 pub use connections::{Bounds, Threads, serve};
@@ -51,7 +53,7 @@ use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub use hosts::Hosts;
 pub use limits::{Limits, Quota, TokenFile, new_token};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, TimedSearch};
 pub use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
 
 /// The declared endpoints: our own first, then those of other engines.

@@ -8,7 +8,7 @@ use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::command::Commands;
+use super::commands::Commands;
 use super::error::Failure;
 use super::limits::{AnswerMemory, Limits};
 use super::metrics::Metrics;

@@ -7,10 +7,9 @@ use browse::{self, FindRequest, LeftOut, NearFile};
 use fuzzy::{PathQuery, QueryTooLong};
 use serde_json::json;
 
-use super::serve;
 use crate::cli::FilesArgs;
 use crate::console::Console;
-use crate::database::Index;
+use crate::database::{Index, connections, cores};
 use crate::print::Paths;
 use request::hints::missing_repository;
 
@@ -20,7 +19,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
     PathQuery::new(&query)?;
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
-    index.read(serve::connections(), serve::cores(), async |view| {
+    index.read(connections(), cores(), async |view| {
         let paths = Paths::new(view, console, args.local).await?;
         let tree = view.tree().await?;
         let limit = if args.limit == 0 { tree.len() } else { args.limit };

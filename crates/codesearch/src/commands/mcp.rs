@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use super::serve;
 use crate::cli::DatabaseArgs;
-use crate::database::{Database, close_postgres};
+use crate::database::{Database, close_postgres, connections, cores};
 use crate::{remote, start_threads, use_large_pages};
 
 /// Bytes of messages that may wait for the engine in this process.
@@ -63,9 +63,9 @@ impl Own {
     fn open(&self) -> Result<()> {
         use_large_pages(true);
         start_threads();
-        let mut database = Database::open_to_serve(&self.database, serve::connections())?;
+        let mut database = Database::open_to_serve(&self.database, connections())?;
         // Only the names of files are cached.
-        let searcher = Arc::new(Searcher::new(database.store.clone(), serve::cores()));
+        let searcher = Arc::new(Searcher::new(database.store.clone(), cores()));
         let postgres = database.take_postgres().map(Arc::new);
         let (watched, watching) = (postgres.clone(), Arc::clone(&searcher));
         database.runtime.spawn(async move { serve::supervise(&watching, watched.as_ref()).await });

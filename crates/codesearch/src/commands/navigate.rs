@@ -10,10 +10,9 @@ use search::View;
 use search::{Stats, Stopped};
 use serde_json::json;
 
-use super::serve;
 use crate::cli::{NameArgs, OutlineArgs};
 use crate::console::Console;
-use crate::database::Index;
+use crate::database::{Index, connections, cores};
 use crate::print::Paths;
 use request::hints::near_path;
 use request::human::count;
@@ -26,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `codesearch def`.
 pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
-    index.read(serve::connections(), serve::cores(), async |view| {
+    index.read(connections(), cores(), async |view| {
         let paths = Paths::new(view, console, args.local || args.vimgrep).await?;
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::definitions(view, &asked).await?;
@@ -66,7 +65,7 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
 
 /// `codesearch refs`.
 pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
-    index.read(serve::connections(), serve::cores(), async |view| {
+    index.read(connections(), cores(), async |view| {
         let paths = Paths::new(view, console, args.local || args.vimgrep).await?;
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::references(view, &asked).await?;
@@ -115,7 +114,7 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
 
 /// `codesearch outline`.
 pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) -> Result<u8> {
-    index.read(serve::connections(), serve::cores(), async |view| {
+    index.read(connections(), cores(), async |view| {
         let here = Here::of(view, console.folder.as_deref()).await?;
         let place = place(view, &here, &args.path).await?;
         let outline = match navigate::outline(view, &place).await {

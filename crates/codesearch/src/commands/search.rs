@@ -56,7 +56,8 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
         let grouped = !sorted && !output.quiet && !args.how.explain;
         let queries = scope.queries(&here, query, grouped)?;
         let paths = Paths::of(here, console, output.local || output.vimgrep);
-        let search = Search { view, console, typed: args, args: &scope.args, options: &options };
+        let search =
+            Search { index, view, console, typed: args, args: &scope.args, options: &options };
         search.run(queries, paths, replacer).await
     });
     done.map_err(explained)
@@ -64,6 +65,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
 
 /// A search, with what its answer depends on.
 struct Search<'a> {
+    index: &'a Index<'a>,
     view: &'a View,
     console: &'a Console,
     /// The arguments as they were typed.
@@ -228,8 +230,12 @@ impl Search<'_> {
             }
             Ok::<_, std::io::Error>(())
         };
+        let counted = self.index.counted(request, view.no_recheck());
         let (stats, done) = tokio::join!(view.search(request, found), print);
         let mut stats = stats?;
+        if let Some(counted) = counted {
+            counted.done(&stats);
+        }
         let done = match (done, collected) {
             (Ok(()), Some(collected)) => {
                 let ordered = collected.into_files(view, request, &stats, wants_near).await?;

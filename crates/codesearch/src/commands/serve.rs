@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::symbols;
 use crate::cli::{DatabaseArgs, ServeArgs};
-use crate::database::{Database, close_postgres};
+use crate::database::{Database, close_postgres, connections, cores};
 use crate::remote::Runner;
 use crate::remote::socket::Socket;
 use server::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
@@ -108,15 +108,6 @@ pub(crate) fn listen_on_socket(database: &DatabaseArgs) -> Option<Socket> {
         tracing::warn!("other codesearch programs cannot use this server: {error}");
         None
     })
-}
-
-/// Connections for searches. A few per core keep Postgres busy; further ones would only wait for each other.
-pub(crate) fn connections() -> u32 {
-    (cores() * 4).clamp(8, 64) as u32
-}
-
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 /// Whether to extract missing symbols.

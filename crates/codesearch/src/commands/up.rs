@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::serve::Symbols;
 use super::{ingest, serve};
 use crate::cli::{DatabaseArgs, UpArgs};
-use crate::database::Database;
+use crate::database::{Database, connections};
 
 pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     if args.paths.is_empty() {
@@ -20,7 +20,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     let settings = serve::settings(database, &args.serve)?;
     let listener = serve::bind(args.serve.listen)?;
     let index = database;
-    let database = Database::open(index, serve::connections())?;
+    let database = Database::open(index, connections())?;
     let disks = database.disks();
     let done = database.runtime.block_on(async {
         tokio::select! {

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use search::docs::{Docs, TextRun};
 
 use super::Paths;
-use super::style::{MATCH, PATH, coloured, escape_controls};
+use super::style::{MATCH, PATH, coloured};
 use crate::cli::Color;
 use crate::console::Console;
+use crate::terminal::escape_controls;
 
 /// Prints an answer for people: path, title and snippet of each result.
 pub(crate) fn print(

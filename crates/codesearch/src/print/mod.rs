@@ -7,7 +7,6 @@ mod line;
 mod replace;
 mod rows;
 mod style;
-mod terminal;
 mod text;
 
 use std::io::{self, Write};
@@ -25,7 +24,6 @@ use crate::console::Console;
 pub(crate) use json::Json;
 pub(crate) use replace::Replacer;
 pub(crate) use rows::rows;
-pub(crate) use terminal::{Escaped, note, say};
 pub(crate) use text::{Text, keep_first, spans_lines};
 
 /// Prints the files of one search.

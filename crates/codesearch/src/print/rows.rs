@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use store::{SqlColumn, SqlKind};
 
-use super::style::escape_controls;
 use crate::cli::SqlFormat;
+use crate::terminal::escape_controls;
 
 /// Number of rows that determine the widths of a table's columns; later rows are printed as they come.
 const MEASURED: usize = 1000;

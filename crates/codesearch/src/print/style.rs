@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::cli::Color;
 use crate::console::Console;
+use crate::terminal::escape_controls;
 
 pub(super) const PATH: Style = AnsiColor::Magenta.on_default();
 pub(super) const NUMBER: Style = AnsiColor::Green.on_default();
@@ -54,34 +55,5 @@ impl Ink {
         write!(out, "{RESET}{style}")?;
         self.plain(out, text)?;
         out.write_all(RESET.as_bytes())
-    }
-}
-
-/// Replaces control characters by pictures. A file may come from anybody; it must not control the terminal, nor reorder
-/// its characters (<https://trojansource.codes/>).
-pub(super) fn escape_controls(text: &str) -> Cow<'_, str> {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_control = |c: char| c.is_control() && c != '\t' || turns(c);
-    if !text.contains(is_control) {
-        return Cow::Borrowed(text);
-    }
-    let picture = |c: char| match u32::from(c) {
-        _ if !is_control(c) => Some(c),
-        code @ 0..0x20 => char::from_u32(0x2400 + code),
-        0x7f => Some('\u{2421}'),
-        _ => None,
-    };
-    text.chars().map(|c| picture(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_terminal_is_told_nothing_by_a_file() {
-        assert_eq!(escape_controls("é\tplain"), "é\tplain");
-        assert_eq!(escape_controls("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
-        assert_eq!(escape_controls("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
     }
 }

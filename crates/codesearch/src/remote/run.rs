@@ -60,7 +60,7 @@ fn read(console: &Console, view: View, output: &CommandOutput) -> Result<u8> {
         client.closed().await;
         told.notify_one();
     });
-    let served = Served { view, threads: output.threads().clone(), gone };
+    let served = Served { view, output: output.clone(), gone };
     let done = commands::read(&cli.command, &Index::Served(&served), console);
     watching.abort();
     done

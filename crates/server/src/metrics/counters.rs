@@ -98,6 +98,12 @@ impl TimedSearch {
         self.note(outcome, self.begun.elapsed(), ended.as_ref().ok());
     }
 
+    /// Counts the outcome of a command's search.
+    pub fn done(mut self, stats: &Stats) {
+        self.count(stats);
+        self.note(outcome_of(stats), self.begun.elapsed(), Some(stats));
+    }
+
     /// Counts the outcome of any other search.
     pub(crate) fn ended(mut self, outcome: Outcome) {
         self.note(outcome, self.begun.elapsed(), None);

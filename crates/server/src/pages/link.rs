@@ -50,6 +50,23 @@ pub(crate) fn lines(repo: &str, path: &str, q: &str) -> String {
     to("/search/lines", &[("repo", repo), ("path", path), ("q", q)])
 }
 
+/// Returns the first digits of a hash, by which people know it.
+pub(crate) fn short(hash: &str) -> &str {
+    hash.get(..10).unwrap_or(hash)
+}
+
+/// Returns the address of a commit's page, given the address of the files of any commit.
+pub(crate) fn commit_page(web: &str, hash: &str) -> Option<String> {
+    for (files, commits) in
+        [("/-/blob/", "/-/commit/"), ("/src/commit/", "/commit/"), ("/blob/", "/commit/")]
+    {
+        if let Some((project, _)) = web.rsplit_once(files) {
+            return Some(format!("{project}{commits}{hash}"));
+        }
+    }
+    None
+}
+
 /// A file on the web: its address, and what is said of its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebFile {

@@ -17,7 +17,6 @@ use super::missing::{no_such_file, no_such_repo};
 use super::{Answered, BrowseParams, Crumb, ORDER, PATH, answered, crumbs, repo};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
-use crate::pages::history::{commit_page, short};
 use crate::pages::home::held;
 use crate::pages::link;
 use crate::pages::render::render;
@@ -281,7 +280,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
             .zip(branches)
             .map(|(repo, branch)| RepoView {
                 branch,
-                commit: repo.commit.as_deref().map_or("", short).to_owned(),
+                commit: repo.commit.as_deref().map_or("", link::short).to_owned(),
                 commit_href: commit_href(repo),
                 name: repo.name.clone(),
                 href: link::folder(&repo.name, ""),
@@ -303,7 +302,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
 
 /// Returns the address of the indexed commit on the web.
 fn commit_href(repo: &Repo) -> Option<String> {
-    commit_page(repo.web.as_deref()?, repo.commit.as_deref()?)
+    link::commit_page(repo.web.as_deref()?, repo.commit.as_deref()?)
 }
 
 async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
@@ -397,7 +396,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
         let reading = tokio::task::spawn_blocking(move || git::branch_of(&of));
         let branch = reading.await.map_err(|_| Failure::panicked())?;
         facts.extend(branch.map(|branch| ("Branch", branch)));
-        facts.push(("Commit", short(commit).to_owned()));
+        facts.push(("Commit", link::short(commit).to_owned()));
     }
     if repo.rank > 0 {
         facts.push(("Rank", repo.rank.to_string()));

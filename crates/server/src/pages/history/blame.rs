@@ -10,7 +10,7 @@ use git::{Blame, TrackedFile};
 use serde_json::{Value, json};
 
 use super::{
-    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json, short,
+    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json,
     tracked, unknown,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
@@ -83,12 +83,13 @@ async fn blame(
         }
         let mut head = Head::of(&wanted);
         file.blob.clone_into(&mut head.hash);
-        let at = format!("{} at commit {}", count(blame.lines.len(), "line"), short(&file.commit));
+        let at =
+            format!("{} at commit {}", count(blame.lines.len(), "line"), link::short(&file.commit));
         head.is_before = wanted.before.is_some();
         head.note = if let Some(hash) = &wanted.before {
             let name = if file.path == wanted.path { "" } else { file.path.as_str() };
             let called = if name.is_empty() { String::new() } else { format!(", then {name}") };
-            format!("{at}, before {}{called}.", short(hash))
+            format!("{at}, before {}{called}.", link::short(hash))
         } else if indexed {
             format!("{at}.")
         } else {
@@ -111,7 +112,7 @@ async fn blame(
 async fn before(file: &TrackedFile, hash: &str) -> Result<TrackedFile, Failure> {
     let found = file.before(hash).await.map_err(|error| unknown(&error))?;
     found.ok_or_else(|| {
-        Failure::no_such(format!("no text of this file from before commit {}", short(hash)))
+        Failure::no_such(format!("no text of this file from before commit {}", link::short(hash)))
     })
 }
 

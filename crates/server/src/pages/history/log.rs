@@ -10,8 +10,8 @@ use git::{Change, History, MAX_CHANGES};
 use serde_json::{Value, json};
 
 use super::{
-    CommitView, Head, HistoryParams, IN_REPO, PATH, SKIP, Tracked, answered, commit_json, short,
-    tracked, unknown,
+    CommitView, Head, HistoryParams, IN_REPO, PATH, SKIP, Tracked, answered, commit_json, tracked,
+    unknown,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::pages::link;
@@ -109,12 +109,12 @@ fn draw(
     let is_cut = wanted.skip + history.changes.len() >= MAX_CHANGES;
     let end =
         if is_cut { format!("; only the last {MAX_CHANGES} are shown") } else { String::new() };
-    head.note = format!("{shown} up to commit {}{after}{end}.", short(commit));
+    head.note = format!("{shown} up to commit {}{after}{end}.", link::short(commit));
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
     let text = |blob: &str| link::to("/file", &[("repo", repo), ("path", path), ("hash", blob)]);
     let rows = history.changes.iter().map(|change| ChangeRow {
         commit: CommitView::of(&change.commit, web, ""),
-        short: short(&change.commit.hash).to_owned(),
+        short: link::short(&change.commit.hash).to_owned(),
         text: change.blob.as_deref().map(text),
         renamed_from: change.renamed_from.clone(),
     });

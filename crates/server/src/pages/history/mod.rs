@@ -117,7 +117,7 @@ struct CommitView {
 
 impl CommitView {
     fn of(commit: &Commit, web: Option<&str>, history: &str) -> Self {
-        let elsewhere = web.and_then(|web| commit_page(web, &commit.hash));
+        let elsewhere = web.and_then(|web| link::commit_page(web, &commit.hash));
         let time = jiff::Timestamp::from_second(commit.time).unwrap_or_default();
         let since = now() - commit.time;
         Self {
@@ -126,7 +126,7 @@ impl CommitView {
             href: elsewhere.unwrap_or_else(|| format!("{history}#{}", commit.hash)),
             hash: commit.hash.clone(),
             summary: if commit.summary.is_empty() {
-                format!("commit {}", short(&commit.hash))
+                format!("commit {}", link::short(&commit.hash))
             } else {
                 commit.summary.clone()
             },
@@ -135,23 +135,6 @@ impl CommitView {
             time: time.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
         }
     }
-}
-
-/// Returns the first digits of a hash, by which people know it.
-pub(super) fn short(hash: &str) -> &str {
-    hash.get(..10).unwrap_or(hash)
-}
-
-/// Returns the address of a commit's page, given the address of the files of any commit.
-pub(super) fn commit_page(web: &str, hash: &str) -> Option<String> {
-    for (files, commits) in
-        [("/-/blob/", "/-/commit/"), ("/src/commit/", "/commit/"), ("/blob/", "/commit/")]
-    {
-        if let Some((project, _)) = web.rsplit_once(files) {
-            return Some(format!("{project}{commits}{hash}"));
-        }
-    }
-    None
 }
 
 fn commit_json(commit: &Commit) -> Value {
@@ -274,7 +257,7 @@ mod tests {
             ),
             ("https://example.org/a/b/", None),
         ] {
-            assert_eq!(commit_page(web, "1e").as_deref(), page, "{web}");
+            assert_eq!(link::commit_page(web, "1e").as_deref(), page, "{web}");
         }
     }
 }

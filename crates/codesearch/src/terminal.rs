@@ -1,10 +1,9 @@
 //! Standard output and error for lines that name files, repositories or queries. The names come from anybody and must
 //! not control the reader's terminal: on a terminal, pictures replace control characters.
 
+use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
-
-use super::style::escape_controls;
 
 /// Prints a line to stdout.
 ///
@@ -57,9 +56,33 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
+/// Replaces control characters by pictures. A file may come from anybody; it must not control the terminal, nor reorder
+/// its characters (<https://trojansource.codes/>).
+pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_control = |c: char| c.is_control() && c != '\t' || turns(c);
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let picture = |c: char| match u32::from(c) {
+        _ if !is_control(c) => Some(c),
+        code @ 0..0x20 => char::from_u32(0x2400 + code),
+        0x7f => Some('\u{2421}'),
+        _ => None,
+    };
+    text.chars().map(|c| picture(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_is_told_nothing_by_a_file() {
+        assert_eq!(escape_controls("é\tplain"), "é\tplain");
+        assert_eq!(escape_controls("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}"), "␛]0;x␇␍␡\u{fffd}");
+        assert_eq!(escape_controls("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
+    }
 
     #[test]
     fn lines_stay_lines_and_controls_do_not_reach_a_terminal() {
