@@ -272,9 +272,9 @@ fn a_file_has_an_outline() {
         "0harbor 1-1",
         "0Server 6-8",
         "1name 7-7",
+        "1Server 12-15",
+        "2Serve 12-15",
         "0NewServer 10-10",
-        "0Server 12-15",
-        "1Serve 12-15",
     ];
     assert_eq!(told, expected, "{answer}");
     assert_eq!(answer["state"], "taken");

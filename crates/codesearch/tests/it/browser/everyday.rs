@@ -207,7 +207,7 @@ fn narrowing_leaving_out_and_taking_back() {
     });
     // On a phone the filters are folded, and keys unfold them.
     journeys_in(twelve, &["--window-size=360,800"], &async |tab: &Tab<'_>| {
-        tab.open("/search?q=needle").await;
+        tab.open("/search?q=needle&wait=1").await;
         let side = tab.client.find(Locator::Css(".side")).await.unwrap();
         assert!(!side.is_displayed().await.unwrap());
         tab.run("document.querySelector('#fold').focus()").await;
