@@ -203,7 +203,10 @@ impl Search<'_> {
     ) -> Result<Printed> {
         let Self { view, console, args, options, .. } = *self;
         let is_ranked = collected.as_ref().is_some_and(Collected::is_ranked);
-        let wants_near = is_ranked && console.stdout_is_terminal && !args.output.only_matching;
+        // Near definitions stand at the top.
+        let is_top = answer.stats.as_ref().is_none_or(|before| before.files == 0);
+        let wants_near =
+            is_ranked && is_top && console.stdout_is_terminal && !args.output.only_matching;
         let (spans_lines, after) = (spans_lines(request), options.context.1);
         let shown = &mut answer.shown;
         let mut first = |file: &mut FileMatch| {
