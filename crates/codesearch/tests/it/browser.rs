@@ -55,7 +55,9 @@ fn repositories() -> Fixture {
     // The search scans this line to its end for each match.
     fixture.write("two/slow.txt", "x".repeat(300_000));
     for n in 0..70 {
-        fixture.write(&format!("two/many/file{n:02}.txt"), "needle\n".repeat(9));
+        // Files with the same contents would be one result.
+        let text = format!("{}{n}\n", "needle\n".repeat(9));
+        fixture.write(&format!("two/many/file{n:02}.txt"), text);
     }
     fixture.ingest();
     fixture
