@@ -40,8 +40,7 @@ const fn flag(short: char, long: &'static str, value: &'static str, fate: Fate) 
 }
 
 const CASE: &str = "smart case is the default";
-const NOT_IGNORED: &str = "codesearch ingest decides: hidden files are indexed, and with --no-ignore those that ignore \
-                           files name";
+const NOT_IGNORED: &str = "codesearch ingest decides (--no-ignore)";
 const LEFT_OUT: &str = "write -g '!GLOB' to leave out files";
 const ONE_ENGINE: &str = "patterns have the syntax of Rust's regex crate, without look-around and backreferences; \
                           combine terms instead, as in 'foo -bar'";
