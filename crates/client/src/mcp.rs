@@ -63,7 +63,7 @@ pub async fn serve<E: Engine>(
             continue;
         }
         while tasks.try_join_next().is_some() {}
-        agent.pass(line, &mut tasks).await;
+        agent.pass(line, &mut tasks);
     }
     while tasks.join_next().await.is_some() {}
     if let Some(Ok(own)) = agent.own.get() {
@@ -96,7 +96,7 @@ struct Agent<E> {
 }
 
 impl<E: Engine> Agent<E> {
-    async fn pass(self: &Arc<Self>, line: String, tasks: &mut JoinSet<()>) {
+    fn pass(self: &Arc<Self>, line: String, tasks: &mut JoinSet<()>) {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         match message["method"].as_str() {
             Some("initialize") => *lock(&self.initialize) = Some(line.clone()),

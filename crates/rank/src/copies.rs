@@ -110,7 +110,7 @@ mod tests {
             number: *number,
             text: "needle".to_owned(),
             ended: true,
-            ranges: vec![0..6],
+            ranges: std::iter::once(0..6).collect(),
             ..Line::default()
         };
         FileMatch {
@@ -195,7 +195,9 @@ mod tests {
         let apart = files(&["1 a/__init__.py 1", "1 b/__init__.py 1", "2 b/mod.py 1"]);
         assert_eq!(folded(apart, &Origins::default(), 9).1, 3);
         let mut empty = files(&["1 a/b.py 1", "2 a/b.py 1"]);
-        empty.iter_mut().for_each(|file| file.bytes = 0);
+        for file in &mut empty {
+            file.bytes = 0;
+        }
         assert_eq!(folded(empty, &Origins::default(), 9).1, 2);
         // The third joins the first two.
         for turn in 0..3 {

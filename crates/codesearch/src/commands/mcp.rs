@@ -98,7 +98,7 @@ impl Engine for Own {
             match Box::pin(tools.serve(tokio::io::split(theirs))).await {
                 Ok(running) => drop(running.waiting().await),
                 Err(error) => {
-                    tracing::warn!("the agent's messages are not those of the protocol: {error}")
+                    tracing::warn!("the agent's messages are not those of the protocol: {error}");
                 }
             }
         });

@@ -275,8 +275,8 @@ fn terminals_get_hyperlinks() {
     };
     let link = format!("\u{1b}]8;;vscode://file{root}/lib/src/lib.rs:3:4\u{1b}\\");
     let shown = "\u{1b}[0m\u{1b}[35msrc/lib.rs\u{1b}[0m\u{1b}]8;;\u{1b}\\";
-    let line = &out(&["--color", "always", "--hyperlink-format", "vscode"])[0];
-    assert!(line.starts_with(&format!("{link}{shown}")), "{line:?}");
+    let first = &out(&["--color", "always", "--hyperlink-format", "vscode"])[0];
+    assert!(first.starts_with(&format!("{link}{shown}")), "{first:?}");
     // Below a heading, the number leads to its line.
     let pretty = out(&["-p", "-n", "--hyperlink-format", "vscode"]);
     assert!(

@@ -51,11 +51,11 @@ fn socket(fixture: &Fixture) -> PathBuf {
 
 /// Runs all commands; drops times from their statistics.
 fn answers(fixture: &Fixture) -> Vec<(Option<i32>, String, String)> {
-    COMMANDS.iter().map(|args| untimed(fixture.run(args))).collect()
+    COMMANDS.iter().map(|args| untimed(&fixture.run(args))).collect()
 }
 
 /// Drops the lines that have times.
-fn untimed(ran: Ran) -> (Option<i32>, String, String) {
+fn untimed(ran: &Ran) -> (Option<i32>, String, String) {
     let lines = |text: &str| {
         let lines = text.lines().filter(|line| !line.contains(" ms; "));
         lines.filter(|line| !line.contains("\"elapsed")).collect::<Vec<_>>().join("\n")
@@ -315,9 +315,9 @@ impl Agent {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut agent = Self { child, lines };
-        let begin = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": "test", "version": "1" } });
-        let begun = agent.call(0, "initialize", &begin);
+        let begun = agent.call(0, "initialize", &params);
         assert_eq!(begun["result"]["serverInfo"]["name"], "codesearch", "{begun}");
         agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         agent
@@ -409,7 +409,7 @@ fn a_server_elsewhere_is_used_in_the_same_way() {
         if args.contains(&"--help") {
             continue;
         }
-        let (coded, said, noted) = untimed(Ran::of(with_token(args).output().unwrap()));
+        let (coded, said, noted) = untimed(&Ran::of(with_token(args).output().unwrap()));
         assert_eq!((coded, &said, &noted), (*code, out, err), "{args:?}");
     }
     let mut agent = Agent::new(with_token(&["mcp"]));
