@@ -60,7 +60,12 @@ impl Console {
     }
 
     /// Returns the console of a client.
-    pub(crate) fn of(invocation: Invocation, stdout: Output, stderr: Output) -> Self {
+    pub(crate) fn of(
+        invocation: Invocation,
+        on_same_machine: bool,
+        stdout: Output,
+        stderr: Output,
+    ) -> Self {
         Self {
             line: CommandLine {
                 words: invocation.args.into_iter().map(OsString::from).collect(),
@@ -69,8 +74,7 @@ impl Console {
             folder: invocation.folder.map(PathBuf::from),
             stdout_is_terminal: invocation.stdout_is_terminal,
             stderr_is_terminal: invocation.stderr_is_terminal,
-            // Clients of the socket ask for the same version.
-            on_same_machine: invocation.version.is_some(),
+            on_same_machine,
             no_color: invocation.no_color,
             stdout: Mutex::new(stdout),
             stderr: Mutex::new(stderr),
@@ -136,9 +140,11 @@ impl Console {
         }
     }
 
-    /// Returns whether a relative path of the command line exists, as far as this process can tell.
+    /// Returns whether a path of the command line exists, as far as this process can tell. A client elsewhere must not learn
+    /// what this machine has.
     pub(crate) fn exists(&self, path: &str) -> bool {
-        self.folder.as_deref().is_some_and(|folder| folder.join(path).exists())
+        self.on_same_machine
+            && self.folder.as_deref().is_some_and(|folder| folder.join(path).exists())
     }
 }
 

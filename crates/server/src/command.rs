@@ -54,7 +54,8 @@ async fn command(State(server): State<Server>, request: Request) -> Response {
     let view = server.view().clone();
     let view = if is_on_socket { view.without_max_time() } else { view };
     let (frames, queue) = mpsc::channel(AHEAD);
-    let output = CommandOutput::new(frames, server.threads.clone(), server.metrics.clone());
+    let output =
+        CommandOutput::new(frames, server.threads.clone(), server.metrics.clone(), is_on_socket);
     server.threads.spawn_blocking(move || {
         let _turn = turn;
         let run = AssertUnwindSafe(|| commands.run(invocation, view, &output));

@@ -24,11 +24,22 @@ pub struct CommandOutput {
     frames: mpsc::Sender<Bytes>,
     threads: Handle,
     metrics: Arc<Metrics>,
+    is_on_socket: bool,
 }
 
 impl CommandOutput {
-    pub(crate) fn new(frames: mpsc::Sender<Bytes>, threads: Handle, metrics: Arc<Metrics>) -> Self {
-        Self { frames, threads, metrics }
+    pub(crate) fn new(
+        frames: mpsc::Sender<Bytes>,
+        threads: Handle,
+        metrics: Arc<Metrics>,
+        is_on_socket: bool,
+    ) -> Self {
+        Self { frames, threads, metrics, is_on_socket }
+    }
+
+    /// Returns whether the client is a program of this machine and of the user who runs the server.
+    pub fn is_on_socket(&self) -> bool {
+        self.is_on_socket
     }
 
     /// Begins to count a search among those of the server.

@@ -21,7 +21,12 @@ pub(crate) struct Runner;
 impl Commands for Runner {
     fn run(&self, invocation: Invocation, view: View, output: &CommandOutput) -> u8 {
         let sender = |frame| Box::new(Sender { output: output.clone(), frame });
-        let console = Console::of(invocation, sender(Frame::Stdout), sender(Frame::Stderr));
+        let console = Console::of(
+            invocation,
+            output.is_on_socket(),
+            sender(Frame::Stdout),
+            sender(Frame::Stderr),
+        );
         match read(&console, view, output) {
             Ok(status) => status,
             Err(error) => {

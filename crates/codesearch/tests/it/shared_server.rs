@@ -468,6 +468,12 @@ fn a_server_runs_no_command_that_changes_anything() {
         "{}",
         String::from_utf8_lossy(&body)
     );
+    // Nor does a client elsewhere learn which there are, whatever it says of itself.
+    let mut probe =
+        invocation(&["codesearch", "search", "--hints=always", "anchor", "/etc/passwd"]);
+    (probe["version"], probe["folder"]) = (json!(client::VERSION), json!("/"));
+    let told = String::from_utf8_lossy(&send(&probe).1).into_owned();
+    assert!(told.contains("nothing found") && !told.contains("in no indexed repository"), "{told}");
     let mut other = invocation(&["codesearch", "search", "x"]);
     other["protocol"] = json!(99);
     assert_eq!(send(&other).0, 409);
