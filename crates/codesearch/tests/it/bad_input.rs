@@ -111,12 +111,12 @@ fn databases_that_cannot_be_used() {
     // A database that exists, but is not set up as required.
     let fixture = Fixture::new();
     fixture.write("r/a.txt", "over the url\n");
+    fixture.run(&["init", "--shards", "2"]).code(0);
     let socket = fixture.run(&["db", "url"]).code(0).out;
     let url = socket.trim().to_owned();
     let missing = complaint(run(&url.replace(&fixture.index, "no_such_database")));
     assert!(missing.contains("does not exist"), "{missing}");
     let ran = |args: &[&str]| run_on_url(&url, args, fixture.path());
-    fixture.run(&["init", "--shards", "2"]).code(0);
     ran(&["ingest", "r"]).code(0);
     assert_eq!(ran(&["search", "over"]).code(0).out, "r/a.txt:1:over the url\n");
     assert!(complaint(ran(&["db", "stop"])).contains("DATABASE_URL is set"));
