@@ -312,7 +312,8 @@ fn secrets_are_left_out_on_request() {
     for (path, text) in
         [("r/.env", TEXT), ("r/.env.example", TEXT), ("r/deploy.pem", key), ("r/src/a.rs", TEXT)]
     {
-        fixture.write(path, text);
+        // Equal texts would be one result.
+        fixture.write(path, format!("{text}{path}\n"));
     }
     fixture.commit("r", "all");
     let found = || fixture.search(&["-l", "found me"]);
