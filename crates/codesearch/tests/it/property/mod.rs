@@ -198,7 +198,9 @@ fn answer(got: &Value) -> Answer {
     }
     let mut answer = Answer::new();
     for file in got["files"].as_array().unwrap() {
-        let path = format!("{}/{}", file["repo"].as_str().unwrap(), file["path"].as_str().unwrap());
+        let path_of = |of: &Value| {
+            format!("{}/{}", of["repo"].as_str().unwrap(), of["path"].as_str().unwrap())
+        };
         let mut lines = BTreeMap::new();
         for line in file["matches"].as_array().unwrap() {
             let text = line["text"].as_str().unwrap();
@@ -209,7 +211,11 @@ fn answer(got: &Value) -> Answer {
             }
             lines.insert(line["line"].as_u64().unwrap() as usize, (text.to_owned(), marked));
         }
-        assert!(answer.insert(path, lines).is_none(), "a file twice");
+        // In order of relevance, identical copies are one result.
+        for copy in file["copies"].as_array().into_iter().flatten() {
+            assert!(answer.insert(path_of(copy), lines.clone()).is_none(), "a copy twice");
+        }
+        assert!(answer.insert(path_of(file), lines).is_none(), "a file twice");
     }
     answer
 }

@@ -30,7 +30,8 @@ pub(super) fn check_ranked(
     let place = format!("{place}: {text}");
     let typed = utf8_percent_encode(&text, NON_ALPHANUMERIC);
     let lines = lines_of(expected);
-    let (status, ranked) = server.json(&format!("/search?q={typed}&sort=relevance&limit=1000"));
+    let params = "sort=relevance&limit=1000&copies=1";
+    let (status, ranked) = server.json(&format!("/search?q={typed}&{params}"));
     assert_eq!(status, 200, "{place}: {ranked}");
     let found = super::answer(&ranked);
     super::assert_same(&found, expected, &format!("{place}, sort=relevance"));
