@@ -74,11 +74,11 @@ fn lines() -> usize {
 
 pub(super) fn description() -> String {
     format!(
-        r#"Searches all indexed repositories and gives the matching lines, as NUMBER:LINE below REPOSITORY: PATH \
-           (NUMBER-LINE for context), under the enclosing function or type (in KIND NAME:). Definitions of the name, \
-           and files with that name, come first.
+        r#"Searches all indexed repositories and gives the matching lines, as NUMBER:LINE below REPOSITORY: PATH
+(NUMBER-LINE for context), under the enclosing function or type (in KIND NAME:). Definitions of the name,
+and files with that name, come first.
 
-A query consists of terms separated by spaces; a file matches if every term matches one of its lines or its path. A \
+A query consists of terms separated by spaces; a file matches if every term matches one of its lines or its path. A
 term is a regular expression (Rust syntax, matched line by line); without capital letters it matches any case.
   fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
   json.Unmarshal               uses, and the definition of Unmarshal in a folder or file called json
@@ -93,11 +93,11 @@ term is a regular expression (Rust syntax, matched line by line); without capita
   type:file, type:repo         only paths, only repositories; type:symbol: only definitions
   timeout:60s                  instead of 10 s
 
-An answer has up to `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It \
-begins with counts and says whether that is all; files with the same contents are one entry, with its copies below \
-it; if not, it has a cursor: for the next files, call again with the \
-same query and this cursor. It ends with the files that were not searched. With order=exhaustive, the answers \
-together contain every matching line. Of a line over {MAX_LINE_BYTES} bytes, only the part around its first match is \
+An answer has up to `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It
+begins with counts and says whether that is all; files with the same contents are one entry, with its copies below
+it; if not, it has a cursor: for the next files, call again with the
+same query and this cursor. It ends with the files that were not searched. With order=exhaustive, the answers
+together contain every matching line. Of a line over {MAX_LINE_BYTES} bytes, only the part around its first match is
 shown; read_file shows all of it."#
     )
 }

@@ -114,6 +114,12 @@ impl Here {
         Some(up.chain(to).collect::<Vec<_>>().join("/"))
     }
 
+    /// Returns the path of a file from the current folder, if it is below it.
+    pub fn below_folder(&self, repo: &str, path: &str) -> Option<String> {
+        let file = self.file(repo, path)?;
+        file.strip_prefix(self.folder.as_deref()?).ok()?.to_str().map(str::to_owned)
+    }
+
     /// Returns the path of a file in the folder that its repository was ingested from.
     pub fn file(&self, repo: &str, path: &str) -> Option<PathBuf> {
         let (_, source) = self.repos.iter().find(|(name, _)| name == repo)?;

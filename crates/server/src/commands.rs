@@ -54,8 +54,9 @@ impl CommandOutput {
     /// The client has gone.
     pub fn send(&self, kind: Frame, bytes: &[u8]) -> io::Result<()> {
         let frame = Bytes::from(encode(kind, bytes));
-        // The command runs within the runtime, where only this way may a thread wait.
-        let sent = block_in_place(|| self.frames.blocking_send(frame));
+        // The command runs in a future on which its thread waits. To wait here as tokio does would take away the signal that
+        // this future can go on; so another executor waits, with signals of its own.
+        let sent = block_in_place(|| futures_executor::block_on(self.frames.send(frame)));
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 

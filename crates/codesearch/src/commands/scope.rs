@@ -19,6 +19,7 @@ pub(super) struct Scope {
     only: Option<Tree>,
     /// The repository whose results come first: that of the current folder.
     first: Option<String>,
+    is_of_folders: bool,
 }
 
 impl Scope {
@@ -34,9 +35,16 @@ impl Scope {
             let is_path = at >= first && looks_like_path(&word) && console.exists(&word);
             match is_path.then(|| here.below(&word)).transpose()?.flatten() {
                 Some(below) => only.push(below),
+                None if at >= first && is_only_a_path(&word) => bail!(
+                    "{word} is in no indexed repository, and has none below it; to index it, run: codesearch ingest {}; \
+                     to search for the text, write -e {}",
+                    shell::word(&word),
+                    shell::quoted(&word)
+                ),
                 None => words.push(word),
             }
         }
+        let is_of_folders = !only.is_empty() || args.filters.here;
         args.query = words;
         let mut parts: Vec<Tree> = Vec::new();
         if !only.is_empty() {
@@ -47,7 +55,12 @@ impl Scope {
         }
         let only = (!parts.is_empty()).then(|| Tree::all(parts));
         let first = here.inside().map(|inside| inside.repo.clone());
-        Ok(Self { args, only, first })
+        Ok(Self { args, only, first, is_of_folders })
+    }
+
+    /// Returns whether the search was restricted to folders.
+    pub(super) fn is_of_folders(&self) -> bool {
+        self.is_of_folders
     }
 
     /// Returns the searches that a query means, the results of the current folder's repository first if `grouped`.
@@ -77,7 +90,9 @@ impl Scope {
 /// Returns whether words of the query may be paths. Whether they are, the index knows.
 pub(super) fn may_have_paths(console: &Console, args: &SearchArgs) -> bool {
     let words = args.query.iter().skip(first_path(args));
-    words.into_iter().any(|word| looks_like_path(word) && console.exists(word))
+    words
+        .into_iter()
+        .any(|word| is_only_a_path(word) || looks_like_path(word) && console.exists(word))
 }
 
 /// Says how words were read that may be meant otherwise.
@@ -113,6 +128,11 @@ fn first_path(args: &SearchArgs) -> usize {
 
 fn looks_like_path(word: &str) -> bool {
     word == "." || word == ".." || word.contains('/')
+}
+
+/// Returns whether nobody means a word as a regular expression: `.`, which would match everything.
+fn is_only_a_path(word: &str) -> bool {
+    matches!(word, "." | ".." | "./" | "../")
 }
 
 /// Returns the condition of `--here`; `None` if it comes from the configuration file and does not apply.

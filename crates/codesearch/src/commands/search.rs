@@ -45,7 +45,10 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
     }
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     let done = index.read(parallel as u32, parallel, async |view| {
-        view.connect_ahead();
+        // A server keeps connections open.
+        if matches!(index, Index::Own(_)) {
+            view.connect_ahead();
+        }
         let here = Here::of(view, console.folder.as_deref()).await?;
         let scope = Scope::of(console, args, &here)?;
         let query = query.map_or_else(|| self::query(console, &scope.args, &options), Ok)?;
@@ -56,6 +59,8 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
         let grouped = !sorted && !output.quiet && !args.how.explain;
         let queries = scope.queries(&here, query, grouped)?;
         let paths = Paths::of(here, console, output.local || output.vimgrep);
+        // Whoever names a folder means the files in it.
+        let paths = if scope.is_of_folders() { paths.shortened() } else { paths };
         let search =
             Search { index, view, console, typed: args, args: &scope.args, options: &options };
         search.run(queries, paths, replacer).await

@@ -53,12 +53,15 @@ impl Printer for Silent {
 
 /// How paths are printed: those of the current folder's repository from this folder, others below the names of their
 /// repositories.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent")]
 pub(crate) struct Paths {
     here: Here,
     /// Whether all paths are absolute, in the folders of their repositories.
     local: bool,
     /// Whether the paths of other repositories are. A program is to open all paths, or none.
     others_local: bool,
+    /// Whether paths of other repositories are printed from the current folder, if they are below it.
+    shortens: bool,
     on_same_machine: bool,
 }
 
@@ -75,7 +78,18 @@ impl Paths {
     /// Chooses the form of paths for a console whose folder is known.
     pub(crate) fn of(here: Here, console: &Console, local: bool) -> Self {
         let others_local = here.inside().is_some() && !console.stdout_is_terminal;
-        Self { here, local, others_local, on_same_machine: console.on_same_machine }
+        Self {
+            here,
+            local,
+            others_local,
+            shortens: false,
+            on_same_machine: console.on_same_machine,
+        }
+    }
+
+    /// Prints all paths below the current folder from this folder.
+    pub(crate) fn shortened(self) -> Self {
+        Self { shortens: true, ..self }
     }
 
     /// Returns the current folder's place.
@@ -96,7 +110,9 @@ impl Paths {
 
     /// Returns a path of a repository in its printed form.
     pub(crate) fn joined(&self, repo: &str, path: &str) -> String {
-        let relative = if self.local { None } else { self.here.relative(repo, path) };
+        let below = || self.here.below_folder(repo, path).filter(|_| self.shortens);
+        let relative = || self.here.relative(repo, path).or_else(below);
+        let relative = if self.local { None } else { relative() };
         let local = || {
             let wanted = self.local || self.others_local;
             self.here.file(repo, path).filter(|_| wanted)

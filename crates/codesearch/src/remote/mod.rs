@@ -15,6 +15,7 @@ use crate::cli::{Command, CommandLine, DatabaseArgs};
 use crate::commands;
 use crate::console::Console;
 use crate::database::Index;
+use crate::progress;
 
 pub(crate) use run::Runner;
 
@@ -43,6 +44,7 @@ pub(crate) fn read(database: &DatabaseArgs, command: &Command, line: CommandLine
         }
     }
     crate::use_large_pages(true);
+    progress::init(false);
     commands::read(command, &Index::Own(database), &console)
 }
 
@@ -55,6 +57,7 @@ fn read_on(
     err: Written,
 ) -> Result<u8> {
     crate::use_large_pages(true);
+    progress::init(false);
     let (out, err) = (Resumed::new(out, stdout()), Resumed::new(err, stderr()));
     let console = Console::with(line, Box::new(out), Box::new(err));
     commands::read(command, &Index::Own(database), &console)

@@ -143,6 +143,19 @@ fn paths_after_the_query_restrict_it() {
     let all = found(".", &["needle", "app/vendor/", "lib/"]);
     assert_eq!(all, ["app/vendor/sub/sub.rs", "lib/src/lib.rs"]);
     assert_eq!(found(".", &["needle", &format!("{}/lib", root(&fixture))]), ["lib/src/lib.rs"]);
+    // Whoever names a folder means the files in it: each opens from here, also from above all repositories.
+    let parent = fixture.path().parent().unwrap();
+    let folder = fixture.path().file_name().unwrap().to_str().unwrap();
+    let above =
+        |path: &str| run_in(&fixture, parent, &["search", "-l", "needle", path]).code(0).out;
+    let named = above(&format!("{folder}/lib/"));
+    assert_eq!(named, format!("{folder}/lib/src/lib.rs\n"));
+    // A folder without repositories is no pattern that matches everything.
+    let outside = tempfile::tempdir().unwrap();
+    for path in [".", "./"] {
+        let refused = run_in(&fixture, outside.path(), &["search", "needle", path]).code(2).err;
+        assert!(refused.contains("is in no indexed repository"), "{path}: {refused}");
+    }
     // What can be told: `src` is a word, `src/` a path; a missing path is a word.
     run_in(&fixture, "app", &["search", "needle", "nowhere/"]).code(1);
     let told = |args: &[&str]| {

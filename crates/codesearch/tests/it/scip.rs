@@ -136,7 +136,10 @@ fn what_an_index_tells_comes_first_and_what_has_the_name_beside_it() {
     {
         let (status, _, text) = server.get(page, "text/html");
         assert_eq!(status, 200);
-        assert!(text.contains("· precise</small>") && text.contains("· search</small>"), "{text}");
+        assert!(
+            text.contains("<small>precise</small>") && text.contains("<small>search</small>"),
+            "{text}"
+        );
     }
     for (bad, status) in [
         ("/definitions?from=shop/src/main.ts:3", 400),

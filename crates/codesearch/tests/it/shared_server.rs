@@ -284,6 +284,23 @@ fn fifty_programs_share_a_server() {
 }
 
 #[test]
+fn a_server_opens_no_connection_for_each_command() {
+    let fixture = written();
+    let server = fixture.serve();
+    let connections = || {
+        fixture
+            .sql::<i64>("select count(*) from pg_stat_activity where datname = current_database()")
+    };
+    let search = || assert_eq!(fixture.search(&["anchor"]).len(), 3);
+    (0..5).for_each(|_| search());
+    let before = connections();
+    (0..20).for_each(|_| search());
+    // The server may keep a few open for searches at once; each command opened two.
+    assert!(connections() < before + 10, "{before} {}", connections());
+    server.stop();
+}
+
+#[test]
 fn two_servers_of_an_index_have_one_socket() {
     let fixture = written();
     let (one, other) = (fixture.serve(), fixture.serve());
