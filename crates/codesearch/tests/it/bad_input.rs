@@ -3,6 +3,8 @@
 use std::fs;
 use std::net::TcpListener;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::harness::{Fixture, Ran, run_on_url};
 use crate::upgrade;
 
@@ -114,7 +116,8 @@ fn databases_that_cannot_be_used() {
     fixture.run(&["init", "--shards", "2"]).code(0);
     let socket = fixture.run(&["db", "url"]).code(0).out;
     let url = socket.trim().to_owned();
-    let missing = complaint(run(&url.replace(&fixture.index, "no_such_database")));
+    let index = utf8_percent_encode(&fixture.index, NON_ALPHANUMERIC).to_string();
+    let missing = complaint(run(&url.replace(&index, "nowhere")));
     assert!(missing.contains("does not exist"), "{missing}");
     let ran = |args: &[&str]| run_on_url(&url, args, fixture.path());
     ran(&["ingest", "r"]).code(0);

@@ -284,6 +284,28 @@ fn fifty_programs_share_a_server() {
 }
 
 #[test]
+fn large_outputs_arrive_whole() {
+    let fixture = Fixture::new();
+    for n in 0..200 {
+        let lines: String = (0..400).map(|line| format!("line {line} of file {n}\n")).collect();
+        fixture.write(&format!("one/{n}.txt"), lines);
+    }
+    fixture.ingest();
+    let own = fixture.search(&["line"]);
+    assert_eq!(own.len(), 200 * 400);
+    let server = fixture.serve();
+    // Client and server wait for each other often.
+    for _ in 0..10 {
+        assert!(fixture.search(&["line"]) == own);
+    }
+    let mut left = fixture.command(&["search", "line"]).stdout(Stdio::piped()).spawn().unwrap();
+    left.stdout.take().unwrap().read_exact(&mut [0; 100]).unwrap();
+    // The reader has closed the pipe.
+    assert_eq!(left.wait().unwrap().code(), Some(0));
+    server.stop();
+}
+
+#[test]
 fn a_server_opens_no_connection_for_each_command() {
     let fixture = written();
     let server = fixture.serve();
