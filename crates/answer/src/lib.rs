@@ -5,6 +5,7 @@ pub mod symbol;
 
 use std::mem::take;
 use std::ops::Range;
+use std::sync::Arc;
 
 use store::{BlobId, RepoId, ShardId};
 
@@ -33,9 +34,36 @@ pub struct FileMatch {
     pub bytes: usize,
     /// Matching lines and the requested context lines, in order.
     pub lines: Vec<Line>,
+    /// The trees with the file, among those that were searched: names of worktrees, branches and tags, or a revision as
+    /// it was typed. Empty if its repository has one tree.
+    pub trees: Vec<String>,
+    /// The commit that changed these lines; only the history of lines has one.
+    pub commit: Option<Arc<Commit>>,
     /// Files with the same contents that are folded into this one, the most original first. Only ranked results have
     /// any.
     pub copies: Vec<FileCopy>,
+}
+
+/// A commit that changed lines of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its name in git, in hexadecimal.
+    pub hash: String,
+    /// The name of its author.
+    pub author: String,
+    /// When it was authored, in seconds since 1970.
+    pub time: i64,
+    /// The first line of its message.
+    pub summary: String,
+}
+
+/// How a line changed between two revisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineChange {
+    /// The newer one has it. Its number is that in the newer text.
+    Added,
+    /// The older one had it. Its number is that in the older text.
+    Removed,
 }
 
 /// Another file with the same contents as a result, and the same matching lines.
@@ -76,6 +104,9 @@ pub struct Line {
     pub symbols: Vec<LineSymbol>,
     /// The innermost symbol around the line's first match, once added.
     pub enclosing: Option<Box<Symbol>>,
+    /// How it changed; only comparisons of revisions and the history of lines say so. A line of the history has the
+    /// number 0, and no offset.
+    pub change: Option<LineChange>,
 }
 
 impl FileMatch {

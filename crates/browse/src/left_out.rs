@@ -62,7 +62,9 @@ pub async fn left_out_file(view: &View, typed: &str) -> Result<Option<LeftOut>, 
             why: sentence(&file.reason, file.rule.as_deref()),
         })
     };
-    if let Some(found) = catalog.skipped().await?.iter().find_map(names) {
+    let trees = catalog.filter().trees;
+    let mut chosen = catalog.skipped().await?.iter().filter(|of| trees.passes(of.repo, of.trees));
+    if let Some(found) = chosen.find_map(names) {
         return Ok(Some(found));
     }
     // What ignore files name is not in memory: it may be very many files.

@@ -62,7 +62,7 @@ impl<'a> Build<'a> {
                 tree,
             ]);
         }
-        Ok(Query { source: self.source.to_owned(), tree, settings: self.settings })
+        Ok(Query { source: self.source.to_owned(), tree, settings: self.settings, changes: None })
     }
 
     fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
@@ -313,7 +313,7 @@ fn has_symbol(tree: &Tree) -> bool {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(has_symbol),
         Tree::Not(inner) => has_symbol(inner),
         Tree::Term(term) => term.field == Field::Symbol,
-        Tree::Language(_) => false,
+        Tree::Language(_) | Tree::InTree(_) => false,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::literals::LiteralQuery;
 use crate::matcher::Matcher;
 use crate::ngrams::ngram_query;
 use crate::pattern::Pattern;
+use crate::revision::{Changes, TreeTerm};
 use crate::settings::Select;
 use crate::symbol::{SymbolKinds, SymbolPattern};
 use crate::tree::{Field, Query, Term, Tree};
@@ -28,6 +29,10 @@ pub struct CompiledQuery {
     pub terms: Vec<CompiledTerm>,
     /// The languages in the query: for each, the names in lowercase that it may have.
     pub languages: Vec<Vec<String>>,
+    /// The names of trees in the query.
+    pub trees: Vec<TreeTerm>,
+    /// What is searched, if not files.
+    pub changes: Option<Changes>,
     /// The part of the files that is shown.
     pub select: Select,
 }
@@ -94,6 +99,8 @@ impl CompiledQuery {
             expr: Expr::Const(true),
             terms: Vec::new(),
             languages: Vec::new(),
+            trees: Vec::new(),
+            changes: query.changes.clone(),
             select: query.settings.select,
         };
         let mut memory = 0;
@@ -112,6 +119,10 @@ impl CompiledQuery {
             Tree::Language(name) => {
                 self.languages.push(language::names(name));
                 Expr::Predicate(Predicate::Language(self.languages.len() - 1))
+            }
+            Tree::InTree(term) => {
+                self.trees.push(term.clone());
+                Expr::Predicate(Predicate::InTree(self.trees.len() - 1))
             }
             Tree::Term(term) => {
                 let same = |known: &CompiledTerm| known.is_same(term);
@@ -133,6 +144,8 @@ impl CompiledQuery {
                     Field::Path => Expr::Predicate(Predicate::Path(index)),
                     Field::Repo => Expr::Predicate(Predicate::Repo(index)),
                     Field::Symbol => Expr::Predicate(Predicate::Symbol(index)),
+                    Field::Added => Expr::Predicate(Predicate::Added(index)),
+                    Field::Removed => Expr::Predicate(Predicate::Removed(index)),
                 }
             }
         })

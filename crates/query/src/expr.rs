@@ -31,6 +31,12 @@ pub enum Predicate {
     Language(usize),
     /// It defines a symbol that the term asks for.
     Symbol(usize),
+    /// One of the trees that have it is meant by this one of [`CompiledQuery::trees`].
+    InTree(usize),
+    /// The term matches in a line that was added; false of files.
+    Added(usize),
+    /// The term matches in a line that was removed; false of files.
+    Removed(usize),
 }
 
 impl Expr {

@@ -77,7 +77,13 @@ impl Plan {
         match expr {
             Expr::Const(_)
             | Expr::Not(_)
-            | Expr::Predicate(Predicate::Repo(_) | Predicate::Language(_)) => Plan::Scan,
+            | Expr::Predicate(
+                Predicate::Repo(_)
+                | Predicate::Language(_)
+                | Predicate::InTree(_)
+                | Predicate::Added(_)
+                | Predicate::Removed(_),
+            ) => Plan::Scan,
             Expr::Predicate(Predicate::Content(term)) => {
                 let spans = query.terms[*term].matcher.spans_lines();
                 Self::lookup(if spans { Scope::Blob } else { Scope::Chunk }, *term, query)

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::error::QueryError;
 use crate::pattern::{Case, Pattern};
+use crate::revision::{Changes, TreeTerm};
 use crate::settings::Settings;
 use crate::symbol::{SymbolKinds, SymbolPattern};
 
@@ -16,6 +17,8 @@ pub struct Query {
     pub tree: Tree,
     /// The settings of the search.
     pub settings: Settings,
+    /// What is searched, if not files.
+    pub changes: Option<Changes>,
 }
 
 /// A condition that a file must meet.
@@ -31,6 +34,8 @@ pub enum Tree {
     Term(Term),
     /// The file is in this language.
     Language(String),
+    /// One of the trees that have the file is meant.
+    InTree(TreeTerm),
 }
 
 /// A pattern, and the field in which it must match.
@@ -59,6 +64,10 @@ pub enum Field {
     Repo,
     /// In the name of a symbol that the file defines.
     Symbol,
+    /// In a line that the newer of two revisions added; only where revisions are compared.
+    Added,
+    /// In a line that the newer of two revisions removed; only where revisions are compared.
+    Removed,
 }
 
 impl Query {
@@ -68,12 +77,13 @@ impl Query {
             source: pattern.source().to_owned(),
             tree: Tree::term(field, pattern),
             settings: Settings::default(),
+            changes: None,
         }
     }
 
     /// Returns the query for a condition.
     pub fn from_tree(tree: Tree) -> Self {
-        Self { source: String::new(), tree, settings: Settings::default() }
+        Self { source: String::new(), tree, settings: Settings::default(), changes: None }
     }
 
     /// Returns the query for files that match this one, or in whose text one of these patterns matches.
@@ -104,7 +114,7 @@ impl Query {
                 }
                 Tree::Not(inner) => collect(inner, terms),
                 Tree::Term(term) => terms.push(term),
-                Tree::Language(_) => {}
+                Tree::Language(_) | Tree::InTree(_) => {}
             }
         }
         let mut terms = Vec::new();
@@ -115,7 +125,12 @@ impl Query {
     /// Returns the query for another condition, with the settings of this one.
     #[must_use]
     pub fn with(&self, tree: Tree) -> Self {
-        Self { source: self.source.clone(), tree, settings: self.settings }
+        Self {
+            source: self.source.clone(),
+            tree,
+            settings: self.settings,
+            changes: self.changes.clone(),
+        }
     }
 }
 
@@ -194,6 +209,7 @@ impl fmt::Display for Tree {
         let (word, parts) = match self {
             Tree::Term(term) => return write!(f, "{term}"),
             Tree::Language(name) => return write!(f, "lang:{name}"),
+            Tree::InTree(term) => return write!(f, "{term}"),
             Tree::Not(inner) => return write!(f, "(not {inner})"),
             Tree::All(parts) if parts.is_empty() => return f.write_str("everything"),
             Tree::All(parts) => ("and", parts),
@@ -215,6 +231,8 @@ impl fmt::Display for Term {
             Field::Path => "file:",
             Field::Repo => "repo:",
             Field::Symbol => "sym:",
+            Field::Added => "added:",
+            Field::Removed => "removed:",
         };
         let Some(symbol) = &self.symbol else { return write!(f, "{field}{}", self.pattern) };
         write!(f, "{field}{}", self.pattern.named(&symbol.source))?;

@@ -123,6 +123,8 @@ mod tests {
             language: None,
             bytes: 7,
             lines: lines.iter().map(line).collect(),
+            trees: Vec::new(),
+            commit: None,
             copies: Vec::new(),
         }
     }

@@ -32,6 +32,8 @@ fn file(query: &CompiledQuery, written: &str) -> FileMatch {
         language: None,
         bytes: 0,
         lines: merge(parts),
+        trees: Vec::new(),
+        commit: None,
         copies: Vec::new(),
     }
 }

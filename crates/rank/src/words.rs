@@ -154,7 +154,7 @@ fn group(tree: &Tree) -> Group {
                 None => group.patterns = true,
             },
             Tree::Any(_) | Tree::All(_) => group.patterns = true,
-            Tree::Not(_) | Tree::Language(_) => {}
+            Tree::Not(_) | Tree::Language(_) | Tree::InTree(_) => {}
         }
     }
     let like_a_name = |word: &Word| word.typed.contains(|c: char| c.is_uppercase() || c == '_');
@@ -176,7 +176,7 @@ fn group(tree: &Tree) -> Group {
 pub(super) fn of_term(term: &Term) -> Option<Vec<Word>> {
     let in_paths = match term.field {
         Field::Anywhere => true,
-        Field::Content | Field::Symbol => false,
+        Field::Content | Field::Symbol | Field::Added | Field::Removed => false,
         Field::Path | Field::Repo => return Some(Vec::new()),
     };
     let mut words: Vec<Word> = Vec::new();

@@ -133,6 +133,10 @@ impl<'a> Evaluator<'a> {
             }
             Predicate::Path(term) => Some(open.path.contains(&term)),
             Predicate::Repo(_) => self.search.selection.repo_holds(open.file.repo, predicate),
+            Predicate::InTree(_) => {
+                self.search.selection.in_tree(open.file.repo, open.file.trees, predicate)
+            }
+            Predicate::Added(_) | Predicate::Removed(_) => Some(false),
             Predicate::Language(index) => {
                 let names = &self.search.query().languages[index];
                 let language = open.file.language.as_ref();
@@ -316,6 +320,10 @@ impl<'a> Evaluator<'a> {
             language: open.file.language,
             bytes: open.file.bytes as usize,
             lines: with_symbols(merge(parts), merge(defining)),
+            trees: repo.map_or_else(Vec::new, |repo| {
+                self.search.selection.tree_names(open.file.repo, repo, open.file.trees, query)
+            }),
+            commit: None,
             copies: Vec::new(),
         })
     }

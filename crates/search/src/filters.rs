@@ -79,8 +79,11 @@ impl<'a> CachedFilters<'a> {
             let condition = &task.query.file_condition;
             let repos = selection.files.repos.as_deref();
             let all = *condition == Expr::Const(true) && repos.is_none();
-            let files = task.cached.files.as_ref().filter(|_| !all)?;
-            Some(files.wanted(condition, query, repos, |repo, of| selection.repo_holds(repo, of)))
+            let trees = &selection.files.trees;
+            let files = task.cached.files.as_ref();
+            let files = files.filter(|files| !all || !files.all_pass(trees))?;
+            let holds = |repo, of| selection.repo_holds(repo, of);
+            Some(files.wanted(condition, query, (repos, trees), holds))
         };
         self.wanted.get_or_init(prepare).as_ref()
     }
@@ -247,6 +250,7 @@ mod tests {
             repo: RepoId(1),
             path: blob.to_string(),
             language: Some(language.to_owned()),
+            trees: store::Trees::default(),
         };
         let files = Arc::new(ShardFiles::new(vec![file(0, "Go"), file(BLOCK_CHUNKS, "Rust")]));
         let mut filter = BloomFilter::new(FilterKind::Block);
@@ -272,7 +276,15 @@ mod tests {
             let shards = std::slice::from_ref(&shard);
             let repos = HashMap::new();
             let mut selection = Selection::of(
-                (store::FileFilter { epoch, repos: None, languages: None }, shards),
+                (
+                    store::FileFilter {
+                        epoch,
+                        repos: None,
+                        languages: None,
+                        trees: store::TreeFilter::All,
+                    },
+                    shards,
+                ),
                 &repos,
                 &query,
                 None,
@@ -301,6 +313,7 @@ mod tests {
             repo: RepoId(1),
             path: blob.to_string(),
             language: None,
+            trees: store::Trees::default(),
         };
         let files = Arc::new(ShardFiles::new([3, 5, 515].map(file).into()));
         let mut filter = BloomFilter::new(FilterKind::Block);
@@ -332,7 +345,12 @@ mod tests {
         let query = CompiledQuery::new(&Query::parse("c:needle", Case::Smart).unwrap()).unwrap();
         let mut selection = Selection::of(
             (
-                store::FileFilter { epoch, repos: None, languages: None },
+                store::FileFilter {
+                    epoch,
+                    repos: None,
+                    languages: None,
+                    trees: store::TreeFilter::All,
+                },
                 std::slice::from_ref(&shard),
             ),
             &HashMap::new(),

@@ -24,7 +24,7 @@ pub(crate) async fn count(
     // A content pattern may match any unread text, so it cannot rule a file out.
     let unread = |of| matches!(of, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
     let expr = &search.query().expr;
-    if expr.is_monotone() && expr.eval(&unread) != Some(false) {
+    if expr.is_monotone() && search.query().trees.is_empty() && expr.eval(&unread) != Some(false) {
         return Ok(catalog.skipped_by_reason().clone());
     }
     // There may be very many files.
@@ -33,7 +33,8 @@ pub(crate) async fn count(
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         let begun = Instant::now();
         let go_on = || begun.elapsed() < MOST;
-        for file in catalog.skipped_now() {
+        let trees = &search.selection.files.trees;
+        for file in catalog.skipped_now().iter().filter(|of| trees.passes(of.repo, of.trees)) {
             let known = |of| match of {
                 Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
                 // After the time limit, files count as matching, so the count may be too high.
@@ -45,6 +46,8 @@ pub(crate) async fn count(
                 }
                 // Content, symbols and language of these files are unknown.
                 Predicate::Content(_) | Predicate::Symbol(_) | Predicate::Language(_) => None,
+                Predicate::InTree(_) => search.selection.in_tree(file.repo, file.trees, of),
+                Predicate::Added(_) | Predicate::Removed(_) => Some(false),
             };
             if query.expr.eval(&known) != Some(false) {
                 *reasons.entry(file.reason.clone()).or_default() += 1;
@@ -163,6 +166,8 @@ fn may_mean(search: &Search, file: &File, go_on: &dyn Fn() -> bool) -> bool {
             Some(language.is_some_and(|language| wanted.contains(&language)))
         }
         Predicate::Content(_) | Predicate::Symbol(_) => None,
+        Predicate::InTree(_) => search.selection.in_tree(file.repo, file.trees, of),
+        Predicate::Added(_) | Predicate::Removed(_) => Some(false),
     };
     query.expr.eval(&known) != Some(false)
 }

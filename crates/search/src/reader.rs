@@ -221,6 +221,7 @@ mod tests {
             repo: RepoId(1),
             path: path.to_owned(),
             language: None,
+            trees: store::Trees::default(),
         };
         let contents = PrefetchedRows {
             blobs: vec![BlobId(2), BlobId(7)],

@@ -1,10 +1,10 @@
 //! Selects the repositories and shards of a search, and the plan for each shard.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use query::{CompiledQuery, Expr, Predicate};
-use store::{CatalogRepo, FileFilter, RepoId, Shard, ShardId};
+use query::{CompiledQuery, Expr, Predicate, TreeName, TreeTerm};
+use store::{CatalogRepo, FileFilter, RepoId, Shard, ShardId, TreeFilter, TreeSet, Trees};
 
 use super::blocks::TermBlocks;
 use super::plans::{PlanCache, ShardQuery};
@@ -19,6 +19,8 @@ pub(crate) struct Selection {
     pub(crate) files: FileFilter,
     /// Terms that match the name of each repository.
     repos: HashMap<RepoId, Vec<usize>>,
+    /// For each of the query's names of trees: the trees that it means.
+    trees: Vec<MeantTrees>,
     /// Predicates of the query, each once.
     pub(crate) predicates: Vec<Predicate>,
     /// Whether every plan is a scan.
@@ -67,8 +69,13 @@ impl Selection {
         });
         let mut selection = Self {
             shards: Vec::new(),
-            files: FileFilter { languages: languages(query), ..files },
+            files: FileFilter {
+                languages: languages(query),
+                trees: if query.trees.is_empty() { files.trees } else { TreeFilter::All },
+                ..files
+            },
             repos: HashMap::new(),
+            trees: query.trees.iter().map(|term| MeantTrees::of(term, repos)).collect(),
             predicates,
             brute,
         };
@@ -127,6 +134,44 @@ impl Selection {
         Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
     }
 
+    /// Returns whether a predicate on trees holds for a file of a repository; `None` for other predicates.
+    pub(crate) fn in_tree(&self, repo: RepoId, trees: Trees, predicate: Predicate) -> Option<bool> {
+        let Predicate::InTree(term) = predicate else { return None };
+        let meant = &self.trees[term];
+        let in_main = || trees.has_main() && meant.main.contains(&repo);
+        Some(in_main() || trees.set().is_some_and(|set| meant.sets.contains(&set)))
+    }
+
+    /// Returns the names of the searched trees that have a file: of those that the query means, if it means any of them.
+    /// None if its repository has one tree.
+    pub(crate) fn tree_names(
+        &self,
+        id: RepoId,
+        repo: &CatalogRepo,
+        trees: Trees,
+        query: &CompiledQuery,
+    ) -> Vec<String> {
+        if repo.trees.trees.is_empty() {
+            return Vec::new();
+        }
+        let main = trees.has_main().then(|| repo.main_tree());
+        let all: Vec<TreeName<'_>> =
+            main.into_iter().chain(repo.trees.of(trees).map(store::Tree::name)).collect();
+        let names = |some: &dyn Fn(&TreeName<'_>) -> bool| -> Vec<String> {
+            all.iter().filter(|tree| some(tree)).map(|tree| tree.name.to_owned()).collect()
+        };
+        if query.trees.is_empty() {
+            return match &self.files.trees {
+                TreeFilter::Chosen(chosen) if chosen.replaced.binary_search(&id).is_ok() => {
+                    chosen.names(id, &repo.trees, trees)
+                }
+                _ => names(&|tree| tree.kind == query::TreeKind::Main),
+            };
+        }
+        let meant = names(&|tree| query.trees.iter().any(|term| term.means(*tree)));
+        if meant.is_empty() { names(&|_| true) } else { meant }
+    }
+
     /// Records which terms match the name of each repository, and which repositories are not ruled out. Returns the
     /// shards that hold the latter, each with the values on which its repositories agree; `None` for all shards.
     fn choose_repos(
@@ -173,6 +218,38 @@ impl Selection {
     }
 }
 
+/// The trees that a name in a query means.
+#[derive(Debug, Default)]
+struct MeantTrees {
+    /// The repositories whose main trees are meant.
+    main: HashSet<RepoId>,
+    /// The sets that have one of the others.
+    sets: HashSet<i32>,
+}
+
+impl MeantTrees {
+    fn of(term: &TreeTerm, repos: &HashMap<RepoId, CatalogRepo>) -> Self {
+        let mut meant = Self::default();
+        for (id, repo) in repos {
+            if term.means(repo.main_tree()) {
+                meant.main.insert(*id);
+            }
+            let trees = &repo.trees;
+            let bits: Vec<usize> = trees
+                .trees
+                .iter()
+                .filter(|tree| term.means(tree.name()))
+                .map(|of| of.bit)
+                .collect();
+            if !bits.is_empty() {
+                let has = |set: &&TreeSet| bits.iter().any(|bit| set.has(*bit));
+                meant.sets.extend(trees.sets.iter().filter(has).map(|set| set.id));
+            }
+        }
+        meant
+    }
+}
+
 /// Returns languages of which every file must have one, if the query states them at its top level.
 fn languages(query: &CompiledQuery) -> Option<Vec<String>> {
     let of = |expr: &Expr| match expr {
@@ -211,7 +288,8 @@ mod tests {
         let repos = (1..).map(RepoId).zip(repos).collect();
         let query = CompiledQuery::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
         let shards = [shard(0), shard(1), shard(2)];
-        let files = FileFilter { epoch: Epoch(1), repos: None, languages: None };
+        let files =
+            FileFilter { epoch: Epoch(1), repos: None, languages: None, trees: TreeFilter::All };
         let selection = Selection::of((files, &shards), &repos, &query, None, false, &|| true);
         (query, selection)
     }

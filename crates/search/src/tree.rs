@@ -72,6 +72,8 @@ impl Tree {
             files.extend((0..shard.len() as u32).map(|row| (at as u16, row)));
         }
         let entry = |(at, row): (u16, u32)| shards[usize::from(at)].1.entry(row as usize);
+        let trees = catalog.filter().trees;
+        files.retain(|(at, row)| shards[usize::from(*at)].1.passes(*row as usize, &trees));
         // A repository that the catalog lacks has no files in its epoch.
         files.retain(|file| order.contains_key(&entry(*file).repo));
         files.sort_by_cached_key(|file| {
@@ -111,7 +113,7 @@ impl Tree {
     }
 
     pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
-        self.catalog.is_same(catalog) && self.catalog.visible() == catalog.visible()
+        self.catalog.is_same(catalog) && self.catalog.shows_same(catalog)
     }
 
     /// Returns the number of files.

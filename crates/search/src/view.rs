@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use query::Matcher;
-use store::{BlobId, Catalog, Epoch, RepoId, ShardId, Store, Switch};
+use store::{BlobId, Catalog, Epoch, InTree, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
 use crate::cache::read_files;
@@ -39,6 +39,8 @@ pub enum Visible {
 pub struct View {
     pub(crate) searcher: Arc<Searcher>,
     visible: Visible,
+    /// Trees that are searched instead of the main ones of their repositories.
+    trees: Arc<[InTree]>,
     /// Whether the limit on the time of every search does not apply.
     is_unlimited: bool,
 }
@@ -46,13 +48,20 @@ pub struct View {
 impl View {
     /// Creates a view of the visible repositories of an index.
     pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
-        Self { searcher, visible, is_unlimited: false }
+        Self { searcher, visible, trees: Arc::default(), is_unlimited: false }
     }
 
     /// Returns the view without the limit on the time of every search.
     #[must_use]
     pub fn without_max_time(self) -> Self {
         Self { is_unlimited: true, ..self }
+    }
+
+    /// Returns the view in which some trees take the place of the main ones of their repositories. A query that names
+    /// trees itself ignores them.
+    #[must_use]
+    pub fn in_trees(self, trees: &[InTree]) -> Self {
+        Self { trees: trees.into(), ..self }
     }
 
     /// Returns the catalog of the newest epoch, with the visible repositories.
@@ -65,9 +74,11 @@ impl View {
 
     fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
         match &self.visible {
-            Visible::All => catalog,
+            Visible::All if self.trees.is_empty() => catalog,
+            Visible::All => catalog.only(|_| true, &self.trees),
             Visible::Matching(patterns) => {
-                catalog.only(|name| patterns.iter().any(|pattern| pattern.is_match(name)))
+                let may_see = |name: &str| patterns.iter().any(|pattern| pattern.is_match(name));
+                catalog.only(may_see, &self.trees)
             }
         }
     }

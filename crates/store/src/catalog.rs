@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use query::TreeName;
 use sqlx::postgres::PgListener;
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{Error, Result};
@@ -13,6 +14,7 @@ use crate::ingest::EPOCHS;
 use crate::locks::PIN_LOCKS;
 use crate::store::Store;
 use crate::target::{ANSWER, answered};
+use crate::trees::{self, ChosenTrees, RepoTrees, Tree, TreeFilter, TreeKind, TreeSet, Trees};
 use crate::{Epoch, FileFilter, RepoId, ShardId, Switch};
 
 /// Maximum time for the connection that pins an epoch to read the newest epoch, one row of one table. A slower
@@ -42,15 +44,28 @@ pub struct Catalog {
     pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
     /// Whether the epoch has repositories that may not be seen.
     is_restricted: bool,
-    /// Restrictions of this catalog, each with the visible names.
+    /// The trees that are searched unless a query names others.
+    trees: TreeFilter,
+    /// Restrictions of this catalog, each with the visible names and the chosen trees.
     restricted: StdMutex<Vec<Restricted>>,
     pin: Arc<Mutex<PgConnection>>,
     skipped: OnceCell<Vec<SkippedFile>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
 }
 
-/// The names of visible repositories, and the catalog with these alone.
-type Restricted = (HashSet<String>, Arc<Catalog>);
+/// The names of visible repositories, the chosen trees, and the catalog with these alone.
+type Restricted = (HashSet<String>, Vec<InTree>, Arc<Catalog>);
+
+/// A tree that is searched instead of the main one of its repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InTree {
+    /// Name of the repository.
+    pub repo: String,
+    /// Kind of the tree.
+    pub kind: TreeKind,
+    /// Name of the tree.
+    pub tree: String,
+}
 
 /// A file that was left out.
 #[derive(Clone, Debug)]
@@ -63,6 +78,8 @@ pub struct SkippedFile {
     pub reason: String,
     /// The rule that left it out, with its file and line.
     pub rule: Option<String>,
+    /// The trees that left it out.
+    pub trees: Trees,
 }
 
 /// A shard with files in it.
@@ -94,8 +111,12 @@ pub struct CatalogRepo {
     pub name: String,
     /// Its rank among the repositories; 0 for none.
     pub rank: u16,
-    /// The shards that hold its files.
+    /// The shards that hold its files, in any tree.
     pub shards: Vec<ShardId>,
+    /// Its trees besides the main one.
+    pub trees: Arc<RepoTrees>,
+    /// The commit of its main tree, if that is a commit and no folder.
+    pub commit: Option<String>,
     /// The folder it was read from.
     pub source: String,
     /// Whether git data outside of its folder belong to it: it is a worktree or a submodule, say.
@@ -105,8 +126,22 @@ pub struct CatalogRepo {
     pub listed: Option<f64>,
 }
 
+/// The name of the main tree of each repository.
+pub const MAIN_TREE: &str = "main";
+
+impl CatalogRepo {
+    /// Returns the name of its main tree for a query.
+    pub fn main_tree(&self) -> TreeName<'_> {
+        let kind = query::TreeKind::Main;
+        TreeName { kind, name: MAIN_TREE, commit: self.commit.as_deref() }
+    }
+}
+
 /// A row of `repos`: the columns that the catalog reads.
-type RepoColumns = (i32, String, i32, Vec<i16>, String, bool, Option<f64>);
+type RepoColumns = (i32, String, i32, Vec<i16>, String, bool, Option<f64>, Option<String>);
+
+/// A row of `trees`: the columns that the catalog reads.
+type TreeRow = (i32, i32, String, String, Option<String>, Option<String>, i64, Option<f64>);
 
 impl Store {
     /// Reads the catalog of the current epoch and pins that epoch.
@@ -150,11 +185,16 @@ impl Store {
         .fetch_all(&mut *tx)
         .await?;
         let repos: Vec<RepoColumns> = sqlx::query_as(
-            "select id, name, rank, shards, source, git_folders <> '{}', extract(epoch from listed_at)::float8
+            "select id, name, rank,
+                    case when tree_shards = '{}' then shards
+                         else array(select unnest(shards) union select unnest(tree_shards) order by 1) end,
+                    source, git_folders <> '{}', extract(epoch from listed_at)::float8,
+                    case when from_commit then commit end
              from repos where indexed_at is not null",
         )
         .fetch_all(&mut *tx)
         .await?;
+        let mut trees = read_trees(&mut tx, current.epoch).await?;
         let history: Vec<i64> =
             sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
         let now = current_epoch(&mut tx).await?;
@@ -186,19 +226,87 @@ impl Store {
                 .collect(),
             repos: repos
                 .into_iter()
-                .map(|(id, name, rank, shards, source, is_linked, listed)| {
+                .map(|(id, name, rank, shards, source, is_linked, listed, commit)| {
                     let (rank, shards) = (rank as u16, shards.into_iter().map(ShardId).collect());
-                    (RepoId(id), CatalogRepo { name, rank, shards, source, is_linked, listed })
+                    let trees = trees.remove(&RepoId(id)).unwrap_or_default().into();
+                    (
+                        RepoId(id),
+                        CatalogRepo {
+                            name,
+                            rank,
+                            shards,
+                            trees,
+                            commit,
+                            source,
+                            is_linked,
+                            listed,
+                        },
+                    )
                 })
                 .collect::<HashMap<_, _>>()
                 .into(),
             is_restricted: false,
+            trees: TreeFilter::Main,
             restricted: StdMutex::default(),
             pin: Arc::new(Mutex::new(pin)),
             skipped: OnceCell::new(),
             by_reason: OnceLock::new(),
         })
     }
+}
+
+/// Returns the filter for some trees instead of the main ones of their repositories.
+fn chosen(repos: &HashMap<RepoId, CatalogRepo>, trees: &[InTree]) -> TreeFilter {
+    let mut chosen = ChosenTrees::default();
+    for (id, repo) in repos {
+        let is_meant = |tree: &&Tree| {
+            let is_one =
+                |of: &InTree| of.repo == repo.name && of.kind == tree.kind && of.tree == tree.name;
+            trees.iter().any(is_one)
+        };
+        let meant: Vec<&Tree> = repo.trees.trees.iter().filter(is_meant).collect();
+        if !meant.is_empty() {
+            chosen.replaced.push(*id);
+            let has = |set: &&TreeSet| meant.iter().any(|tree| set.has(tree.bit));
+            chosen.trees.extend(meant.iter().map(|tree| (*id, tree.bit, tree.name.clone())));
+            chosen.sets.extend(repo.trees.sets.iter().filter(has).map(|set| set.id));
+        }
+    }
+    chosen.replaced.sort_unstable();
+    chosen.sets.sort_unstable();
+    if chosen.replaced.is_empty() { TreeFilter::Main } else { TreeFilter::Chosen(chosen.into()) }
+}
+
+/// Reads the trees of all repositories in an epoch, besides the main ones.
+async fn read_trees(conn: &mut PgConnection, epoch: Epoch) -> Result<HashMap<RepoId, RepoTrees>> {
+    let mut all: HashMap<RepoId, RepoTrees> = HashMap::new();
+    let rows: Vec<TreeRow> = sqlx::query_as(
+        "select repo, bit, kind, name, source, commit, files, extract(epoch from listed_at)::float8
+         from trees where valid_from <= $1 and valid_to > $1 order by kind, name",
+    )
+    .bind(epoch.0)
+    .fetch_all(&mut *conn)
+    .await?;
+    if rows.is_empty() {
+        return Ok(all);
+    }
+    for (repo, bit, kind, name, source, commit, files, listed) in rows {
+        // A newer program's kind has no name here.
+        let Some(kind) = TreeKind::of(&kind) else { continue };
+        let bit = bit.unsigned_abs() as usize;
+        let tree = Tree { bit, kind, name, source, commit, files, listed };
+        all.entry(RepoId(repo)).or_default().trees.push(tree);
+    }
+    let rows: Vec<(i32, i32, Vec<u8>)> = sqlx::query_as(
+        "select repo, id, members from tree_sets where valid_from <= $1 and valid_to > $1 order by id",
+    )
+    .bind(epoch.0)
+    .fetch_all(conn)
+    .await?;
+    for (repo, id, members) in rows {
+        all.entry(RepoId(repo)).or_default().sets.push(TreeSet { id, members });
+    }
+    Ok(all)
 }
 
 /// A connection that is notified when the index changes.
@@ -264,17 +372,20 @@ impl Catalog {
         (self.identity, self.switch) == (other.identity, other.switch)
     }
 
-    /// Returns the same state with only the repositories whose names may be seen. A restriction is made once and kept
-    /// with this catalog, so equal names give the same catalog.
-    pub fn only(&self, may_see: impl Fn(&str) -> bool) -> Arc<Self> {
+    /// Returns the same state with only the repositories whose names may be seen, and with some trees instead of main
+    /// ones; trees that do not exist are left out. A restriction is made once and kept with this catalog, so equal names
+    /// and trees give the same catalog.
+    pub fn only(&self, may_see: impl Fn(&str) -> bool, trees: &[InTree]) -> Arc<Self> {
         let seen = self.repos.iter().filter(|(_, repo)| may_see(&repo.name));
         let repos: HashMap<RepoId, CatalogRepo> =
             seen.map(|(id, repo)| (*id, repo.clone())).collect();
         let names: HashSet<String> = repos.values().map(|repo| repo.name.clone()).collect();
         let mut kept = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = kept.iter().find(|(known, _)| *known == names) {
+        let is_same = |(of, chosen, _): &&Restricted| *of == names && *chosen == trees;
+        if let Some((.., known)) = kept.iter().find(is_same) {
             return Arc::clone(known);
         }
+        let filter = chosen(&repos, trees);
         let holding: HashSet<ShardId> =
             repos.values().flat_map(|repo| repo.shards.iter().copied()).collect();
         let only = Arc::new(Self {
@@ -283,14 +394,15 @@ impl Catalog {
             switch: self.switch,
             history: self.history.clone(),
             shards: self.shards.iter().filter(|of| holding.contains(&of.id)).cloned().collect(),
+            is_restricted: self.is_restricted || repos.len() < self.repos.len(),
             repos: Arc::new(repos),
-            is_restricted: true,
+            trees: filter,
             restricted: StdMutex::default(),
             pin: Arc::clone(&self.pin),
             skipped: OnceCell::new(),
             by_reason: OnceLock::new(),
         });
-        kept.insert(0, (names, Arc::clone(&only)));
+        kept.insert(0, (names, trees.to_vec(), Arc::clone(&only)));
         kept.truncate(MAX_RESTRICTED);
         only
     }
@@ -304,12 +416,18 @@ impl Catalog {
         })
     }
 
-    /// Returns the filter of the files that may be seen.
-    pub fn filter(&self) -> FileFilter {
-        FileFilter { epoch: self.epoch, repos: self.visible(), languages: None }
+    /// Returns whether two catalogs of one state show the same repositories and trees.
+    pub fn shows_same(&self, other: &Self) -> bool {
+        self.visible() == other.visible() && self.trees == other.trees
     }
 
-    /// Returns every file that was left out and might be wanted: not those that git does not track and an ignore file
+    /// Returns the filter of the files that may be seen.
+    pub fn filter(&self) -> FileFilter {
+        let trees = self.trees.clone();
+        FileFilter { epoch: self.epoch, repos: self.visible(), languages: None, trees }
+    }
+
+    /// Returns every file that was left out of any tree and might be wanted: not those that git does not track and an ignore file
     /// names. The first call reads them.
     ///
     /// # Errors
@@ -318,7 +436,7 @@ impl Catalog {
         let read = async || {
             let mut pin = self.pin.lock().await;
             let rows: Vec<SkippedRow> = sqlx::query_as(
-                "select repo, path, reason, rule from skipped
+                "select repo, path, reason, rule, trees from skipped
                  where valid_from <= $1 and valid_to > $1 and ($2::int[] is null or repo = any($2))
                    and reason <> 'ignored'",
             )
@@ -340,15 +458,19 @@ impl Catalog {
     pub async fn ignored(&self, paths: &[&str], end: &str) -> Result<Vec<SkippedFile>> {
         let read = async {
             let mut pin = self.pin.lock().await;
-            let rows: Vec<SkippedRow> = sqlx::query_as(
-                "select repo, path, reason, rule from skipped
+            let (sets, replaced) = self.trees.parameters();
+            let rows: Vec<SkippedRow> = sqlx::query_as(AssertSqlSafe(format!(
+                "select repo, path, reason, rule, trees from skipped
                  where valid_from <= $1 and valid_to > $1 and ($2::int[] is null or repo = any($2))
-                   and reason = 'ignored'
-                   and (path = any($3) or right(path, length($4) + 1) = '/' || $4)
+                   and reason = 'ignored' and {}
+                   and (path = any($5) or right(path, length($6) + 1) = '/' || $6)
                  order by repo, path limit 100",
-            )
+                trees::condition(3, 4)
+            )))
             .bind(self.epoch.0)
             .bind(self.visible_ids())
+            .bind(sets)
+            .bind(replaced)
             .bind(paths)
             .bind(end)
             .fetch_all(&mut *pin)
@@ -368,11 +490,12 @@ impl Catalog {
         self.skipped.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the number of [`skipped_now`](Self::skipped_now) files for each reason.
+    /// Returns the number of [`skipped_now`](Self::skipped_now) files of the chosen trees for each reason.
     pub fn skipped_by_reason(&self) -> &BTreeMap<String, usize> {
         self.by_reason.get_or_init(|| {
             let mut reasons = BTreeMap::new();
-            for file in self.skipped_now() {
+            let chosen = self.skipped_now().iter();
+            for file in chosen.filter(|file| self.trees.passes(file.repo, file.trees)) {
                 *reasons.entry(file.reason.clone()).or_default() += 1;
             }
             reasons
@@ -380,12 +503,12 @@ impl Catalog {
     }
 }
 
-/// A row of `skipped`: repository, path, reason, rule.
-type SkippedRow = (i32, String, String, Option<String>);
+/// A row of `skipped`: repository, path, reason, rule, trees.
+type SkippedRow = (i32, String, String, Option<String>, i32);
 
 impl SkippedFile {
-    fn of((repo, path, reason, rule): SkippedRow) -> Self {
-        Self { repo: RepoId(repo), path, reason, rule }
+    fn of((repo, path, reason, rule, trees): SkippedRow) -> Self {
+        Self { repo: RepoId(repo), path, reason, rule, trees: Trees(trees) }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::cost::ROW_CHUNKS;
 use crate::error::Result;
 use crate::filters::shard_ranges;
 use crate::lease::{BoundStatement, Lease};
+use crate::trees::{self, TreeFilter, Trees};
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
 /// A file of one epoch.
@@ -29,6 +30,8 @@ pub struct File {
     pub path: String,
     /// Its language, if recognised.
     pub language: Option<String>,
+    /// The trees that have it.
+    pub trees: Trees,
 }
 
 /// A condition on files.
@@ -40,6 +43,8 @@ pub struct FileFilter {
     pub repos: Option<Vec<RepoId>>,
     /// Names of the languages, in lower case; `None` for all.
     pub languages: Option<Vec<String>>,
+    /// The trees of which one has the files.
+    pub trees: TreeFilter,
 }
 
 /// A run of whole lines of a blob.
@@ -79,19 +84,30 @@ impl From<&str> for SharedText {
 }
 
 /// The columns of a file.
-const FILE_COLUMNS: &str = "blob, bytes, repo, path, language";
+const FILE_COLUMNS: &str = "blob, bytes, repo, path, language, trees";
 
-/// The condition that a file passes a filter, with [`FILTER_PARAMETERS`] parameters from `$1` on.
-const VISIBLE: &str = "valid_from <= $1 and valid_to > $1
-    and ($2::int[] is null or repo = any($2)) and ($3::text[] is null or lower(language) = any($3))";
+/// Returns the condition that a row of `files` passes a filter, with [`FILTER_PARAMETERS`] parameters from `first` on:
+/// those of [`bind_filter`].
+pub(crate) fn visible(first: usize) -> String {
+    let [epoch, repos, languages, sets, replaced] = std::array::from_fn(|at| first + at);
+    format!(
+        "valid_from <= ${epoch} and valid_to > ${epoch}
+         and (${repos}::int[] is null or repo = any(${repos}))
+         and (${languages}::text[] is null or lower(language) = any(${languages}))
+         and {}",
+        trees::condition(sets, replaced)
+    )
+}
 
-/// Number of parameters of [`VISIBLE`].
-const FILTER_PARAMETERS: usize = 3;
+/// Number of parameters of [`visible`].
+pub(crate) const FILTER_PARAMETERS: usize = 5;
 
-fn bind_filter(bound: BoundStatement, filter: &FileFilter) -> BoundStatement {
+pub(crate) fn bind_filter(bound: BoundStatement, filter: &FileFilter) -> BoundStatement {
     let repos: Option<Vec<i32>> =
         filter.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
-    bound.bind(filter.epoch.0).bind(repos).bind(filter.languages.clone())
+    let bound = bound.bind(filter.epoch.0).bind(repos).bind(filter.languages.clone());
+    let (sets, replaced) = filter.trees.parameters();
+    bound.bind(sets).bind(replaced)
 }
 
 /// Returns the file in a row with [`FILE_COLUMNS`] from column `at` on.
@@ -102,6 +118,7 @@ fn file_of(row: &PgRow, at: usize) -> Result<File> {
         repo: RepoId(row.try_get(at + 2)?),
         path: row.try_get(at + 3)?,
         language: row.try_get(at + 4)?,
+        trees: Trees(row.try_get(at + 5)?),
     })
 }
 
@@ -134,11 +151,12 @@ impl Lease {
         filter: &FileFilter,
     ) -> Result<Vec<File>> {
         let blobs: Option<Vec<i32>> = blobs.map(|blobs| blobs.iter().map(|b| b.0).collect());
-        let condition = if blobs.is_some() { "blob = any($4)" } else { "$4::int[] is null" };
+        let condition = if blobs.is_some() { "blob = any($6)" } else { "$6::int[] is null" };
         let sql = format!(
-            "select {FILE_COLUMNS} from {} where shard = {} and {condition} and {VISIBLE}",
+            "select {FILE_COLUMNS} from {} where shard = {} and {condition} and {}",
             shard.files(),
-            shard.0
+            shard.0,
+            visible(1)
         );
         let bound = bind_filter(BoundStatement::new(sql), filter).bind(blobs);
         let rows = self.rows(bound).await?;
@@ -281,9 +299,10 @@ impl Lease {
         let branch = |shard: ShardId, parameter: usize| {
             format!(
                 "select {0}::smallint, {FILE_COLUMNS} from {1}
-                 where shard = {0} and blob = any(${parameter}::int[]) and {VISIBLE}",
+                 where shard = {0} and blob = any(${parameter}::int[]) and {2}",
                 shard.0,
-                shard.files()
+                shard.files(),
+                visible(1)
             )
         };
         let mut files: HashMap<ShardId, Vec<File>> = HashMap::new();
@@ -296,8 +315,8 @@ impl Lease {
         Ok(files)
     }
 
-    /// Runs a statement with a branch for each of some shards. `$1`, `$2` and `$3` are those of [`VISIBLE`] if there is
-    /// a filter; each shard has a parameter for the numbers to look up.
+    /// Runs a statement with a branch for each of some shards. `$1` to `$5` are those of [`visible`] if there is a
+    /// filter; each shard has a parameter for the numbers to look up.
     ///
     /// Every connection must prepare each different statement, so there should be few: see [`shard_ranges`].
     async fn of_shards(

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
+use crate::contents::{bind_filter, visible};
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::{BlobId, FileFilter, ShardId};
@@ -221,37 +222,32 @@ impl Lease {
              matched as materialized (
                  select blob, comment, plain, heading_lexemes from named
                  where exists (select from {files} f where f.shard = {n} and f.blob = named.blob
-                       and f.valid_from <= $3 and f.valid_to > $3
-                       and ($4::int[] is null or f.repo = any($4))
-                       and ($5::text[] is null or lower(f.language) = any($5)))),
+                       and {visible})),
              counted as (select count(*) matched from matched),
              best as (
                  select blob from matched, counted
-                 order by case when matched > $6 then
+                 order by case when matched > $3 then
                               ts_rank_cd(heading_lexemes, case when plain then $2::tsquery else $1::tsquery end) end desc,
                           comment, blob
-                 limit $6)
-             select matched, least(matched, $6), d.blob, d.comment, d.plain,
-                    (case when d.comment then $8 else 1 end
+                 limit $3)
+             select matched, least(matched, $3), d.blob, d.comment, d.plain,
+                    (case when d.comment then $5 else 1 end
                         * ts_rank_cd(d.lexemes, case when d.plain then $2::tsquery else $1::tsquery end))::real
                     as rank
              from counted, best join {docs} d on d.shard = {n} and d.blob = best.blob
-             order by rank desc, d.blob limit $7",
+             order by rank desc, d.blob limit $4",
             docs = shard.docs(),
             files = shard.files(),
-            n = shard.0
+            n = shard.0,
+            visible = visible(6)
         );
-        let repos: Option<Vec<i32>> =
-            search.files.repos.as_ref().map(|ids| ids.iter().map(|r| r.0).collect());
         let bound = BoundStatement::new(sql)
             .bind(search.query.english.clone())
             .bind(search.query.plain.clone())
-            .bind(search.files.epoch.0)
-            .bind(repos)
-            .bind(search.files.languages.clone())
             .bind(search.ranked)
             .bind(search.limit)
             .bind(COMMENT_WEIGHT);
+        let bound = bind_filter(bound, &search.files);
         let rows: Vec<(i64, i64, i32, bool, bool, f32)> = self.fetch(bound).await?;
         let mut found = ShardDocs::default();
         for (matched, ranked, blob, comment, plain, rank) in rows {

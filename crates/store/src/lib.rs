@@ -34,9 +34,10 @@ mod tables;
 mod target;
 #[cfg(test)]
 mod testing;
+mod trees;
 
 pub use candidates::IndexAnswer;
-pub use catalog::{Catalog, CatalogRepo, Changes, Shard, SkippedFile};
+pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile};
 pub use check::{Check, Problem};
 pub use connect::Missing;
 pub use contents::{Chunk, File, FileFilter, SharedText};
@@ -61,6 +62,7 @@ pub use store::Store;
 pub use symbols::{GivenUp, SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress};
 use tables::Groups;
 pub use target::Target;
+pub use trees::{ChosenTrees, RepoTrees, Tree, TreeFilter, TreeKind, TreeSet, Trees};
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs` and of `symbols`; it
 /// shares one of `filters`, of `chunk_filters` and of `scip` with other shards.

@@ -59,6 +59,8 @@ pub(super) fn file_match(
         language: place.language.clone(),
         bytes: text.len(),
         lines,
+        trees: Vec::new(),
+        commit: None,
         copies: Vec::new(),
     })
 }

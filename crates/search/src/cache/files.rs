@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ngram::{BitSlices, BloomFilter, FilterKind, NgramQuery};
 use query::{CompiledTerm, Scratch};
-use store::{BlobId, File, FileFilter, RepoId};
+use store::{BlobId, File, FileFilter, RepoId, TreeFilter, Trees};
 
 use crate::chunk_set::BlobStarts;
 use crate::cost::PATH_BLOCKS_AT_ONCE;
@@ -28,6 +28,8 @@ pub(crate) struct ShardFiles {
     /// The blobs of the files.
     pub(crate) starts: Arc<BlobStarts>,
     blocks: Vec<FileBlock>,
+    /// The trees of each file; empty if all are of main trees alone.
+    trees: Vec<Trees>,
 }
 
 /// Data on a block of [`BLOCK_FILES`] files, besides its filter.
@@ -86,10 +88,14 @@ impl ShardFiles {
             filters: BitSlices::new(FilterKind::PathGroup, &[]),
             starts: Arc::new(BlobStarts::new(files.iter().map(|file| file.blob))),
             blocks: Vec::new(),
+            trees: Vec::new(),
         };
+        if files.iter().any(|file| file.trees != Trees::default()) {
+            all.trees.extend(files.iter().map(|file| file.trees));
+        }
         let mut bloom_filters: Vec<BloomFilter> = Vec::new();
         let mut known: HashMap<String, u16> = HashMap::new();
-        for File { blob, bytes, repo, path, language } in files {
+        for File { blob, bytes, repo, path, language, trees: _ } in files {
             let language = language.map_or(0, |name| {
                 *known.entry(name).or_insert_with_key(|name| {
                     let (name, small) = (name.clone(), name.to_lowercase());
@@ -240,6 +246,7 @@ impl ShardFiles {
             let language = self.language(row);
             let wanted =
                 filter.repos.as_ref().is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
+                    && self.passes(at, &filter.trees)
                     && filter.languages.as_ref().is_none_or(|languages| {
                         language.is_some_and(|language| languages.contains(&language.small))
                     });
@@ -249,8 +256,28 @@ impl ShardFiles {
                 repo: row.repo,
                 path: self.path(at).to_owned(),
                 language: language.map(|language| language.name.clone()),
+                trees: self.trees(at),
             })
         })
+    }
+
+    /// Returns the trees that have a file.
+    fn trees(&self, at: usize) -> Trees {
+        self.trees.get(at).copied().unwrap_or_default()
+    }
+
+    /// Returns whether it is certain that one of some trees has each file.
+    pub(crate) fn all_pass(&self, trees: &TreeFilter) -> bool {
+        match trees {
+            TreeFilter::Main => self.trees.is_empty(),
+            TreeFilter::All => true,
+            TreeFilter::Chosen(_) => false,
+        }
+    }
+
+    /// Returns whether one of some trees has a file.
+    pub(crate) fn passes(&self, at: usize, trees: &TreeFilter) -> bool {
+        trees.passes(self.rows[at].repo, self.trees(at))
     }
 
     fn path(&self, at: usize) -> &str {
@@ -273,6 +300,7 @@ mod tests {
             repo: RepoId(repo),
             path: path.to_owned(),
             language: language.map(str::to_owned),
+            trees: Trees::default(),
         }
     }
 
@@ -289,6 +317,7 @@ mod tests {
             epoch: Epoch(1),
             repos,
             languages: languages.map(|name| vec![name.to_owned()]),
+            trees: TreeFilter::Main,
         };
         let paths = |blobs: Option<&[BlobId]>, filter: &FileFilter| {
             files.of(blobs, filter).into_iter().map(|file| file.path).collect::<Vec<_>>()

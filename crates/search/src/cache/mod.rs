@@ -419,7 +419,7 @@ pub(crate) async fn read_files(
     shard: &Shard,
 ) -> Result<Arc<ShardFiles>, store::Error> {
     let mut lease = store.lease().await?;
-    let all = FileFilter { epoch, repos: None, languages: None };
+    let all = FileFilter { epoch, repos: None, languages: None, trees: store::TreeFilter::All };
     let files = lease.files(shard.id, None, &all).await?;
     lease.done();
     let work = tokio::task::spawn_blocking(|| Arc::new(ShardFiles::new(files)));

@@ -61,6 +61,7 @@ pub fn find<'a>(
             epoch: catalog.epoch,
             repos: repos.or_else(|| catalog.visible()),
             languages: (!languages.is_empty()).then(|| languages.clone()),
+            ..catalog.filter()
         };
         let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
         let read = request.limit.saturating_add(BEYOND);

@@ -90,6 +90,7 @@ impl ContentReader for Vectors {
             repo: RepoId(1),
             path: format!("{}.txt", blob.0),
             language: None,
+            trees: store::Trees::default(),
         };
         Ok(wanted.map(file).collect())
     }
@@ -148,7 +149,15 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     let request = Arc::new(request);
     let query = request.compiled_query();
     let selection = Selection::of(
-        (store::FileFilter { epoch, repos: None, languages: None }, &[shard]),
+        (
+            store::FileFilter {
+                epoch,
+                repos: None,
+                languages: None,
+                trees: store::TreeFilter::All,
+            },
+            &[shard],
+        ),
         &repos,
         query,
         None,

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
+use crate::contents::{bind_filter, visible};
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::store::Store;
@@ -234,21 +235,19 @@ impl Lease {
         let Some(((first, _), rest)) = shards.split_first() else { return Ok(0) };
         let of = |shard: ShardId, at: usize| {
             format!(
-                "(select count(*) from {} where shard = {} and blob >= ($1::int[])[{at}] and valid_from <= $2
-                  and valid_to > $2 and ($3::int[] is null or repo = any($3)) and lower(language) = any($4)
-                  and ($5::text[] is null or lower(language) = any($5)))",
+                "(select count(*) from {} where shard = {} and blob >= ($1::int[])[{at}]
+                  and lower(language) = any($2) and {})",
                 shard.files(),
-                shard.0
+                shard.0,
+                visible(3)
             )
         };
         let rest = rest.iter().zip(2..).map(|((shard, _), at)| of(*shard, at));
         let counts: Vec<String> = std::iter::once(of(*first, 1)).chain(rest).collect();
         let from: Vec<i32> = shards.iter().map(|(_, from)| *from).collect();
-        let repos: Option<Vec<i32>> =
-            filter.repos.as_ref().map(|ids| ids.iter().map(|repo| repo.0).collect());
         let bound = BoundStatement::new(format!("select {}", counts.join(" + ")));
-        let bound = bound.bind(from).bind(filter.epoch.0).bind(repos).bind(languages.to_vec());
-        let rows: Vec<(i64,)> = self.fetch(bound.bind(filter.languages.clone())).await?;
+        let bound = bind_filter(bound.bind(from).bind(languages.to_vec()), filter);
+        let rows: Vec<(i64,)> = self.fetch(bound).await?;
         Ok(rows.first().map_or(0, |(count,)| *count as usize))
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ngram::{BLOCK_CHUNKS, Columns};
 use query::{CompiledQuery, Expr, Predicate};
-use store::{BlobId, RepoId};
+use store::{BlobId, RepoId, TreeFilter};
 
 use super::{BLOCK_FILES, LanguageSet, Row, ShardFiles};
 
@@ -13,6 +13,7 @@ pub(crate) struct ShardFileFilter<'a> {
     files: &'a ShardFiles,
     condition: &'a Expr,
     repos: Option<&'a [RepoId]>,
+    trees: &'a TreeFilter,
     /// For each predicate on the language, whether it holds for each of the shard's languages.
     languages: Vec<(usize, Vec<bool>)>,
     /// For each term on the path, the blocks of files that may match it.
@@ -26,12 +27,12 @@ pub(crate) struct ShardFileFilter<'a> {
 
 impl ShardFiles {
     /// Prepares [`ShardFileFilter::chunks`]: the chunks of the blobs that have a wanted file. Such a file is in one of
-    /// `repos`, if given, and `condition` does not rule it out, as far as language, repository and path filters tell.
+    /// `repos`, if given, and in one of `trees`, and `condition` does not rule it out, as far as language, repository and path filters tell.
     pub(crate) fn wanted<'a>(
         &'a self,
         condition: &'a Expr,
         query: &CompiledQuery,
-        repos: Option<&'a [RepoId]>,
+        (repos, trees): (Option<&'a [RepoId]>, &'a TreeFilter),
         repo_holds: impl Fn(RepoId, Predicate) -> Option<bool> + 'a,
     ) -> ShardFileFilter<'a> {
         let (mut languages, mut paths) = (Vec::new(), Vec::new());
@@ -44,12 +45,18 @@ impl ShardFiles {
             Predicate::Path(term) => {
                 paths.push((term, self.filters.columns(&query.terms[term].ngrams)));
             }
-            Predicate::Content(_) | Predicate::Repo(_) | Predicate::Symbol(_) => {}
+            Predicate::Content(_)
+            | Predicate::Repo(_)
+            | Predicate::Symbol(_)
+            | Predicate::InTree(_)
+            | Predicate::Added(_)
+            | Predicate::Removed(_) => {}
         });
         let mut filter = ShardFileFilter {
             files: self,
             condition,
             repos,
+            trees,
             languages,
             paths,
             repo_holds: Box::new(repo_holds),
@@ -87,6 +94,9 @@ impl ShardFileFilter<'_> {
             }
             for at in at..rows.end.min(next_block) {
                 let row = &files.rows[at];
+                if !files.passes(at, self.trees) {
+                    continue;
+                }
                 let alike = last
                     .filter(|(language, repo, _)| (*language, *repo) == (row.language, row.repo));
                 let may = alike.map_or_else(|| self.may_hold(at, row), |(.., may)| may);
@@ -127,7 +137,12 @@ impl ShardFileFilter<'_> {
                     let (_, columns) = self.paths.iter().find(|(of, _)| *of == term)?;
                     (!columns.contains(block)).then_some(false)
                 }
-                Predicate::Repo(_) | Predicate::Content(_) | Predicate::Symbol(_) => None,
+                Predicate::Repo(_)
+                | Predicate::Content(_)
+                | Predicate::Symbol(_)
+                | Predicate::InTree(_)
+                | Predicate::Added(_)
+                | Predicate::Removed(_) => None,
             };
             self.condition.eval(&known) != Some(false)
         };
@@ -153,7 +168,11 @@ impl ShardFileFilter<'_> {
                 (!columns.contains(at / BLOCK_FILES)).then_some(false)
             }
             Predicate::Repo(_) => (self.repo_holds)(row.repo, atom),
-            Predicate::Content(_) | Predicate::Symbol(_) => None,
+            Predicate::Content(_)
+            | Predicate::Symbol(_)
+            | Predicate::InTree(_)
+            | Predicate::Added(_)
+            | Predicate::Removed(_) => None,
         };
         self.repos.is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
             && self.condition.eval(&known) != Some(false)
@@ -182,7 +201,7 @@ mod tests {
         let files = ShardFiles::new(all);
         let blocks = |query: &str| {
             let (query, condition) = of_files(query);
-            let wanted = files.wanted(&condition, &query, None, |_, _| None);
+            let wanted = files.wanted(&condition, &query, (None, &TreeFilter::All), |_, _| None);
             (0..9).filter(|block| wanted.may_want_block(*block)).collect::<Vec<i32>>()
         };
         assert_eq!(blocks("foo lang:go"), [0, 1, 2]);
@@ -217,7 +236,7 @@ mod tests {
                 }
                 _ => None,
             };
-            let wanted = files.wanted(&condition, &query, None, holds);
+            let wanted = files.wanted(&condition, &query, (None, &TreeFilter::All), holds);
             let all_chunks = wanted.chunks(&(0..i32::MAX));
             // A part of the chunks gives the same result as among all.
             for (start, end) in [(0, 4), (4, 5), (5, 60), (6, 7), (60, 150), (150, 5000)] {
@@ -265,7 +284,8 @@ mod tests {
         // A predicate with the same value in all chosen repositories is not in the condition.
         let (query, condition) = of_files("foo lang:rust");
         let of_repos = |repos| {
-            let wanted = files.wanted(&condition, &query, Some(repos), |_, _| None);
+            let wanted =
+                files.wanted(&condition, &query, (Some(repos), &TreeFilter::All), |_, _| None);
             wanted.chunks(&(0..i32::MAX))
         };
         assert_eq!(of_repos(&[RepoId(2)]), []);

@@ -7,7 +7,12 @@ use crate::{FileFilter, Store};
 /// Returns the paths that a search sees.
 async fn paths(store: &Store) -> Vec<String> {
     let catalog = store.catalog().await.unwrap();
-    let filter = FileFilter { epoch: catalog.epoch, repos: None, languages: None };
+    let filter = FileFilter {
+        epoch: catalog.epoch,
+        repos: None,
+        languages: None,
+        trees: crate::TreeFilter::All,
+    };
     let mut lease = store.lease().await.unwrap();
     let mut paths = Vec::new();
     for shard in &catalog.shards {
