@@ -24,6 +24,9 @@ use files::{SkipReason, language_of};
 pub use blame::{Blame, BlameRun};
 pub use log::{Change, History, MAX_CHANGES};
 
+/// Git's name of an object: its hash by SHA-1 or SHA-256.
+pub type Oid = gix::ObjectId;
+
 /// Time limit for git to answer.
 pub const LIMIT: Duration = Duration::from_secs(10);
 

@@ -58,8 +58,9 @@ pub(crate) fn of_git(repo: RepoId, unread: &[Unread]) -> Vec<SeenRow> {
 }
 
 fn row(repo: RepoId, max_bytes: u64, entry: Entry) -> SeenRow {
-    let Entry { path, bytes, fingerprint, left_out, rule } = entry;
+    let Entry { path, bytes, fingerprint, left_out, rule, oid } = entry;
     let reason = left_out.or((bytes > max_bytes).then_some(SkipReason::TooLarge));
     let (bytes, reason) = (bytes as i64, reason.map(SkipReason::word));
-    SeenRow { repo, path, bytes, fingerprint, reason, rule }
+    let oid = oid.map(|oid| oid.as_bytes().to_vec());
+    SeenRow { repo, path, bytes, fingerprint, reason, rule, oid }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) left_out: Option<SkipReason>,
     /// The rule that leaves it out.
     pub(crate) rule: Option<String>,
+    /// Git's name of its contents, if that is known without reading it.
+    pub(crate) oid: Option<git::Oid>,
 }
 
 impl Entry {
@@ -58,7 +60,7 @@ impl Entry {
             () => None,
         };
         let path = shortened(&text, MAX_PATH_BYTES);
-        Self { path, bytes, fingerprint, left_out: odd.or(left_out), rule: None }
+        Self { path, bytes, fingerprint, left_out: odd.or(left_out), rule: None, oid: None }
     }
 
     /// Makes an entry of which only the reason to leave it out is known.

@@ -56,8 +56,13 @@ impl Rows {
     }
 
     pub(crate) fn text(&mut self, value: Option<&str>) -> &mut Self {
+        self.maybe(value.map(str::as_bytes))
+    }
+
+    /// Adds bytes, or a null.
+    pub(crate) fn maybe(&mut self, value: Option<&[u8]>) -> &mut Self {
         match value {
-            Some(text) => self.bytes(text.as_bytes()),
+            Some(bytes) => self.bytes(bytes),
             None => {
                 self.buffer.extend((-1_i32).to_be_bytes());
                 self

@@ -47,6 +47,8 @@ pub struct SeenRow {
     pub reason: Option<&'static str>,
     /// The rule that leaves it out, if one does.
     pub rule: Option<String>,
+    /// Git's name of its contents, if that is known without reading it.
+    pub oid: Option<Vec<u8>>,
 }
 
 /// A file to read.
@@ -179,11 +181,12 @@ impl Session {
     pub async fn seen(&mut self, files: &[SeenRow]) -> Result<()> {
         let mut rows = Rows::new();
         for file in files {
-            rows.row(6).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.row(7).i32(file.repo.0).bytes(file.path.as_bytes());
             rows.i64(file.bytes).i64(file.fingerprint).text(file.reason).text(file.rule.as_deref());
+            rows.maybe(file.oid.as_deref());
         }
         let statement =
-            "copy seen (repo, path, bytes, fingerprint, reason, rule) from stdin (format binary)";
+            "copy seen (repo, path, bytes, fingerprint, reason, rule, oid) from stdin (format binary)";
         copy::send(&mut self.conn, statement, rows).await
     }
 

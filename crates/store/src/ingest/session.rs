@@ -65,7 +65,8 @@ impl Store {
         undo_unpublished(&mut conn).await?;
         conn.execute(
             "set work_mem = '64MB';
-             create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text, rule text);
+             create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text, rule text,
+                                     oid bytea);
              create temp table current_files (shard smallint, blob int, repo int, path text,
                                               fingerprint bigint, language text);
              create temp table unchanged (repo int, path text);
