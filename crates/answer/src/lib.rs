@@ -39,6 +39,8 @@ pub struct FileMatch {
     pub trees: Vec<String>,
     /// The commit that changed these lines; only the history of lines has one.
     pub commit: Option<Arc<Commit>>,
+    /// Its path in the older of two revisions, if it was another one.
+    pub renamed_from: Option<String>,
     /// Files with the same contents that are folded into this one, the most original first. Only ranked results have
     /// any.
     pub copies: Vec<FileCopy>,
@@ -110,6 +112,9 @@ pub struct Line {
 }
 
 impl FileMatch {
+    /// The key of a file whose text is not stored, as in comparisons of revisions: no shard has this number.
+    pub const NOT_STORED: (ShardId, BlobId) = (ShardId(i16::MAX), BlobId(0));
+
     /// Returns the number of matching lines.
     pub fn matches(&self) -> usize {
         self.lines.iter().filter(|line| !line.ranges.is_empty()).count()

@@ -125,6 +125,7 @@ mod tests {
             lines: lines.iter().map(line).collect(),
             trees: Vec::new(),
             commit: None,
+            renamed_from: None,
             copies: Vec::new(),
         }
     }

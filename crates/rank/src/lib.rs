@@ -44,7 +44,7 @@ use answer::{FileMatch, Line};
 
 pub use copies::Origins;
 pub use definition::{is_comment, is_import};
-pub use order::{Order, by_path};
+pub use order::{Order, by_path, walked};
 pub use path::path_penalty;
 pub use ranked_file::{DroppedMatches, RankedFile};
 pub use score::{Explained, Parts, Score};

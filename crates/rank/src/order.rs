@@ -11,10 +11,12 @@ pub enum Order {
     Relevance,
     /// By repository, then by path.
     Path,
+    /// The order in which they are found; only searches of changes have it, since their results come in order.
+    Found,
 }
 
 impl Order {
-    /// All orders.
+    /// The orders to choose from.
     pub const ALL: [Order; 2] = [Order::Relevance, Order::Path];
 
     /// Returns the order with a name; `None` for an unknown name.
@@ -27,6 +29,7 @@ impl Order {
         match self {
             Order::Relevance => "relevance",
             Order::Path => "path",
+            Order::Found => "found",
         }
     }
 }
@@ -37,7 +40,7 @@ pub fn by_path(one: &FileMatch, other: &FileMatch) -> Ordering {
 }
 
 /// Returns the bytes of the whole path, with the end of a folder's name before any byte of a name.
-fn walked(repo: &str, path: &str) -> impl Iterator<Item = u8> {
+pub fn walked(repo: &str, path: &str) -> impl Iterator<Item = u8> {
     let bytes = repo.bytes().chain([b'/']).chain(path.bytes());
     bytes.map(|byte| if byte == b'/' { 0 } else { byte })
 }

@@ -34,6 +34,7 @@ fn file(query: &CompiledQuery, written: &str) -> FileMatch {
         lines: merge(parts),
         trees: Vec::new(),
         commit: None,
+        renamed_from: None,
         copies: Vec::new(),
     }
 }

@@ -55,8 +55,9 @@ pub struct TopK {
 }
 
 impl TopK {
-    /// Keeps the best `keep` results of a query in an order.
+    /// Keeps the best `keep` results of a query in an order. Changes have an order of their own.
     pub fn new(query: &Query, order: Order, keep: usize) -> Self {
+        let order = if query.changes.is_some() { Order::Found } else { order };
         Self {
             order,
             ranking: Ranking::of(query),
@@ -107,7 +108,7 @@ impl TopK {
             Order::Relevance => {
                 files.iter().map(|file| Some(self.ranking.score_alone(file))).collect()
             }
-            Order::Path => files.iter().map(|_| None).collect(),
+            Order::Path | Order::Found => files.iter().map(|_| None).collect(),
         };
         for (file, scored) in files.into_iter().zip(scored) {
             self.add_scored(file, scored, &mut trim);
@@ -178,6 +179,7 @@ impl TopK {
                 }
             }
             Order::Path => self.best.sort_by(|a, b| by_path(&a.file, &b.file)),
+            Order::Found => {}
         }
         if order != Order::Relevance {
             self.best.truncate(self.keep);

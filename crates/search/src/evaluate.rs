@@ -324,6 +324,7 @@ impl<'a> Evaluator<'a> {
                 self.search.selection.tree_names(open.file.repo, repo, open.file.trees, query)
             }),
             commit: None,
+            renamed_from: None,
             copies: Vec::new(),
         })
     }

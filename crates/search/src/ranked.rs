@@ -47,13 +47,17 @@ pub struct Best {
 
 impl Ranked {
     /// Creates the collector of a request, and adapts the request to the order: a ranked request finds as many files as
-    /// are ranked, regardless of its limit.
+    /// are ranked, regardless of its limit. Changes keep their own order, and come with their context.
     pub fn of(request: &mut Request, order: Order, shown: usize, limit: usize) -> Self {
+        let of_changes = request.query().changes.is_some();
         if order == Order::Relevance {
             request.limit = Some(POOL);
+        }
+        if order == Order::Relevance && !of_changes {
             request.rank();
         }
-        let (context, enclosing) = (take(&mut request.context), take(&mut request.enclosing));
+        let enclosing = take(&mut request.enclosing);
+        let context = if of_changes { (0, 0) } else { take(&mut request.context) };
         let mut top = TopK::new(request.query(), order, shown.saturating_add(limit));
         top.fold_copies(request.query());
         Self { top, shown, limit, context, enclosing, current: None, checks_disk: false }

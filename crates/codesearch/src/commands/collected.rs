@@ -24,8 +24,9 @@ impl Collected {
     /// request to the order.
     pub(super) fn of(console: &Console, args: &SearchArgs, request: &mut Request) -> Option<Self> {
         let output = &args.output;
-        let usual =
-            if is_read_from_the_top(console, args, request) { Sort::Relevance } else { Sort::None };
+        let is_ranked =
+            request.query().changes.is_none() && is_read_from_the_top(console, args, request);
+        let usual = if is_ranked { Sort::Relevance } else { Sort::None };
         let (order, reverse) = match (output.sort, output.sortr) {
             _ if output.quiet => return None,
             (Some(order), _) => (order, false),

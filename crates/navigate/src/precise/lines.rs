@@ -61,6 +61,7 @@ pub(super) fn file_match(
         lines,
         trees: Vec::new(),
         commit: None,
+        renamed_from: None,
         copies: Vec::new(),
     })
 }

@@ -202,7 +202,7 @@ impl Search {
         }
         let stats = running.end()?;
         let select = request.query().settings.select;
-        let (order, facets) = (ranked.top().order, facets(params, ranked.top()));
+        let (order, facets) = (params.order(), facets(params, ranked.top()));
         let only = {
             let mut found = ranked.top().repos.keys();
             found.next().filter(|_| found.next().is_none()).cloned()
