@@ -47,6 +47,8 @@ comment on column skipped.trees is 'The trees that left it out, as files.trees.'
 
 alter table repos add column from_commit boolean not null default false;
 comment on column repos.from_commit is 'Whether its main tree is the commit of HEAD, and not a folder: a bare clone, or ingest --commit.';
+alter table repos add column languages bigint;
+comment on column repos.languages is 'A hash of what decides the languages of its files besides their names and texts: the version, and linguist-language in .gitattributes. Null if that is unknown.';
 alter table repos add column tree_shards smallint[] not null default '{}';
 comment on column repos.tree_shards is 'The shards that hold its files of other trees than the main one.';
 alter table repos add column branches text[] not null default '{}';

@@ -37,6 +37,20 @@ pub(crate) struct FoundRepo {
     pub(crate) unread: Vec<Unread>,
     /// Whether its origin's URL yields no name.
     pub(crate) is_origin_odd: bool,
+    pub(crate) kind: Kind,
+    /// Whether its configuration asks for the files of its commit.
+    pub(crate) from_commit: Option<bool>,
+}
+
+/// What a repository on disk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A folder without git data.
+    Folder,
+    /// A clone, or a worktree of one.
+    Checkout,
+    /// A clone without files of its own.
+    Bare,
 }
 
 /// The result of the search for repositories below a folder.
@@ -165,6 +179,11 @@ fn has_git(folder: &Path) -> bool {
     folder.join(".git").symlink_metadata().is_ok()
 }
 
+/// Returns whether a folder is a bare clone. The `.git` of a clone is none.
+fn is_bare(folder: &Path) -> bool {
+    folder.file_name().is_none_or(|name| name != ".git") && GitData::bare(folder).is_some()
+}
+
 /// Returns the checkouts inside a repository, by path.
 fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut rest) = (Vec::new(), vec![folder.to_owned()]);
@@ -189,6 +208,10 @@ fn with_git(folder: &Path, repos: &mut Vec<PathBuf>, below: &mut FoundRepos) -> 
     // `.git` may be a file or link, too.
     let inside = match folder.join(".git").symlink_metadata() {
         Ok(_) => {
+            repos.push(folder.to_owned());
+            return true;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound && is_bare(folder) => {
             repos.push(folder.to_owned());
             return true;
         }
@@ -264,6 +287,13 @@ fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<Path
         unread.push(part);
         None
     });
+    let (data, kind) = match data {
+        Some(data) if data.has_head() => (Some(data), Kind::Checkout),
+        data if data.is_none() && unread.is_empty() && is_bare(&folder) => {
+            (GitData::bare(&folder), Kind::Bare)
+        }
+        data => (data, Kind::Folder),
+    };
     let mut config = None::<Config>;
     let mut commit = None;
     if let Some(data) = &data {
@@ -282,7 +312,20 @@ fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<Path
     });
     let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
     let git_folders = trust.into_folders();
-    FoundRepo { folder, origin, below, web, commit, rank, git_folders, unread, is_origin_odd }
+    let from_commit = config.as_ref().and_then(Config::from_commit);
+    FoundRepo {
+        folder,
+        origin,
+        below,
+        web,
+        commit,
+        rank,
+        git_folders,
+        unread,
+        is_origin_odd,
+        kind,
+        from_commit,
+    }
 }
 
 #[cfg(test)]

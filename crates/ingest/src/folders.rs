@@ -109,8 +109,19 @@ pub(crate) async fn repositories(
         let names::NamedRepo { name, web, commit, rank, git_folders, unread, .. } = repo;
         let git_folders = git_folders.iter().filter_map(|folder| Some(folder.to_str()?.to_owned()));
         let git_folders = git_folders.collect();
-        let row =
-            RepoRow { id, name, source, web, commit, rank, git_folders, no_ignore, skips_secrets };
+        let row = RepoRow {
+            id,
+            name,
+            source,
+            web,
+            commit,
+            rank,
+            git_folders,
+            no_ignore,
+            skips_secrets,
+            from_commit: false,
+            languages: None,
+        };
         repos.push(Repository { row, files, unread, again });
     }
     let mut gone = Vec::new();

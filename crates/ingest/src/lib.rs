@@ -48,6 +48,9 @@ pub struct Options {
     pub no_ignore: Option<bool>,
     /// Whether to leave out files that look like secrets; `None` for what each repository's last ingest chose.
     pub skip_secrets: Option<bool>,
+    /// Whether to take the files of a clone's commit instead of those in its folder; `None` for what its configuration
+    /// or the repository's last ingest chose.
+    pub commit: Option<bool>,
     /// Whether to read git's data outside of a path if the user owns them.
     pub follow_git: bool,
     /// Whether to read every file, even if its fingerprint is unchanged.

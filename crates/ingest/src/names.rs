@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use store::RepoRow;
 
-use super::find::{FoundRepo, MAX_NAME_BYTES, is_empty};
+use super::find::{FoundRepo, Kind, MAX_NAME_BYTES, is_empty};
 use files::shortened;
 use git::checkout::Unread;
 
@@ -29,6 +29,9 @@ pub(crate) struct NamedRepo {
     pub(crate) git_folders: Vec<PathBuf>,
     /// Parts of its git data that are not read.
     pub(crate) unread: Vec<Unread>,
+    pub(crate) kind: Kind,
+    /// Whether its configuration asks for the files of its commit.
+    pub(crate) from_commit: Option<bool>,
     /// The name that its origin would give it, if it is new and another repository has that name.
     pub(crate) taken: Option<String>,
 }
@@ -36,8 +39,21 @@ pub(crate) struct NamedRepo {
 impl NamedRepo {
     fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
         let FoundRepo { folder, origin, web, commit, rank, git_folders, unread, .. } = repo;
+        let (kind, from_commit) = (repo.kind, repo.from_commit);
         let taken = origin.filter(|origin| known.is_none() && *origin != name);
-        Self { folder, name, known, web, commit, rank, git_folders, unread, taken }
+        Self {
+            folder,
+            name,
+            known,
+            web,
+            commit,
+            rank,
+            git_folders,
+            unread,
+            kind,
+            from_commit,
+            taken,
+        }
     }
 }
 
@@ -118,6 +134,8 @@ mod tests {
                 git_folders: Vec::new(),
                 no_ignore: false,
                 skips_secrets: false,
+                from_commit: false,
+                languages: None,
             })
             .collect();
         let found = found
@@ -132,6 +150,8 @@ mod tests {
                 git_folders: Vec::new(),
                 unread: Vec::new(),
                 is_origin_odd: false,
+                kind: Kind::Checkout,
+                from_commit: None,
             })
             .collect();
         let named: Vec<String> = settle(found, &known)

@@ -186,6 +186,7 @@ async fn ingest(
         max_bytes: MAX_BYTES,
         no_ignore: None,
         skip_secrets: None,
+        commit: None,
         follow_git: false,
         again: false,
         shard_bytes: None,
@@ -208,6 +209,8 @@ async fn ingest(
         git_folders: Vec::new(),
         no_ignore: false,
         skips_secrets: false,
+        from_commit: false,
+        languages: None,
     };
     let repo = Repository { row, files: Arc::clone(&files) as _, unread: Vec::new(), again: false };
     let mut report = Report::default();

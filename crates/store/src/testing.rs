@@ -117,6 +117,8 @@ pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (
             git_folders: Vec::new(),
             no_ignore: false,
             skips_secrets: false,
+            from_commit: false,
+            languages: None,
         },
     )
 }

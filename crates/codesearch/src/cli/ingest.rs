@@ -72,6 +72,12 @@ pub(crate) struct IngestOptions {
     /// Index files that look like secrets (.env, private keys) or leave them out; later ingests do the same [default: keep]
     #[arg(long, value_name = "WHAT")]
     pub(crate) secrets: Option<Secrets>,
+    /// Index the commit of a clone's HEAD instead of the files in its folder; later ingests do the same until --no-commit
+    #[arg(long, overrides_with = "no_commit")]
+    pub(crate) commit: bool,
+    /// Index the files in a clone's folder: the default of a clone that is not bare
+    #[arg(long, overrides_with = "commit")]
+    pub(crate) no_commit: bool,
     /// Read git data outside PATH that .git refers to (of a worktree, or borrowed objects) if you own them
     #[arg(long)]
     pub(crate) follow_git: bool,

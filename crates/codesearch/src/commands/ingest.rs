@@ -75,6 +75,7 @@ pub(crate) async fn ingest(
         max_bytes: how.max_size,
         no_ignore: (how.no_ignore || how.ignore).then_some(how.no_ignore),
         skip_secrets: how.secrets.map(|secrets| secrets == Secrets::Skip),
+        commit: (how.commit || how.no_commit).then_some(how.commit),
         follow_git: how.follow_git,
         again: how.again,
         shard_bytes: how.shard_bytes,

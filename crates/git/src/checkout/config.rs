@@ -71,6 +71,16 @@ impl Config {
         (!priority.is_nan()).then_some(priority as u16)
     }
 
+    /// Returns whether the clone's files are those of its commit (`codesearch.source = commit`) or those in its folder
+    /// (`folder`); `None` if it does not say.
+    pub fn from_commit(&self) -> Option<bool> {
+        match &**self.0.string("codesearch.source")? {
+            b"commit" => Some(true),
+            b"folder" => Some(false),
+            _ => None,
+        }
+    }
+
     /// Returns the number of bytes of a hash in the clone's index.
     pub(super) fn hash_bytes(&self) -> usize {
         let format = self.0.string("extensions.objectFormat");

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use sqlx::{AssertSqlSafe, Executor};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Executor, Row};
 
 use super::copy::{self, Rows};
 use super::session::{FOREVER, Session};
@@ -30,6 +31,10 @@ pub struct RepoRow {
     pub no_ignore: bool,
     /// Whether files that look like secrets are left out.
     pub skips_secrets: bool,
+    /// Whether its files are those of the commit of `HEAD`, and not those in its folder.
+    pub from_commit: bool,
+    /// A hash of what decides the languages of its files besides their names and texts; `None` if it is unknown.
+    pub languages: Option<i64>,
 }
 
 /// A file seen by the walk.
@@ -131,30 +136,29 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
-        type Row =
-            (i32, String, String, Option<String>, Option<String>, i32, Vec<String>, bool, bool);
-        let rows: Vec<Row> = sqlx::query_as(
-            "select id, name, source, web, commit, rank, git_folders, no_ignore, secrets = 'skip'
+        let rows = sqlx::query(
+            "select id, name, source, web, commit, rank, git_folders, no_ignore, secrets = 'skip' as skips_secrets,
+                    from_commit, languages
              from repos where indexed_at is not null",
         )
         .fetch_all(&mut self.conn)
         .await?;
-        let repo =
-            |(id, name, source, web, commit, rank, git_folders, no_ignore, skips_secrets): Row| {
-                let (id, rank) = (RepoId(id), rank as u16);
-                RepoRow {
-                    id,
-                    name,
-                    source,
-                    web,
-                    commit,
-                    rank,
-                    git_folders,
-                    no_ignore,
-                    skips_secrets,
-                }
-            };
-        Ok(rows.into_iter().map(repo).collect())
+        let repo = |row: PgRow| {
+            Ok(RepoRow {
+                id: RepoId(row.try_get("id")?),
+                name: row.try_get("name")?,
+                source: row.try_get("source")?,
+                web: row.try_get("web")?,
+                commit: row.try_get("commit")?,
+                rank: row.try_get::<i32, _>("rank")? as u16,
+                git_folders: row.try_get("git_folders")?,
+                no_ignore: row.try_get("no_ignore")?,
+                skips_secrets: row.try_get("skips_secrets")?,
+                from_commit: row.try_get("from_commit")?,
+                languages: row.try_get("languages")?,
+            })
+        };
+        rows.into_iter().map(repo).collect()
     }
 
     /// Makes a key for a repository that is not indexed yet. It is invisible until published.

@@ -439,10 +439,12 @@ async fn update_repos(
         "update repos r set name = given.name, source = given.source, web = given.web, commit = given.commit, indexed_at = now(),
              files = given.files, bytes = given.bytes, shards = given.shards::smallint[],
               no_ignore = given.no_ignore, secrets = case when given.skips then 'skip' else 'keep' end,
+              from_commit = given.from_commit, languages = given.languages,
               skipped = coalesce(k.skipped, 0), listed_at = to_timestamp(given.listed)
          from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
-                     $9::boolean[], $10::boolean[], $11::float8[])
-             given (id, name, source, web, commit, files, bytes, shards, no_ignore, skips, listed)
+                     $9::boolean[], $10::boolean[], $11::float8[], $12::boolean[], $13::bigint[])
+             given (id, name, source, web, commit, files, bytes, shards, no_ignore, skips, listed, from_commit,
+                    languages)
          left join (select repo, count(*) skipped
                     from skipped where valid_to = {FOREVER} and repo = any($1) group by repo) k
            on k.repo = given.id
@@ -459,6 +461,8 @@ async fn update_repos(
     .bind(repos.iter().map(|repo| repo.no_ignore).collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| repo.skips_secrets).collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| listed.get(&repo.id).copied()).collect::<Vec<Option<f64>>>())
+    .bind(repos.iter().map(|repo| repo.from_commit).collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| repo.languages).collect::<Vec<_>>())
     .execute(conn)
     .await?;
     Ok(renamed + ranked + trusted)
