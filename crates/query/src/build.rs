@@ -2,8 +2,9 @@
 //!
 //! `case:` and `multiline:` apply to their whole group, wherever they are in it, and to the groups inside. So a group
 //! is read completely first; its patterns are parsed once all settings are known. `kind:` applies to the terms and
-//! groups next to it; if none of these is about symbols, it is a term itself.
+//! groups next to it; if none of these is about symbols, it is a term itself. `history:` is `content:` and a setting.
 
+use crate::changes;
 use crate::error::QueryError;
 use crate::field::FieldName;
 use crate::glob;
@@ -11,6 +12,7 @@ use crate::group::{Group, Part, is_setting};
 use crate::language::{check_language, near_language};
 use crate::lex::Word;
 use crate::pattern::{Case, Pattern};
+use crate::revision::{Changes, Comparison, TreeField, TreeTerm};
 use crate::settings::{Select, Setting, Settings};
 use crate::symbol::{SymbolKinds, SymbolPattern};
 use crate::tree::{Field, Query, Term, Tree};
@@ -45,11 +47,13 @@ pub(crate) struct Build<'a> {
     settings: Settings,
     /// The kinds in the setting: `select:symbol.function`.
     selected: Option<SymbolKinds>,
+    /// What is searched, if not files.
+    changes: Option<Changes>,
 }
 
 impl<'a> Build<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, settings: Settings::default(), selected: None }
+        Self { source, settings: Settings::default(), selected: None, changes: None }
     }
 
     /// Builds the query of its outermost group.
@@ -62,7 +66,10 @@ impl<'a> Build<'a> {
                 tree,
             ]);
         }
-        Ok(Query { source: self.source.to_owned(), tree, settings: self.settings, changes: None })
+        changes::check(&tree, self.changes.as_ref())
+            .map_err(|wrong| wrong.at(self.source))?;
+        let (source, settings) = (self.source.to_owned(), self.settings);
+        Ok(Query { source, tree, settings, changes: self.changes })
     }
 
     fn error(&self, at: usize, message: impl Into<String>) -> QueryError {
@@ -88,6 +95,11 @@ impl<'a> Build<'a> {
                     Part::Word(at, word) if is_setting(&word) => {
                         self.set(at, &word, &mut scope.how, whole)?;
                         setting = Some((at, word.range.end));
+                    }
+                    Part::Word(at, mut word) if word.field == Some(FieldName::History) => {
+                        self.history(at, &word, whole && !several)?;
+                        word.field = Some(FieldName::Content);
+                        parts.push(Part::Word(at, word));
                     }
                     other => parts.push(other),
                 }
@@ -169,6 +181,15 @@ impl<'a> Build<'a> {
                     let message = "a setting cannot be negated; remove the minus or the setting";
                     Err(self.error(at, message).with_replacement(at..word.range.end, ""))
                 }
+                Part::Word(_, word) if word.field == Some(FieldName::History) => {
+                    let message = "history: cannot be negated; write -content:PATTERN beside history:*";
+                    let instead = format!("-{} history:*", written("content", &word.text));
+                    Err(self.error(at, message).with_replacement(at..word.range.end, instead))
+                }
+                Part::Word(_, word) if word.revision.is_some() => {
+                    let message = "a negated repo: cannot have a revision; remove @ and the rest";
+                    Err(self.without_revision(&word, message))
+                }
                 part => Ok(!self.part(part, scope, false)?),
             },
             Part::Word(at, word) => self.word(at, &word, scope),
@@ -219,14 +240,92 @@ impl<'a> Build<'a> {
                 let owner = format!("(^|/){}/", escape(text.trim_matches('/')));
                 (Field::Repo, Pattern::parse(&owner, case, false))
             }
+            Some(FieldName::Added) => (Field::Added, Pattern::parse(text, case, multiline)),
+            Some(FieldName::Removed) => (Field::Removed, Pattern::parse(text, case, multiline)),
+            Some(FieldName::Tree(field)) => return self.tree(word, field, text),
             Some(FieldName::Repo) => {
-                self.check_revision(word)?;
-                (Field::Repo, Pattern::of_repository(text, case))
+                let name = &text[..word.revision.unwrap_or(text.len())];
+                (Field::Repo, Pattern::of_repository(name, case))
             }
             _ => (Field::Anywhere, Pattern::parse(text, case, multiline)),
         };
         let pattern = pattern.map_err(|error| self.of_pattern(at, word, error))?;
-        Ok(Tree::Term(Term { field, pattern, symbol: None, at }))
+        let term = Tree::Term(Term { field, pattern, symbol: None, at });
+        match word.revision {
+            Some(end) => Ok(Tree::all(vec![term, self.revisions(word, end + 1)?])),
+            None => Ok(term),
+        }
+    }
+
+    /// Returns the term for the name of a tree.
+    fn tree(&self, word: &Word, field: TreeField, name: &str) -> Result<Tree, QueryError> {
+        if name.trim().is_empty() {
+            let message = format!("{}: needs a name; remove it, or type one", field.name());
+            return Err(self
+                .error(word.range.start, message)
+                .with_replacement(word.range.clone(), ""));
+        }
+        let begin = word.revision.map_or(word.range.start, |at| word.origins[at]);
+        let range = begin..word.range.end;
+        Ok(Tree::InTree(TreeTerm { field, name: name.to_owned(), range }))
+    }
+
+    /// Returns the condition for the revisions of a repository in Sourcegraph's syntax: those of `repo:x@main:v1.2.0`,
+    /// which begin at an offset in the text of the word.
+    fn revisions(&self, word: &Word, begin: usize) -> Result<Tree, QueryError> {
+        let mut any = Vec::new();
+        for name in word.text[begin..].split(':') {
+            if name.is_empty() {
+                let message =
+                    "a revision is missing after @; for an @ in the name of a repository, write \\@";
+                return Err(self.without_revision(word, message));
+            }
+            if name.starts_with(['^', '!']) || name.starts_with("*!") {
+                let message = "revisions cannot be excluded after @; use -rev: instead";
+                return Err(self.without_revision(word, message));
+            }
+            // There, a star in front tells that the rest is a glob.
+            let name = name.strip_prefix('*').filter(|glob| glob.starts_with("refs/")).unwrap_or(name);
+            any.push(self.tree(word, TreeField::Revision, name)?);
+        }
+        Ok(Tree::any(any))
+    }
+
+    /// Returns the error for a repository with a revision that is wrong. The correction leaves the revision out.
+    fn without_revision(&self, word: &Word, message: &str) -> QueryError {
+        let origin = word.origins[word.revision.unwrap_or_default()];
+        let kept = &self.source[word.range.start..origin];
+        self.error(origin, message).with_replacement(word.range.clone(), kept)
+    }
+
+    /// Makes this a search of the history. `alone` tells that the word is at the top level of the query, and no
+    /// alternative.
+    fn history(&mut self, at: usize, word: &Word, alone: bool) -> Result<(), QueryError> {
+        if !alone {
+            let message = "history: applies to the whole query; write content: here, and history:* at the end";
+            let error = self.error(at, message);
+            return Err(error.with_replacement_and_end(
+                word.range.clone(),
+                written("content", &word.text),
+                "history:*",
+            ));
+        }
+        self.of_changes(at, word, Changes::History)
+    }
+
+    /// Sets what is searched instead of files.
+    fn of_changes(&mut self, at: usize, word: &Word, changes: Changes) -> Result<(), QueryError> {
+        let message = match (&self.changes, &changes) {
+            (None, _) | (Some(Changes::History), Changes::History) => {
+                self.changes = Some(changes);
+                return Ok(());
+            }
+            (Some(Changes::Between(_)), Changes::Between(_)) => {
+                "a query compares two revisions only; remove one diff:"
+            }
+            _ => "diff: and history: cannot be in one query; remove one of them",
+        };
+        Err(self.error(at, message).with_replacement(word.range.clone(), ""))
     }
 
     /// Returns the error of a pattern, at its position in the query.
@@ -248,17 +347,6 @@ impl<'a> Build<'a> {
             None => String::new(),
         };
         self.error(word.origins[0], why).with_replacement(word.range.clone(), instead)
-    }
-
-    /// Rejects a repository with a revision in Sourcegraph's syntax: `repo:^github\.com/a/b$@main`.
-    fn check_revision(&self, word: &Word) -> Result<(), QueryError> {
-        let Some(end) = word.text.find("$@") else { return Ok(()) };
-        let message = "revisions are not supported: the index has the files of the last ingest; remove @ and the rest";
-        let origin = word.origins[end + 1];
-        Err(self.error(origin, message).with_replacement(
-            word.range.clone(),
-            format!("repo:{}", &self.source[word.origins[0]..origin]),
-        ))
     }
 
     fn set(
@@ -291,6 +379,30 @@ impl<'a> Build<'a> {
             FieldName::Multiline => {
                 scope.multiline =
                     yes_or_no(value).ok_or_else(|| unknown("multiline:yes or multiline:no"))?;
+            }
+            FieldName::Diff => {
+                let Some(comparison) = Comparison::parse(value) else {
+                    let message = "diff: needs two revisions with two dots between them, as in diff:main..HEAD";
+                    let name = value.trim_matches('.');
+                    let instead = match name {
+                        "" => String::new(),
+                        _ if name.contains("..") => String::new(),
+                        _ => written("diff", &format!("{name}..")),
+                    };
+                    return Err(self
+                        .error(word.origins[0], message)
+                        .with_replacement(word.range.clone(), instead));
+                };
+                self.of_changes(at, word, Changes::Between(comparison))?;
+            }
+            FieldName::History => self.of_changes(at, word, Changes::History)?,
+            FieldName::Setting(Setting::Select)
+                if ["diff", "commit"].iter().any(|kind| value.eq_ignore_ascii_case(kind)) =>
+            {
+                let message = "use diff:A..B for the changes between two revisions, or history:PATTERN for those of all commits";
+                let is_diff = value.eq_ignore_ascii_case("diff") && self.changes.is_none();
+                let instead = if is_diff { "history:*" } else { "" };
+                return Err(wrong(message.to_owned()).with_replacement(word.range.clone(), instead));
             }
             FieldName::Setting(setting) => {
                 // Sourcegraph's form: select:symbol.function.

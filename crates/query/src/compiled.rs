@@ -89,6 +89,20 @@ impl CompiledQuery {
         self.terms.iter().any(|term| term.matcher.is_slow())
     }
 
+    /// Returns the names of trees of which one must mean a tree of each match: those at the top level of the query, as
+    /// indexes of [`trees`](Self::trees).
+    pub fn revisions(&self) -> Vec<usize> {
+        let parts = match &self.expr {
+            Expr::All(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        let tree = |part: &Expr| match part {
+            Expr::Predicate(Predicate::InTree(tree)) => Some(*tree),
+            _ => None,
+        };
+        parts.iter().filter_map(tree).collect()
+    }
+
     /// Compiles a query.
     ///
     /// # Errors
@@ -221,6 +235,21 @@ mod tests {
 
     fn compiled(query: &str) -> CompiledQuery {
         CompiledQuery::new(&Query::parse(query, Case::Smart).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn revisions_that_every_match_has_are_told() {
+        for (query, expected) in [
+            ("rev:a", &[0][..]),
+            ("x rev:a -branch:b worktree:c", &[0, 2]),
+            ("x repo:y@a", &[0]),
+            ("repo:y@a:b rev:c", &[2]),
+            ("(rev:a or x) y", &[]),
+            ("-rev:a", &[]),
+            ("x", &[]),
+        ] {
+            assert_eq!(compiled(query).revisions(), expected, "{query}");
+        }
     }
 
     #[test]

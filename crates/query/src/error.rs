@@ -58,6 +58,23 @@ impl QueryError {
         Self { edit: Some(Box::new(edit)), ..self }
     }
 
+    /// Returns the error with an edit that replaces a range of the query, and appends a text to it.
+    pub(crate) fn with_replacement_and_end(
+        self,
+        range: Range<usize>,
+        with: impl Into<String>,
+        append: &str,
+    ) -> Self {
+        let edit = Edit { range, with: with.into(), append: append.to_owned() };
+        Self { edit: Some(Box::new(edit)), ..self }
+    }
+
+    /// Returns the error with an edit that appends a text to the query.
+    pub(crate) fn with_end(self, append: &str) -> Self {
+        let source = self.source.clone();
+        self.with_replacement_and_end(0..source.len(), source, append)
+    }
+
     /// Returns the error with an edit that moves a range of the query to its end.
     pub(crate) fn with_move_to_end(self, range: Range<usize>) -> Self {
         let append = self.source[range.clone()].to_owned();

@@ -111,7 +111,12 @@ impl Expr {
     fn with_text(&self, value: bool) -> Expr {
         let all = |parts: &[Expr]| parts.iter().map(|part| part.with_text(value)).collect();
         match self {
-            Expr::Predicate(Predicate::Content(_) | Predicate::Symbol(_)) => Expr::Const(value),
+            Expr::Predicate(
+                Predicate::Content(_)
+                | Predicate::Symbol(_)
+                | Predicate::Added(_)
+                | Predicate::Removed(_),
+            ) => Expr::Const(value),
             Expr::Const(_) | Expr::Predicate(_) => self.clone(),
             Expr::Not(inner) => !inner.with_text(!value),
             Expr::All(parts) => Expr::all(all(parts)),

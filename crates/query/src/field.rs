@@ -2,6 +2,7 @@
 
 use crate::foreign;
 use crate::near::nearest;
+use crate::revision::TreeField;
 use crate::settings::{self, Setting};
 use crate::write::literal;
 
@@ -20,6 +21,13 @@ pub(crate) enum FieldName {
     Symbol,
     /// Restricts symbols.
     Kind,
+    /// Names trees: `worktree:`, `branch:`, `rev:`.
+    Tree(TreeField),
+    /// Compares two revisions.
+    Diff,
+    History,
+    Added,
+    Removed,
     Case,
     Multiline,
     Setting(Setting),
@@ -48,6 +56,15 @@ const NAMES: &[(&str, FieldName)] = &[
     ("sym", FieldName::Symbol),
     ("symbol", FieldName::Symbol),
     ("kind", FieldName::Kind),
+    ("worktree", FieldName::Tree(TreeField::Worktree)),
+    ("branch", FieldName::Tree(TreeField::Branch)),
+    ("b", FieldName::Tree(TreeField::Branch)),
+    ("rev", FieldName::Tree(TreeField::Revision)),
+    ("revision", FieldName::Tree(TreeField::Revision)),
+    ("diff", FieldName::Diff),
+    ("history", FieldName::History),
+    ("added", FieldName::Added),
+    ("removed", FieldName::Removed),
     ("case", FieldName::Case),
     ("multiline", FieldName::Multiline),
 ];
@@ -65,6 +82,13 @@ const SUGGESTIONS: &[(&str, &str)] = &[
     ("sym:", "name of a definition: sym:^New, sym:Buffer.Write"),
     ("kind:", "kind of definition: kind:function, kind:class,struct"),
     ("lit:", "exactly these characters, not a regular expression"),
+    ("worktree:", "another worktree of a clone, by name or glob"),
+    ("rev:", "branch, tag or commit: rev:v1.2.0, rev:HEAD~3"),
+    ("branch:", "part of the name of an indexed branch or tag"),
+    ("diff:", "changes between two revisions: diff:main..HEAD"),
+    ("history:", "commits that added or removed a line with this pattern"),
+    ("added:", "added lines, with diff: or history:*"),
+    ("removed:", "removed lines, with diff: or history:*"),
     ("case:yes", "match case exactly"),
     ("case:no", "ignore case"),
     ("multiline:yes", "terms may match across lines"),
@@ -142,6 +166,6 @@ mod tests {
             assert!(message.starts_with(&format!("unknown field {text}:; to search")), "{message}");
             assert_eq!(instead, format!("lit:{text}:x"));
         }
-        assert!(unknown("branch", "main").0.contains("ingest"));
+        assert!(unknown("author", "x").0.contains("history:"));
     }
 }

@@ -13,16 +13,10 @@ struct Foreign {
     instead: fn(&str) -> String,
 }
 
-const HISTORY: &str =
-    "is not supported: the index has the files of the last ingest, not their history; remove it";
+const HISTORY: &str = "is not supported: history:PATTERN finds the commits that added or removed a line, and shows the \
+                       author, date and summary of each; remove it";
 
 const FOREIGN: &[Foreign] = &[
-    Foreign {
-        names: &["branch", "b", "rev", "revision"],
-        fits: any,
-        advice: "is not supported: the index has the files of the last ingest; remove it",
-        instead: nothing,
-    },
     Foreign {
         names: &["archived", "fork", "visibility", "public", "mirror", "template"],
         fits: |value| {
@@ -110,7 +104,6 @@ const FOREIGN: &[Foreign] = &[
             "after",
             "since",
             "until",
-            "diff",
             "commit",
             "message",
         ],
@@ -206,6 +199,16 @@ pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, Str
     Some((format!("{field}:{function}() is not supported: {advice}"), instead, length))
 }
 
+/// Checks whether the value of `rev:` is a time, as in Sourcegraph's `rev:at.time(yesterday)`. Returns the error message
+/// and the length of the call in bytes.
+pub(crate) fn time(field: &str, value: &str) -> Option<(String, usize)> {
+    let open = "at.time".len();
+    value.strip_prefix("at.time(")?;
+    let length = closing(&value[open..]).map_or(value.len(), |close| open + close + 1);
+    let message = format!("{field}:at.time() is not supported: use a commit, branch or tag, as in {field}:v1.2.0");
+    Some((message, length))
+}
+
 /// Returns the position of the parenthesis that closes the one at the start of `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
@@ -226,7 +229,8 @@ mod tests {
     #[test]
     fn words_that_are_ordinary_text_besides_are_told_by_their_values() {
         let instead = |name, value| find(name, value).map(|(_, instead)| instead);
-        assert_eq!(instead("branch", "main"), Some(String::new()));
+        assert_eq!(instead("author", "jane"), Some(String::new()));
+        assert_eq!(instead("branch", "main"), None);
         assert_eq!(instead("is", "fork"), Some(String::new()));
         assert_eq!(instead("is", "None"), None);
         assert_eq!(instead("size", ">100"), Some(String::new()));

@@ -12,6 +12,7 @@ use crate::classes::Classes;
 use crate::error::QueryError;
 use crate::field::{self, FieldName};
 use crate::foreign;
+use crate::revision::TreeField;
 use crate::write::literal;
 
 /// Longest query, in bytes. Parsing and planning it takes milliseconds, and nobody types more.
@@ -42,6 +43,8 @@ pub(crate) struct Word {
     pub(crate) origins: Vec<usize>,
     /// The byte range of the word in the query, with its field and quotes.
     pub(crate) range: Range<usize>,
+    /// The offset in `text` of the `@` between the pattern of a repository and a revision: `repo:x@main`.
+    pub(crate) revision: Option<usize>,
 }
 
 /// Splits a query into tokens, each with the byte offset at which it begins.
@@ -126,7 +129,13 @@ impl<'a> Lexer<'a> {
     }
 
     fn word(&mut self) -> Result<Word, QueryError> {
-        let mut word = Word { field: None, text: String::new(), origins: Vec::new(), range: 0..0 };
+        let mut word = Word {
+            field: None,
+            text: String::new(),
+            origins: Vec::new(),
+            range: 0..0,
+            revision: None,
+        };
         let rest = self.rest();
         if let Some(length) = delimited(rest) {
             self.slashes(&mut word, length);
@@ -139,7 +148,13 @@ impl<'a> Lexer<'a> {
             self.at += name.len() + 1;
             // In a path, slashes are part of the path, unless the text can only be an expression.
             let slashes = match word.field {
-                Some(FieldName::Content | FieldName::Regex) => delimited(self.rest()),
+                Some(
+                    FieldName::Content
+                    | FieldName::Regex
+                    | FieldName::Added
+                    | FieldName::Removed
+                    | FieldName::History,
+                ) => delimited(self.rest()),
                 Some(FieldName::Path | FieldName::Repo) => {
                     delimited(self.rest()).filter(|length| is_expression(&value[..*length]))
                 }
@@ -165,6 +180,13 @@ impl<'a> Lexer<'a> {
                     match c {
                         '(' => opened.push(self.at),
                         ')' => drop(opened.pop()),
+                        // One at the beginning is part of the name.
+                        '@' if word.field == Some(FieldName::Repo)
+                            && opened.is_empty()
+                            && !word.text.is_empty() =>
+                        {
+                            word.revision = word.revision.or(Some(word.text.len()));
+                        }
                         _ => {}
                     }
                     self.take(&mut word, c.len_utf8());
@@ -198,6 +220,12 @@ impl<'a> Lexer<'a> {
             return Err(self
                 .error(self.at, message)
                 .with_replacement(range, literal(&format!("{name}:"))));
+        }
+        if field == FieldName::Tree(TreeField::Revision)
+            && let Some((message, length)) = foreign::time(name, value)
+        {
+            let range = self.at..self.source.len() - value.len() + length;
+            return Err(self.error(self.at, message).with_replacement(range, ""));
         }
         if matches!(field, FieldName::Repo | FieldName::Path) {
             let begin = self.source.len() - value.len();

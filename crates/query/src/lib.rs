@@ -11,6 +11,7 @@
 //! This crate does no I/O and uses neither tokio nor SQL.
 
 mod build;
+mod changes;
 mod classes;
 mod compiled;
 mod error;

@@ -52,6 +52,10 @@ pub enum PartKind {
     Language,
     /// The kinds of symbols.
     Kind,
+    /// A condition on the trees that have the file.
+    Tree,
+    /// A pattern that makes the query a search of the history: `history:`.
+    History,
     /// A pattern that must not match.
     Exclusion,
 }
@@ -175,14 +179,19 @@ impl QueryPart {
             Some(FieldName::Repo | FieldName::Owner) => PartKind::Repo,
             Some(FieldName::Language) => PartKind::Language,
             Some(FieldName::Kind) => PartKind::Kind,
+            Some(FieldName::Tree(_)) => PartKind::Tree,
+            Some(FieldName::History) => PartKind::History,
             _ => PartKind::Term,
         };
-        let value = word.text.clone();
+        let value = word.text[..word.revision.unwrap_or(word.text.len())].to_owned();
         let escaped = escape(&value);
         let as_text = match word.field {
             _ if escaped == value => None,
             None | Some(FieldName::Regex) => Some(literal(&value)),
             Some(FieldName::Content) => Some(written("content", &escaped)),
+            Some(FieldName::History) => Some(written("history", &escaped)),
+            Some(FieldName::Added) => Some(written("added", &escaped)),
+            Some(FieldName::Removed) => Some(written("removed", &escaped)),
             _ => None,
         };
         // A slash or an open parenthesis at the start would search for its end in the text after it.
@@ -191,7 +200,14 @@ impl QueryPart {
         let takes_more = typed.starts_with('/')
             || typed.starts_with('(') && field.is_empty() && opens_group(&format!("{typed} "));
         let text = match word.field {
-            None | Some(FieldName::Regex | FieldName::Content) if takes_more => {
+            None
+            | Some(
+                FieldName::Regex
+                | FieldName::Content
+                | FieldName::Added
+                | FieldName::Removed
+                | FieldName::History,
+            ) if takes_more => {
                 format!("{field}{}", quoted(&value))
             }
             _ => text,
@@ -248,6 +264,14 @@ mod tests {
             "content:\"(?R)x$\" content:\"(?R)a b$|^$\" y lit:z$ -file:q$ sym:n$"
         );
         assert_eq!(QueryParts::of(r"x\$ [$]").unwrap().with_crlf(), None);
+        let parts = QueryParts::of("a diff:x..y added:b rev:c repo:d@e").unwrap();
+        assert_eq!(parts.any_term(), "(a or added:b) rev:c repo:d@e diff:x..y");
+        assert_eq!(parts.parts[3].value, "d");
+        let parts = QueryParts::of("history:a b added:c").unwrap();
+        assert_eq!(parts.any_term(), "(b or added:c) history:a");
+        assert_eq!(parts.parts[0].kind, PartKind::History);
+        let parts = QueryParts::of("history:* added:/x/ y").unwrap();
+        assert_eq!(parts.any_term(), "(added:\"x\" or y) history:*");
         let parts = QueryParts::of("/a b/\\\t-").unwrap();
         assert_eq!(QueryParts::of("(]\")\"").unwrap().ignoring_case(), "\"(])\" case:no");
         assert_eq!(parts.as_text().unwrap(), "\"/a\" lit:\"b/\t-\"");

@@ -200,7 +200,11 @@ impl std::ops::Not for Tree {
 /// case, `m` that it may match across lines.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.tree, self.settings)
+        write!(f, "{}{}", self.tree, self.settings)?;
+        match &self.changes {
+            None => Ok(()),
+            Some(changes) => write!(f, " {changes}"),
+        }
     }
 }
 

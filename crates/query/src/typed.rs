@@ -12,8 +12,10 @@ pub struct TypedField {
     pub name: &'static str,
     /// Whether a minus or a `not` precedes it.
     pub negated: bool,
-    /// The value, without quotes.
+    /// The value, without quotes and without a revision.
     pub value: String,
+    /// The revisions of a repository, if it has any: those after the `@` of `repo:x@main`.
+    pub revision: Option<String>,
     /// Its byte range in the query, minus included.
     pub range: Range<usize>,
 }
@@ -38,9 +40,10 @@ pub fn typed_fields(text: &str) -> Vec<TypedField> {
             Token::Not => negated = if minus.is_some() { None } else { Some(at) },
             Token::Word(word) => {
                 if let Some(name) = word.field.map(field::name).filter(|_| depth == 0) {
-                    let (negated, value) = (minus.is_some(), word.text);
+                    let (negated, mut value) = (minus.is_some(), word.text);
+                    let revision = word.revision.map(|at| value.split_off(at)[1..].to_owned());
                     let range = minus.unwrap_or(at)..lexer.position();
-                    fields.push(TypedField { name, negated, value, range });
+                    fields.push(TypedField { name, negated, value, revision, range });
                 }
             }
         }
@@ -123,7 +126,8 @@ mod tests {
         let told = |field: TypedField| {
             let minus = if field.negated { "-" } else { "" };
             let rest = without(text, &field.range);
-            (format!("{minus}{}={}", field.name, field.value), rest)
+            let revision = field.revision.map_or_else(String::new, |of| format!(" at {of}"));
+            (format!("{minus}{}={}{revision}", field.name, field.value), rest)
         };
         let found: Vec<_> = typed_fields(text).into_iter().map(told).collect();
         let expected: Vec<_> =
@@ -139,6 +143,7 @@ mod tests {
             &[("repo=^a\\.b$", "foo  -f:\"x y\" bar"), ("-file=x y", "r:^a\\.b$ foo bar")],
         );
         check("lang:go", &[("lang=go", "")]);
+        check("b:x r:a@b:c d", &[("branch=x", "r:a@b:c d"), ("repo=a at b:c", "b:x d")]);
         check("not lang:go x", &[("-lang=go", "x")]);
         check("- -lang:go x", &[("lang=go", "- - x")]);
         check("lit:\"a b\" c:x", &[("lit=a b", "c:x"), ("content=x", "lit:\"a b\"")]);

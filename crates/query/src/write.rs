@@ -34,7 +34,11 @@ pub fn plain(pattern: &str) -> Option<String> {
 
 /// Returns a field with a value, in quotes if it needs them: `lang:"plain text"`.
 pub fn written(field: &str, value: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "^$./\\-_+#@~".contains(c);
+    // After a repository, an @ that is not in quotes begins a revision.
+    let has_revision = ["repo", "r"].contains(&field.trim_start_matches('-'));
+    let plain = |c: char| {
+        c.is_alphanumeric() || "^$./\\-_+#~".contains(c) || c == '@' && !has_revision
+    };
     if value.chars().all(plain) && !value.starts_with(['/', '-']) && !value.is_empty() {
         return format!("{field}:{value}");
     }
@@ -123,6 +127,7 @@ mod tests {
             "-x",
             "über",
             "/x/",
+            "a@b",
         ] {
             let text = exactly("repo", name);
             let query = Query::parse(&text, Case::Sensitive).unwrap();

@@ -23,9 +23,12 @@ impl DocsQuery {
     pub fn of(text: &str) -> Self {
         let mut query = Self::default();
         let mut from = 0;
-        for TypedField { name, negated, value, range } in typed_fields(text) {
+        for TypedField { name, negated, value, revision, range } in typed_fields(text) {
             query.words.push_str(&text[from..range.start]);
             from = range.end;
+            if let Some(revision) = revision.filter(|_| !negated) {
+                query.ignored.push(format!("@{revision}"));
+            }
             match name {
                 "repo" if !negated => query.repos.push(value),
                 "lang" if !negated => query.languages.push(value),

@@ -30,6 +30,12 @@ pub(crate) fn hash(query: &CompiledQuery) -> u64 {
         // The name of a pattern without letters does not tell whether it is caseless: `[!-^]`.
         hasher.write(format!("{:?}", (&term.name, term.is_caseless())).as_bytes());
     }
+    for tree in &query.trees {
+        hasher.write(tree.to_string().as_bytes());
+    }
+    if let Some(changes) = &query.changes {
+        hasher.write(changes.to_string().as_bytes());
+    }
     hasher.finish()
 }
 

@@ -373,7 +373,7 @@ mod tests {
             "-rX",
             "-gabc",
             "-eFoo::bar",
-            "-branch:main",
+            "-brunch:main",
         ] {
             for typed in [&["search", "foo", word][..], &["search", word, "foo"], &["rg", word]] {
                 let refused = of(typed).unwrap_err();

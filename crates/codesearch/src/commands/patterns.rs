@@ -179,7 +179,7 @@ fn read(console: &Console, file: &Path) -> Result<String> {
 }
 
 fn reads_text(field: Field) -> bool {
-    matches!(field, Field::Content | Field::Anywhere)
+    matches!(field, Field::Content | Field::Anywhere | Field::Added | Field::Removed)
 }
 
 /// Returns the condition for files whose text does not match. The conditions on paths, repositories and languages stay.

@@ -107,10 +107,10 @@ fn a_command_line_that_is_none_says_what_to_write() {
     let ran = fixture.run(&["search", "--hints", "always", "-wg", "*.go", "Serve"]).code(1);
     assert!(ran.err.ends_with("try without -w -g\n"), "{}", ran.err);
     // A missing name is reported on a pipe, too.
-    let ran = fixture.run(&["search", "repo:harbor@main", "Serve"]).code(1);
+    let ran = fixture.run(&["search", "--repo", "harbor@main", "Serve"]).code(1);
     assert_eq!(
         ran.err,
-        "codesearch: nothing found: no repository matches harbor@main; branches are not indexed: use harbor\n"
+        "codesearch: nothing found: no repository matches harbor@main; for a revision of harbor, add rev:main to the query\n"
     );
     assert_eq!(fixture.run(&["search", "-q", "repo:nope", "Serve"]).code(1).err, "");
     // Words that begin with a minus are words of the query.

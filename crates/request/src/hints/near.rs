@@ -35,8 +35,9 @@ pub async fn missing_repository(view: &View, patterns: &[String]) -> Option<Stri
     for pattern in patterns {
         if let Some(Err(near)) = repository(view, pattern).await {
             let near = match (near, pattern.split_once('@')) {
-                (_, Some((name, _))) if !name.is_empty() => {
-                    format!("; branches are not indexed: use {name}")
+                (_, Some((name, revision))) if !name.is_empty() && !revision.is_empty() => {
+                    let revision = query::written("rev", revision);
+                    format!("; for a revision of {name}, add {revision} to the query")
                 }
                 (Some(near), _) => format!("; did you mean {near}?"),
                 (None, _) => String::new(),

@@ -9,44 +9,12 @@ use request::{self, Client, Options as QueryContext};
 
 /// Parses a query as Zoekt would: patterns may match line feeds, and an empty query matches everything.
 pub(super) fn parse(text: &str) -> Result<Query, Failure> {
-    let text = without_head(text);
     if text.trim().is_empty() {
         let mut query = Query::of(Field::Path, Pattern::literal("", Case::Smart)?);
         query.tree = Tree::All(Vec::new());
         return Ok(query);
     }
-    Ok(request::parse(&text, &QueryContext::default(), &Client::ZOEKT)?)
-}
-
-/// Removes the terms for the branch HEAD, which is the only branch. Replaces them by spaces, so that positions in
-/// errors stay right.
-fn without_head(text: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut quoted = false;
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let begins = left.chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
-        if begins && !quoted {
-            let term = ["branch:HEAD", "b:HEAD", "branch:\"HEAD\"", "b:\"HEAD\""].into_iter().find(
-                |term| {
-                    rest.strip_prefix(term).is_some_and(|behind| {
-                        behind.chars().next().is_none_or(|c| c.is_whitespace() || c == ')')
-                    })
-                },
-            );
-            if let Some(term) = term {
-                left.push_str(&" ".repeat(term.len()));
-                rest = &rest[term.len()..];
-                continue;
-            }
-        }
-        let taken =
-            if c == '\\' { rest.chars().take(2).map(char::len_utf8).sum() } else { c.len_utf8() };
-        quoted ^= c == '"';
-        left.push_str(&rest[..taken]);
-        rest = &rest[taken..];
-    }
-    left
+    Ok(request::parse(text, &QueryContext::default(), &Client::ZOEKT)?)
 }
 
 /// Builds the request of a query and its options, on a thread for blocking work.
@@ -59,20 +27,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_branch_that_there_is_need_not_be_named() {
+    fn branches_are_named_as_in_zoekt() {
         for (text, expected) in [
-            ("a branch:HEAD", "a            "),
-            ("branch:HEAD (b:HEAD a)", "            (       a)"),
-            ("b:\"HEAD\" a", "         a"),
-            ("branch:main a", "branch:main a"),
-            ("-branch:HEAD", "-branch:HEAD"),
-            ("branch:HEADS xbranch:HEAD", "branch:HEADS xbranch:HEAD"),
-            ("\"x branch:HEAD y\"", "\"x branch:HEAD y\""),
-            ("\\\" branch:HEAD é", "\\\"             é"),
+            ("", "everything"),
+            ("a branch:HEAD", "(and /a/i branch:HEAD)"),
+            ("(b:HEAD or branch:\"dev\") a", "(and (or branch:HEAD branch:dev) /a/i)"),
         ] {
-            assert_eq!(without_head(text), expected);
+            assert_eq!(parse(text).unwrap().to_string(), expected);
         }
-        assert!(parse("branch:HEAD").is_ok());
-        assert!(parse("branch:main").is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use query::{Query as Parsed, Tree, TypedField};
+use query::{Query as Parsed, QueryParts, Tree, TypedField};
 
 use super::view::{Chosen, Facet, FacetValue};
 use crate::pages::link;
@@ -64,7 +64,7 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
         return Vec::new();
     }
     let fields = query::typed_fields(q).into_iter();
-    let chosen = fields.filter_map(|TypedField { name, negated, value, range }| {
+    let chosen = fields.filter_map(|TypedField { name, negated, value, revision, range }| {
         let said = match name {
             "repo" => "repository",
             "lang" => "language",
@@ -72,7 +72,9 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
             "ext" => "extension",
             "filename" => "file name",
             "org" => "owner",
-            "case" | "type" | "multiline" | "count" | "timeout" => name,
+            "rev" => "revision",
+            "diff" => "changes",
+            "worktree" | "branch" | "case" | "type" | "multiline" | "count" | "timeout" => name,
             _ => return None,
         };
         let rest = query::without(q, &range);
@@ -81,11 +83,18 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
         Some(Chosen {
             typed: q[range].to_owned(),
             name: if negated { format!("not {said}") } else { said.to_owned() },
-            value: query::plain(&value).unwrap_or(value),
+            value: match revision {
+                Some(revision) => format!("{name} at {revision}", name = plain(value)),
+                None => plain(value),
+            },
             href,
         })
     });
     chosen.collect()
+}
+
+fn plain(pattern: String) -> String {
+    query::plain(&pattern).unwrap_or(pattern)
 }
 
 /// Returns the folder to which the query limits the search, with a trailing slash; empty if there is none.
@@ -99,7 +108,9 @@ pub(super) fn folder_of(q: &str) -> String {
 
 /// Adds a required term to a query. `any` tells that the query has an `or` outside of parentheses.
 fn joined(any: bool, q: &str, term: &str) -> String {
-    if any { format!("({q}) {term}") } else { format!("{q} {term}") }
+    let parts = QueryParts::of(q).ok().filter(|_| any);
+    // The settings of a query stay outside of the parentheses.
+    parts.map_or_else(|| format!("{q} {term}"), |parts| format!("{} {term}", parts.with(|_| true)))
 }
 
 /// Returns whether the query has an `or` outside of parentheses.
@@ -142,6 +153,7 @@ mod tests {
         assert_eq!(narrowed("foo", "lang:Go"), "foo lang:Go");
         assert_eq!(narrowed("foo or bar", "lang:Go"), "(foo or bar) lang:Go");
         assert_eq!(narrowed("(foo|bar)", "lang:Go"), "(foo|bar) lang:Go");
+        assert_eq!(narrowed("a or b diff:x..y", "lang:Go"), "(a or b) diff:x..y lang:Go");
     }
 
     #[test]
@@ -157,6 +169,8 @@ mod tests {
                 r"not language: go -> /search?q=foo%20repo:%5Ea%5C.b/c%24",
             ]
         );
+        assert_eq!(told("repo:^a$@b x"), ["repository: a at b -> /search?q=x"]);
+        assert_eq!(told("rev:a x"), ["revision: a -> /search?q=x"]);
         assert_eq!(told("file:_test"), ["path: _test -> /"]);
         assert_eq!(told("foo content:bar"), [""; 0]);
         assert_eq!(told("foo or bar lang:go"), [""; 0]);
