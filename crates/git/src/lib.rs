@@ -5,6 +5,7 @@
 
 mod blame;
 pub mod checkout;
+mod clone;
 pub mod ignore;
 mod log;
 mod run;
@@ -22,6 +23,10 @@ use files::Encoding;
 use files::{SkipReason, language_of};
 
 pub use blame::{Blame, BlameRun};
+pub use clone::{
+    BlobReader, ChangedFile, Clone, CommitInfo, Commits, FileMode, GitRef, Hunk, RefKind,
+    RevisionError, TreeChange, TreeFile, line_changes,
+};
 pub use log::{Change, History, MAX_CHANGES};
 
 /// Git's name of an object: its hash by SHA-1 or SHA-256.
@@ -69,6 +74,48 @@ pub enum Error {
     /// Git failed, or its output is unexpected.
     #[error("git cannot read the clone")]
     Failed,
+    /// An object is not in the clone.
+    #[error("the clone does not have {object}{}", why(*is_shallow, *is_partial))]
+    Missing {
+        /// Its name.
+        object: Oid,
+        /// Whether the clone has only a part of the history.
+        is_shallow: bool,
+        /// Whether the clone fetches objects when they are used.
+        is_partial: bool,
+    },
+    /// An object cannot be decoded.
+    #[error("object {0} of the clone is damaged; check the clone with: git fsck")]
+    Damaged(Oid),
+    /// A commit has a path that git does not check out.
+    #[error("the commit has a path that git forbids: {0:?}")]
+    Forbidden(String),
+    /// The clone keeps its branches in the format reftable.
+    #[error(
+        "the clone keeps its branches and tags in the format reftable, which is not supported; convert it with: git refs \
+         migrate --ref-format=files"
+    )]
+    Reftable,
+}
+
+/// Says why an object may be missing, and what to do.
+fn why(is_shallow: bool, is_partial: bool) -> &'static str {
+    match (is_shallow, is_partial) {
+        (_, true) => {
+            ", as it is a partial clone; fetch all of it with: git fetch --refetch --no-filter"
+        }
+        (true, false) => ", as it is a shallow clone; fetch all of it with: git fetch --unshallow",
+        (false, false) => "; check the clone with: git fsck",
+    }
+}
+
+/// Returns the error for a part of a clone that is not read.
+fn not_read(unread: &Unread) -> Error {
+    match unread.reason {
+        SkipReason::Outside | SkipReason::Symlink => Error::Outside,
+        SkipReason::Vanished => Error::Changed,
+        _ => Error::Failed,
+    }
 }
 
 /// A text with its encoding, and its language if recognised.
@@ -212,11 +259,7 @@ fn look(
         return Err(Error::NoFolder);
     }
     let mut trust = Trust::known(folders);
-    let not_read = |unread: Unread| match unread.reason {
-        SkipReason::Outside | SkipReason::Symlink => Error::Outside,
-        SkipReason::Vanished => Error::Changed,
-        _ => Error::Failed,
-    };
+    let not_read = |unread: Unread| not_read(&unread);
     let data = match GitData::of(source, &mut trust) {
         Ok(Some(data)) if data.has_head() => data,
         Ok(_) => GitData::bare(source).ok_or(Error::NoClone)?,

@@ -82,9 +82,21 @@ impl Config {
     }
 
     /// Returns the number of bytes of a hash in the clone's index.
-    pub(super) fn hash_bytes(&self) -> usize {
+    pub(crate) fn hash_bytes(&self) -> usize {
         let format = self.0.string("extensions.objectFormat");
         if format.is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")) { 32 } else { 20 }
+    }
+
+    /// Returns whether the clone may lack objects that its origin has (`git clone --filter`).
+    pub(crate) fn is_partial(&self) -> bool {
+        self.0.string("extensions.partialClone").is_some()
+    }
+
+    /// Returns whether branches and tags are kept in a table (`git init --ref-format=reftable`), and not in files.
+    pub(crate) fn has_reftable(&self) -> bool {
+        self.0
+            .string("extensions.refStorage")
+            .is_some_and(|format| format.to_ascii_lowercase().starts_with(b"reftable"))
     }
 
     /// Returns whether capitals and lowercase letters are the same in the names of files (`core.ignoreCase`).

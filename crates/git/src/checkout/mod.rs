@@ -10,6 +10,7 @@ mod index;
 mod objects;
 mod origin;
 mod place;
+mod refs;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -20,8 +21,10 @@ use files::beneath;
 pub use config::Config;
 pub use index::Tracked;
 pub use objects::Objects;
+pub(crate) use objects::{Stamp, stamp};
 pub use origin::Origin;
 pub use origin::web;
+pub(crate) use refs::{Head, Refs};
 pub use trust::Trust;
 
 /// Maximum size of a small git file in bytes: `HEAD`, a branch, a `.git` that is a file.

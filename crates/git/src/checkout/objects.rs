@@ -27,6 +27,8 @@ const MAX_SHALLOW: u64 = 1 << 20;
 pub struct Objects {
     /// The folder of the clone's own objects.
     pub folder: PathBuf,
+    /// The folders of objects that it borrows.
+    pub(crate) borrowed: Vec<PathBuf>,
     /// The commits at which a shallow clone ends, as git lists them.
     pub shallow: Vec<u8>,
     /// The files and folders seen, with their state.
@@ -34,12 +36,17 @@ pub struct Objects {
 }
 
 /// Distinguishes a file or folder from another at its path, and from itself before a change.
-type Stamp = (u64, u64, i64, i64);
+pub(crate) type Stamp = (u64, u64, i64, i64);
 
 impl Objects {
     /// Returns whether nothing changed since the objects were checked. Then git has read only what it should.
     pub fn are_unchanged(&self) -> bool {
         self.seen.iter().all(|(path, before)| stamp(path) == *before)
+    }
+
+    /// Returns the state of all files and folders when they were checked.
+    pub(crate) fn seen(&self) -> &[(PathBuf, Option<Stamp>)] {
+        &self.seen
     }
 }
 
@@ -60,7 +67,8 @@ impl GitData {
         let folders = self.folders(trust)?;
         let Some(folder) = folders.first().cloned() else { return Ok(None) };
         let shallow = self.read(&self.common, "shallow", MAX_SHALLOW, trust)?.unwrap_or_default();
-        let mut objects = Objects { folder, shallow, seen: Vec::new() };
+        let borrowed = folders[1..].to_vec();
+        let mut objects = Objects { folder, borrowed, shallow, seen: Vec::new() };
         let mut entries = 0;
         for folder in &folders {
             let alternates = folder.join("info/alternates");
@@ -141,7 +149,8 @@ fn look(
     Ok(())
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+/// Returns the state of a file or folder; `None` if there is none.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     let of = |found: Metadata| (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
     path.symlink_metadata().ok().map(of)
 }

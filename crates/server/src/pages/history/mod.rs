@@ -177,13 +177,19 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
 /// Returns the failure for an unavailable history.
 fn unknown(error: &Error) -> Failure {
     let (status, code) = match error {
-        Error::NoGit | Error::NoFolder | Error::NoClone | Error::Outside | Error::Untracked => {
-            return Failure::no_such(error.to_string());
-        }
+        Error::NoGit
+        | Error::NoFolder
+        | Error::NoClone
+        | Error::Outside
+        | Error::Untracked
+        | Error::Missing { .. }
+        | Error::Reftable => return Failure::no_such(error.to_string()),
         Error::Changed => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
         Error::TooSlow => (StatusCode::SERVICE_UNAVAILABLE, "timeout"),
         Error::TooLarge => (StatusCode::SERVICE_UNAVAILABLE, "too_large"),
-        Error::Failed => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        Error::Failed | Error::Damaged(_) | Error::Forbidden(_) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "internal")
+        }
     };
     Failure { status, body: Body::new(code, error.to_string()) }
 }

@@ -1,0 +1,158 @@
+//! Compares the files of two commits.
+
+use std::cmp::Ordering;
+
+use gix::objs::TreeRefIter;
+use gix::objs::tree::EntryMode;
+
+use super::finder::Finder;
+use super::tree::{MAX_DEPTH, MAX_ENTRIES, join};
+use super::{Clone, FileMode, Oid, similar};
+use crate::Error;
+
+/// Maximum number of changed files between two commits.
+const MAX_CHANGES: usize = 1_000_000;
+
+/// A file that differs between two commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeChange {
+    /// The file of the old commit; `None` if the new one added it.
+    pub old: Option<ChangedFile>,
+    /// The file of the new commit; `None` if it removed it.
+    pub new: Option<ChangedFile>,
+}
+
+impl TreeChange {
+    /// Returns the new path or, of a removed file, the old one.
+    pub fn path(&self) -> &[u8] {
+        self.new.as_ref().or(self.old.as_ref()).map_or(b"", |file| &file.path)
+    }
+}
+
+/// One side of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// Its path, with `/` between names.
+    pub path: Vec<u8>,
+    /// Git's hash of its contents.
+    pub oid: Oid,
+    /// What it is.
+    pub mode: FileMode,
+}
+
+/// An entry of a tree.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    name: &'a [u8],
+    mode: EntryMode,
+    oid: &'a gix::oid,
+}
+
+impl Clone {
+    /// Returns the files that differ between two commits, by path. `None` is a commit without files. A removed and an
+    /// added file are one change if their contents are equal, or else so similar that git would call it a rename.
+    ///
+    /// # Errors
+    /// An object is missing or damaged, a path is one that git forbids, there are more than 1,000,000 changes, or the
+    /// clone cannot be read any more.
+    pub fn changes(&self, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<TreeChange>, Error> {
+        let finder = Finder::new(self);
+        let tree = |commit: Option<Oid>| commit.map(|commit| finder.tree_of(commit)).transpose();
+        let (old, new) = (tree(old)?, tree(new)?);
+        let mut walk = Walk { finder: &finder, path: Vec::new(), entries: 0, changes: Vec::new() };
+        if old != new {
+            walk.trees(old.as_deref(), new.as_deref(), 0)?;
+        }
+        let changes = similar::join(&finder, walk.changes)?;
+        Ok(changes)
+    }
+}
+
+/// A walk through two trees.
+struct Walk<'f> {
+    finder: &'f Finder,
+    /// The path of the current folder, with a slash at the end.
+    path: Vec<u8>,
+    entries: usize,
+    changes: Vec<TreeChange>,
+}
+
+impl Walk<'_> {
+    /// Compares two folders that differ.
+    fn trees(
+        &mut self,
+        old: Option<&gix::oid>,
+        new: Option<&gix::oid>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        if depth > MAX_DEPTH {
+            return Err(Error::TooLarge);
+        }
+        let read = |tree: Option<&gix::oid>| tree.map(|tree| self.finder.tree(tree)).transpose();
+        let (old_tree, new_tree) = (read(old)?, read(new)?);
+        let (old, new) = (entries(old, old_tree.as_deref())?, entries(new, new_tree.as_deref())?);
+        self.entries += old.len() + new.len();
+        if self.entries > MAX_ENTRIES || self.changes.len() > MAX_CHANGES {
+            return Err(Error::TooLarge);
+        }
+        let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
+        loop {
+            let order = match (olds.peek(), news.peek()) {
+                (Some(old), Some(new)) => order(old, new),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return Ok(()),
+            };
+            let old = if order.is_le() { olds.next() } else { None };
+            let new = if order.is_ge() { news.next() } else { None };
+            self.entry(old, new, depth)?;
+        }
+    }
+
+    /// Compares two entries of the same name, both folders or neither.
+    fn entry(
+        &mut self,
+        old: Option<&Entry<'_>>,
+        new: Option<&Entry<'_>>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let Some(one) = new.or(old) else { return Ok(()) };
+        let folder = self.path.len();
+        join(&mut self.path, one.name)?;
+        let file = |entry: &Entry<'_>| {
+            let mode = FileMode::of(entry.mode)?;
+            Some(ChangedFile { path: self.path.clone(), oid: entry.oid.to_owned(), mode })
+        };
+        if one.mode.is_tree() {
+            if old.map(|entry| entry.oid) != new.map(|entry| entry.oid) {
+                self.path.push(b'/');
+                self.trees(old.map(|entry| entry.oid), new.map(|entry| entry.oid), depth + 1)?;
+            }
+        } else {
+            let (old, new) = (old.and_then(file), new.and_then(file));
+            if old != new {
+                self.changes.push(TreeChange { old, new });
+            }
+        }
+        self.path.truncate(folder);
+        Ok(())
+    }
+}
+
+/// Returns the entries of a tree, sorted as git sorts them.
+fn entries<'t>(tree: Option<&gix::oid>, bytes: Option<&'t [u8]>) -> Result<Vec<Entry<'t>>, Error> {
+    let mut all = Vec::new();
+    let (Some(tree), Some(bytes)) = (tree, bytes) else { return Ok(all) };
+    for entry in TreeRefIter::from_bytes(bytes, tree.kind()) {
+        let entry = entry.map_err(|_| Error::Damaged(tree.to_owned()))?;
+        all.push(Entry { name: entry.filename, mode: entry.mode, oid: entry.oid });
+    }
+    all.sort_by(order);
+    Ok(all)
+}
+
+/// Compares names as git does: that of a folder ends with a slash.
+fn order(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
+    gix::objs::tree::name_order(a.name, a.mode.is_tree(), b.name, b.mode.is_tree())
+        .then(a.mode.is_tree().cmp(&b.mode.is_tree()))
+}

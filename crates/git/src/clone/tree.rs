@@ -1,0 +1,149 @@
+//! Lists the files of a commit.
+
+use std::ops::ControlFlow;
+
+use gix::objs::tree::{EntryKind, EntryMode};
+use gix::objs::{CommitRefIter, Kind, TreeRefIter};
+
+use super::finder::Finder;
+use super::{Clone, Oid};
+use crate::Error;
+
+/// Maximum depth of folders. Linux opens no path of more than 2048.
+pub(super) const MAX_DEPTH: usize = 500;
+
+/// Maximum number of files and folders of a commit. A tree may have the same tree a thousand times, which has another
+/// one a thousand times.
+pub(super) const MAX_ENTRIES: usize = 20_000_000;
+
+/// Maximum length of a path in bytes.
+pub(super) const MAX_PATH: usize = 1 << 16;
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileMode {
+    /// An ordinary file.
+    File,
+    /// A file that can be executed.
+    Executable,
+    /// A symbolic link. Its contents are the path that it leads to.
+    Link,
+    /// A commit of another repository, which the clone does not have.
+    Submodule,
+}
+
+impl FileMode {
+    /// Returns the mode of an entry; `None` if it is a folder.
+    pub(super) fn of(mode: EntryMode) -> Option<Self> {
+        match mode.kind() {
+            EntryKind::Tree => None,
+            EntryKind::Blob => Some(Self::File),
+            EntryKind::BlobExecutable => Some(Self::Executable),
+            EntryKind::Link => Some(Self::Link),
+            EntryKind::Commit => Some(Self::Submodule),
+        }
+    }
+}
+
+/// A file of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeFile<'a> {
+    /// Its path, with `/` between names.
+    pub path: &'a [u8],
+    /// What it is.
+    pub mode: FileMode,
+    /// Git's hash of its contents.
+    pub oid: Oid,
+}
+
+/// A folder that is being listed.
+struct Level {
+    tree: Vec<u8>,
+    /// The rest of the tree begins here.
+    at: usize,
+    /// The length of its path, with a slash at the end.
+    path: usize,
+}
+
+impl Clone {
+    /// Passes all files of a commit to `each`, in the order of their paths, until it breaks.
+    ///
+    /// # Errors
+    /// An object is missing or damaged, a path is one that git forbids, or the clone cannot be read any more. Then files
+    /// may have been passed on.
+    pub fn list(
+        &self,
+        commit: Oid,
+        each: &mut dyn FnMut(TreeFile<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let finder = Finder::new(self);
+        let tree = finder.tree_of(commit)?;
+        let mut levels = vec![Level { tree: finder.tree(&tree)?, at: 0, path: 0 }];
+        let mut path = Vec::new();
+        let mut entries = 0;
+        loop {
+            let depth = levels.len();
+            let Some(level) = levels.last_mut() else { return Ok(()) };
+            path.truncate(level.path);
+            let rest = &level.tree[level.at..];
+            let mut iter = TreeRefIter::from_bytes(rest, commit.kind());
+            let Some(entry) = iter.next() else {
+                levels.pop();
+                continue;
+            };
+            let entry = entry.map_err(|_| Error::Damaged(commit))?;
+            level.at += iter.offset_to_next_entry(rest);
+            entries += 1;
+            join(&mut path, entry.filename)?;
+            if entries > MAX_ENTRIES {
+                return Err(Error::TooLarge);
+            }
+            match FileMode::of(entry.mode) {
+                Some(mode) => {
+                    let file = TreeFile { path: &path, mode, oid: entry.oid.to_owned() };
+                    if each(file).is_break() {
+                        return Ok(());
+                    }
+                }
+                None if depth >= MAX_DEPTH => return Err(Error::TooLarge),
+                None => {
+                    let tree = finder.tree(entry.oid)?;
+                    path.push(b'/');
+                    levels.push(Level { tree, at: 0, path: path.len() });
+                }
+            }
+        }
+    }
+}
+
+/// Adds a name to the path of a folder.
+///
+/// # Errors
+/// Git forbids the name, or the path is too long.
+pub(super) fn join(path: &mut Vec<u8>, name: &[u8]) -> Result<(), Error> {
+    path.extend(name);
+    let is_forbidden = matches!(name, b"" | b"." | b"..")
+        || name.eq_ignore_ascii_case(b".git")
+        || name.contains(&b'/');
+    if is_forbidden {
+        return Err(Error::Forbidden(String::from_utf8_lossy(path).into_owned()));
+    }
+    if path.len() > MAX_PATH { Err(Error::TooLarge) } else { Ok(()) }
+}
+
+impl Finder {
+    /// Returns the tree of a commit.
+    pub(super) fn tree_of(&self, commit: Oid) -> Result<Oid, Error> {
+        let bytes = self.expect(&commit, Kind::Commit)?;
+        let tree = CommitRefIter::from_bytes(&bytes, commit.kind()).tree_id();
+        tree.map_err(|_| Error::Damaged(commit))
+    }
+
+    /// Reads a tree. Git knows the empty one even if it is not there.
+    pub(super) fn tree(&self, tree: &gix::oid) -> Result<Vec<u8>, Error> {
+        if tree.is_empty_tree() {
+            return Ok(Vec::new());
+        }
+        self.expect(tree, Kind::Tree)
+    }
+}
