@@ -221,7 +221,7 @@ async fn ingest(
     let mut read = std::mem::take(&mut *files.read.lock().unwrap());
     read.sort();
     let counts = [report.seen.files, report.stored.files, report.new_files, report.retired_files];
-    let left_out = store.skipped(id).await?;
+    let left_out = store.skipped(id, &store::TreeFilter::Main).await?;
     let left_out = left_out.into_iter().map(|row| (row.path, row.bytes, row.reason)).collect();
     Ok(Outcome { read, counts, files: stored(store).await?, left_out })
 }

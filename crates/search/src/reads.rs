@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use store::{
-    BlobId, Catalog, Epoch, Lease, RepoId, ScipPlace, Shard, ShardId, StoredBlob, SymbolRow,
+    BlobId, Catalog, Epoch, FileFilter, Lease, RepoId, ScipPlace, Shard, ShardId, StoredBlob,
+    SymbolRow,
 };
 
 use crate::cache::texts::{DecompressBuffer, TEXT};
@@ -122,10 +123,11 @@ impl View {
         repo: RepoId,
         paths: &[&str],
     ) -> Result<Option<store::LeftOutRow>, store::Error> {
-        if !self.catalog().await?.repos.contains_key(&repo) {
+        let catalog = self.catalog().await?;
+        if !catalog.repos.contains_key(&repo) {
             return Ok(None);
         }
-        self.store().left_out(repo, paths).await
+        self.store().left_out(repo, &catalog.filter().trees, paths).await
     }
 
     /// Returns information on the symbols of a text besides the symbols themselves.
@@ -186,7 +188,8 @@ impl Scip {
         if !self.catalog.repos.contains_key(&repo) {
             return Ok(Vec::new());
         }
-        self.lease.scip_of(epoch, text, (repo, path)).await
+        let filter = FileFilter { epoch, ..self.catalog.filter() };
+        self.lease.scip_of(&filter, text, (repo, path)).await
     }
 
     /// Returns the shards with documents of one import, or of any.
@@ -214,9 +217,7 @@ impl Scip {
         near: RepoId,
         most: usize,
     ) -> Result<Vec<ScipPlace>, store::Error> {
-        let visible = self.catalog.visible();
-        let epoch = self.catalog.epoch;
-        self.lease.scip_mentions(epoch, shard, symbols, near, visible.as_deref(), most).await
+        self.lease.scip_mentions(&self.catalog.filter(), shard, symbols, near, most).await
     }
 
     /// Returns the connection. Without this call it is closed.

@@ -126,10 +126,11 @@ impl View {
     /// # Errors
     /// The database query fails.
     pub async fn skipped(&self, repo: RepoId) -> Result<Vec<store::LeftOutRow>, store::Error> {
-        if !self.catalog().await?.repos.contains_key(&repo) {
+        let catalog = self.catalog().await?;
+        if !catalog.repos.contains_key(&repo) {
             return Ok(Vec::new());
         }
-        self.store().skipped(repo).await
+        self.store().skipped(repo, &catalog.filter().trees).await
     }
 
     /// Returns whether the index can be queried for chunks without a recheck by Postgres.

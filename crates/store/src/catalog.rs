@@ -465,7 +465,7 @@ impl Catalog {
                    and reason = 'ignored' and {}
                    and (path = any($5) or right(path, length($6) + 1) = '/' || $6)
                  order by repo, path limit 100",
-                trees::condition(3, 4)
+                trees::condition("", 3, 4)
             )))
             .bind(self.epoch.0)
             .bind(self.visible_ids())

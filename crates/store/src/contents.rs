@@ -95,7 +95,7 @@ pub(crate) fn visible(first: usize) -> String {
          and (${repos}::int[] is null or repo = any(${repos}))
          and (${languages}::text[] is null or lower(language) = any(${languages}))
          and {}",
-        trees::condition(sets, replaced)
+        trees::condition("", sets, replaced)
     )
 }
 

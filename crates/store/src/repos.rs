@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
 use crate::store::Store;
+use crate::trees::{self, TreeFilter};
 use crate::{BlobId, Epoch, RepoId, ShardId};
 
 /// Contents that are stored.
@@ -153,31 +154,44 @@ impl Store {
         Ok(row.map(|(language,)| StoredBlob { shard, blob, bytes, encoding, language }))
     }
 
-    /// Returns the files of a repository that were left out.
+    /// Returns the files that were left out of some trees of a repository.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn skipped(&self, repo: RepoId) -> Result<Vec<LeftOutRow>> {
-        Ok(sqlx::query_as(
+    pub async fn skipped(&self, repo: RepoId, trees: &TreeFilter) -> Result<Vec<LeftOutRow>> {
+        let (sets, replaced) = trees.parameters();
+        Ok(sqlx::query_as(AssertSqlSafe(format!(
             "select path, bytes, reason, rule from skipped, state
-             where repo = $1 and valid_from <= epoch and valid_to > epoch order by reason, path",
-        )
+             where repo = $1 and valid_from <= epoch and valid_to > epoch and {} order by reason, path",
+            trees::condition("", 2, 3)
+        )))
         .bind(repo.0)
+        .bind(sets)
+        .bind(replaced)
         .fetch_all(self.control())
         .await?)
     }
 
-    /// Returns one of some paths of a repository that was left out, and why: the longest such path. `None` if none was.
+    /// Returns one of some paths that was left out of some trees of a repository, and why: the longest such path. `None` if none was.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn left_out(&self, repo: RepoId, paths: &[&str]) -> Result<Option<LeftOutRow>> {
-        Ok(sqlx::query_as(
+    pub async fn left_out(
+        &self,
+        repo: RepoId,
+        trees: &TreeFilter,
+        paths: &[&str],
+    ) -> Result<Option<LeftOutRow>> {
+        let (sets, replaced) = trees.parameters();
+        Ok(sqlx::query_as(AssertSqlSafe(format!(
             "select path, bytes, reason, rule from skipped, state
-             where repo = $1 and path = any($2) and valid_from <= epoch and valid_to > epoch
+             where repo = $1 and path = any($4) and valid_from <= epoch and valid_to > epoch and {}
              order by length(path) desc limit 1",
-        )
+            trees::condition("", 2, 3)
+        )))
         .bind(repo.0)
+        .bind(sets)
+        .bind(replaced)
         .bind(paths)
         .fetch_optional(self.control())
         .await?)
@@ -211,14 +225,14 @@ impl Store {
         Ok(all)
     }
 
-    /// Returns the number of files left out of all repositories, by reason.
+    /// Returns the number of files left out of the main trees of all repositories, by reason.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn skipped_by_reason(&self) -> Result<HashMap<String, i64>> {
         let rows: Vec<(String, i64)> = sqlx::query_as(
             "select reason, count(*) from skipped, state
-             where valid_from <= epoch and valid_to > epoch group by reason",
+             where valid_from <= epoch and valid_to > epoch and trees >= 0 group by reason",
         )
         .fetch_all(self.control())
         .await?;

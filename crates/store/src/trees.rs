@@ -143,12 +143,12 @@ pub struct ChosenTrees {
     pub sets: Vec<i32>,
 }
 
-/// Returns the condition that a row with columns `repo` and `trees` passes a [`TreeFilter`], whose
-/// [`parameters`](TreeFilter::parameters) have these numbers.
-pub(crate) fn condition(sets: usize, replaced: usize) -> String {
+/// Returns the condition that a row of a table with columns `repo` and `trees` passes a [`TreeFilter`], whose
+/// [`parameters`](TreeFilter::parameters) have these numbers. `of` is a dot after the table's name, or empty.
+pub(crate) fn condition(of: &str, sets: usize, replaced: usize) -> String {
     format!(
-        "(${sets}::int[] is null or trees >= 0 and repo <> all(${replaced}::int[])
-          or trees <> 0 and abs(trees) = any(${sets}))"
+        "(${sets}::int[] is null or {of}trees >= 0 and {of}repo <> all(${replaced}::int[])
+          or {of}trees <> 0 and abs({of}trees) = any(${sets}))"
     )
 }
 

@@ -189,8 +189,7 @@ impl Session {
             rows.i64(file.bytes).i64(file.fingerprint).text(file.reason).text(file.rule.as_deref());
             rows.maybe(file.oid.as_deref());
         }
-        let statement =
-            "copy seen (repo, path, bytes, fingerprint, reason, rule, oid) from stdin (format binary)";
+        let statement = "copy seen (repo, path, bytes, fingerprint, reason, rule, oid) from stdin (format binary)";
         copy::send(&mut self.conn, statement, rows).await
     }
 

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::store::Store;
 use crate::tables::Groups;
-use crate::{BlobId, Epoch, RepoId, ShardId};
+use crate::trees;
+use crate::{BlobId, FileFilter, RepoId, ShardId};
 
 /// An imported index.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
@@ -81,34 +82,37 @@ impl FromRow<'_, PgRow> for PlaceRow {
 }
 
 /// Returns the statement that reads the documents of a shard that satisfy a condition, and whose files are unchanged in
-/// the epoch `$1`.
+/// the epoch `$1`, in one of the trees that `$2` and `$3` tell.
 fn places(shard: ShardId, groups: Groups, condition: &str) -> String {
     format!(
         "select s.shard, s.blob, i.repo, s.import, s.path, f.bytes, f.language, s.names, s.occurrences
          from {} s join scip_imports i on i.id = s.import
               join {} f on f.shard = {n} and f.blob = s.blob and f.repo = i.repo and f.path = s.path
-                       and f.valid_from <= $1 and f.valid_to > $1
+                       and f.valid_from <= $1 and f.valid_to > $1 and {trees}
          where s.shard = {n} and {condition}",
         shard.scip(groups),
         shard.files(),
-        n = shard.0
+        n = shard.0,
+        trees = trees::condition("f.", 2, 3)
     )
 }
 
 impl Lease {
-    /// Returns the documents of a file, the newest import first.
+    /// Returns the documents of a file that passes a filter, the newest import first.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn scip_of(
         &mut self,
-        epoch: Epoch,
+        filter: &FileFilter,
         (shard, blob): (ShardId, BlobId),
         (repo, path): (RepoId, &str),
     ) -> Result<Vec<ScipPlace>> {
-        let sql = places(shard, self.groups(), "s.blob = $2 and i.repo = $3 and s.path = $4");
+        let sql = places(shard, self.groups(), "s.blob = $4 and i.repo = $5 and s.path = $6");
         let sql = format!("{sql} order by s.import desc");
-        let bound = BoundStatement::new(sql).bind(epoch.0).bind(blob.0).bind(repo.0);
+        let (sets, replaced) = filter.trees.parameters();
+        let bound = BoundStatement::new(sql).bind(filter.epoch.0).bind(sets).bind(replaced);
+        let bound = bound.bind(blob.0).bind(repo.0);
         self.places_of(bound.bind(path.to_owned())).await
     }
 
@@ -120,20 +124,23 @@ impl Lease {
     /// The server cannot be reached or refuses the statement.
     pub async fn scip_mentions(
         &mut self,
-        epoch: Epoch,
+        filter: &FileFilter,
         shard: ShardId,
         symbols: &[&str],
         near: RepoId,
-        visible: Option<&[RepoId]>,
         most: usize,
     ) -> Result<Vec<ScipPlace>> {
         let hashes: Vec<i64> = symbols.iter().map(|symbol| hash(symbol)).collect();
-        let condition = "s.hashes && $2 and ($5::int[] is null or i.repo = any($5))";
+        let condition = "s.hashes && $4 and ($7::int[] is null or i.repo = any($7))";
         let sql = places(shard, self.groups(), condition);
-        let sql = format!("{sql} order by i.repo <> $3, s.blob, s.path, s.import limit $4");
-        let visible = visible.map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+        let sql = format!("{sql} order by i.repo <> $5, s.blob, s.path, s.import limit $6");
+        let visible =
+            filter.repos.as_ref().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+        let (sets, replaced) = filter.trees.parameters();
         let bound = BoundStatement::new(sql)
-            .bind(epoch.0)
+            .bind(filter.epoch.0)
+            .bind(sets)
+            .bind(replaced)
             .bind(hashes)
             .bind(near.0)
             .bind(most as i64)

@@ -132,9 +132,9 @@ async fn import(store: &Store, name: &str) {
     writer.store(file.shard, &[(file.blob, file.path, document)]).await.unwrap();
     writer.finish(0).await.unwrap();
     session.close().await.unwrap();
-    let epoch = store.catalog().await.unwrap().epoch;
+    let filter = store.catalog().await.unwrap().filter();
     let mut lease = store.lease().await.unwrap();
-    let told = lease.scip_of(epoch, (file.shard, file.blob), (repo, "a")).await.unwrap();
+    let told = lease.scip_of(&filter, (file.shard, file.blob), (repo, "a")).await.unwrap();
     assert_eq!(told.len(), 1);
     lease.done();
 }

@@ -11,6 +11,7 @@
 mod evaluate;
 mod generate;
 mod surfaces;
+mod trees;
 mod written;
 
 use std::collections::BTreeMap;
@@ -126,7 +127,7 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
             let expected = evaluate(&query, &files);
             for (source, server, shards) in &mut servers.0 {
                 let place = format!("seed {corpus_seed}, query {n}, {source:?}");
-                let answer = ask(server, &query, &place);
+                let answer = ask(server, "", &query, &place);
                 shards.memory += answer["stats"]["shards_from_memory"].as_u64().unwrap();
                 shards.postgres += answer["stats"]["shards_from_postgres"].as_u64().unwrap();
                 check(&answer, &query, &expected, &place);
@@ -155,9 +156,9 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
     assert!(empty * 4 < asked * 3, "{empty} of {asked} queries found nothing");
 }
 
-/// Returns a server's answer.
-fn ask(server: &Server, query: &Query, place: &str) -> Value {
-    let text = query.to_string();
+/// Returns a server's answer to a query, after words that name trees.
+fn ask(server: &Server, trees: &str, query: &Query, place: &str) -> Value {
+    let text = format!("{trees}{query}");
     let limit = query.limit.unwrap_or(0);
     let encoded = utf8_percent_encode(&text, NON_ALPHANUMERIC);
     let (status, answer) = server.json(&format!("/search?q={encoded}&limit={limit}"));
