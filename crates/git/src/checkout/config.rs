@@ -89,7 +89,11 @@ impl Config {
 
     /// Returns whether the clone may lack objects that its origin has (`git clone --filter`).
     pub(crate) fn is_partial(&self) -> bool {
+        let remotes = self.0.sections_by_name("remote").into_iter().flatten();
+        let is_promisor = |value: &[u8]| !matches!(value, b"false" | b"no" | b"off" | b"0");
+        let mut promisors = remotes.filter_map(|remote| remote.body().value("promisor"));
         self.0.string("extensions.partialClone").is_some()
+            || promisors.any(|value| is_promisor(&value))
     }
 
     /// Returns whether branches and tags are kept in a table (`git init --ref-format=reftable`), and not in files.

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use gix::objs::TreeRefIter;
-use gix::objs::tree::EntryMode;
+use gix::objs::tree::EntryRef;
 
 use super::finder::Finder;
-use super::tree::{MAX_DEPTH, MAX_ENTRIES, join};
+use super::tree::{MAX_DEPTH, MAX_ENTRIES, join, order};
 use super::{Clone, FileMode, Oid, similar};
 use crate::Error;
 
@@ -38,14 +38,6 @@ pub struct ChangedFile {
     pub oid: Oid,
     /// What it is.
     pub mode: FileMode,
-}
-
-/// An entry of a tree.
-#[derive(Clone, Copy)]
-struct Entry<'a> {
-    name: &'a [u8],
-    mode: EntryMode,
-    oid: &'a gix::oid,
 }
 
 impl Clone {
@@ -112,14 +104,14 @@ impl Walk<'_> {
     /// Compares two entries of the same name, both folders or neither.
     fn entry(
         &mut self,
-        old: Option<&Entry<'_>>,
-        new: Option<&Entry<'_>>,
+        old: Option<&EntryRef<'_>>,
+        new: Option<&EntryRef<'_>>,
         depth: usize,
     ) -> Result<(), Error> {
         let Some(one) = new.or(old) else { return Ok(()) };
         let folder = self.path.len();
-        join(&mut self.path, one.name)?;
-        let file = |entry: &Entry<'_>| {
+        join(&mut self.path, one.filename)?;
+        let file = |entry: &EntryRef<'_>| {
             let mode = FileMode::of(entry.mode)?;
             Some(ChangedFile { path: self.path.clone(), oid: entry.oid.to_owned(), mode })
         };
@@ -139,20 +131,12 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the entries of a tree, sorted as git sorts them.
-fn entries<'t>(tree: Option<&gix::oid>, bytes: Option<&'t [u8]>) -> Result<Vec<Entry<'t>>, Error> {
-    let mut all = Vec::new();
-    let (Some(tree), Some(bytes)) = (tree, bytes) else { return Ok(all) };
-    for entry in TreeRefIter::from_bytes(bytes, tree.kind()) {
-        let entry = entry.map_err(|_| Error::Damaged(tree.to_owned()))?;
-        all.push(Entry { name: entry.filename, mode: entry.mode, oid: entry.oid });
-    }
-    all.sort_by(order);
-    Ok(all)
-}
-
-/// Compares names as git does: that of a folder ends with a slash.
-fn order(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
-    gix::objs::tree::name_order(a.name, a.mode.is_tree(), b.name, b.mode.is_tree())
-        .then(a.mode.is_tree().cmp(&b.mode.is_tree()))
+/// Returns the entries of a tree.
+fn entries<'t>(
+    tree: Option<&gix::oid>,
+    bytes: Option<&'t [u8]>,
+) -> Result<Vec<EntryRef<'t>>, Error> {
+    let (Some(tree), Some(bytes)) = (tree, bytes) else { return Ok(Vec::new()) };
+    let entries: Result<Vec<_>, _> = TreeRefIter::from_bytes(bytes, tree.kind()).collect();
+    entries.map_err(|_| Error::Damaged(tree.to_owned()))
 }

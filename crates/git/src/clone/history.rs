@@ -58,6 +58,7 @@ impl Clone {
                 .collect(),
             queue: BinaryHeap::new(),
             seen: HashMap::new(),
+            parents: HashMap::new(),
             limited: None,
             order: 0,
             open: 0,
@@ -73,10 +74,12 @@ pub struct Commits {
     starts: Vec<(Oid, bool)>,
     /// The commits that were seen and not yet passed on.
     queue: BinaryHeap<Waiting>,
-    /// All commits that were seen. The parents are kept only if commits are hidden.
-    seen: HashMap<Oid, Seen>,
+    /// All commits that were seen, and whether they are hidden.
+    seen: HashMap<Oid, bool>,
+    /// If commits are hidden: the parents of those that are no longer in the queue.
+    parents: HashMap<Oid, Box<[Oid]>>,
     /// If commits are hidden: the others, the newest last.
-    limited: Option<Vec<CommitInfo>>,
+    limited: Option<Vec<Oid>>,
     order: u64,
     /// The number of commits in the queue that are not hidden, as far as is known.
     open: usize,
@@ -87,13 +90,6 @@ impl std::fmt::Debug for Commits {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Commits")
     }
-}
-
-#[derive(Default)]
-struct Seen {
-    is_hidden: bool,
-    /// Its parents, once they were seen, too.
-    parents: Option<Box<[Oid]>>,
 }
 
 /// A commit in the queue: the newest is the first, then what was seen first.
@@ -135,7 +131,7 @@ impl Commits {
             return Ok(());
         }
         let commit = self.finder.commit(id)?;
-        self.seen.insert(id, Seen::default());
+        self.seen.insert(id, false);
         self.order += 1;
         self.open += 1;
         self.queue.push(Waiting { commit, order: self.order });
@@ -146,9 +142,9 @@ impl Commits {
     fn hide(&mut self, id: Oid) {
         let mut stack = vec![id];
         while let Some(id) = stack.pop() {
-            if let Some(seen) = self.seen.get_mut(&id).filter(|seen| !seen.is_hidden) {
-                seen.is_hidden = true;
-                match &seen.parents {
+            if let Some(is_hidden) = self.seen.get_mut(&id).filter(|is_hidden| !**is_hidden) {
+                *is_hidden = true;
+                match self.parents.get(&id) {
                     Some(parents) => stack.extend(parents),
                     // It is still in the queue.
                     None => self.open -= 1,
@@ -174,13 +170,12 @@ impl Commits {
     /// Finds all commits that are not hidden.
     fn limit(&mut self) -> Result<(), Error> {
         let mut found = Vec::new();
+        let mut oldest = None;
         let mut slop = SLOP;
         while let Some(Waiting { commit, .. }) = self.queue.pop() {
             let is_hidden = self.is_hidden(commit.id);
             self.open -= usize::from(!is_hidden);
-            if let Some(seen) = self.seen.get_mut(&commit.id) {
-                seen.parents = Some(commit.parents.clone().into_boxed_slice());
-            }
+            self.parents.insert(commit.id, commit.parents.clone().into_boxed_slice());
             for parent in &commit.parents {
                 match self.add(*parent) {
                     // What a hidden commit leads to need not be there.
@@ -192,13 +187,13 @@ impl Commits {
                 }
             }
             if !is_hidden {
-                found.push(commit);
+                found.push(commit.id);
+                oldest = oldest.into_iter().chain([commit.time]).min();
                 slop = SLOP;
                 continue;
             }
             if self.open == 0 {
                 // A newer parent of an old commit may still be hidden.
-                let oldest = found.iter().map(|commit| commit.time).min();
                 let next = self.queue.peek().map(|waiting| waiting.commit.time);
                 if oldest.is_none() || next < oldest {
                     slop -= 1;
@@ -208,16 +203,17 @@ impl Commits {
                 }
             }
         }
-        found.retain(|commit| !self.is_hidden(commit.id));
+        found.retain(|commit| !self.is_hidden(*commit));
         found.reverse();
         self.queue.clear();
-        self.seen.clear();
+        self.seen = HashMap::new();
+        self.parents = HashMap::new();
         self.limited = Some(found);
         Ok(())
     }
 
     fn is_hidden(&self, id: Oid) -> bool {
-        self.seen.get(&id).is_some_and(|seen| seen.is_hidden)
+        self.seen.get(&id).copied().unwrap_or(false)
     }
 
     fn step(&mut self) -> Result<Option<CommitInfo>, Error> {
@@ -225,7 +221,7 @@ impl Commits {
             self.start()?;
         }
         if let Some(limited) = &mut self.limited {
-            return Ok(limited.pop());
+            return limited.pop().map(|id| self.finder.commit(id)).transpose();
         }
         let Some(Waiting { commit, .. }) = self.queue.pop() else { return Ok(None) };
         for parent in &commit.parents {

@@ -129,7 +129,15 @@ impl Clone {
         };
         let peeled = |object| match finder.commit_of(object) {
             Ok((commit, _)) => Ok(commit),
-            Err(Peel::Missing(object)) => Err(failed(finder.lacks(object))),
+            Err(Peel::Missing(object)) => match finder.lacks(object) {
+                // Of a whole clone, nobody knows whether there was such a commit.
+                Error::Missing { is_shallow: false, is_partial: false, .. }
+                    if base.len() == object.kind().len_in_hex() && base == object.to_string() =>
+                {
+                    Err(RevisionError::Unknown { revision: named(), nearest: Vec::new() })
+                }
+                error => Err(failed(error)),
+            },
             Err(Peel::Error(error)) => Err(failed(error)),
             Err(Peel::Other) => {
                 let kind = finder.header(&object).ok().flatten().map(|(kind, _)| kind);
@@ -163,7 +171,7 @@ impl Clone {
 fn parse(revision: &str) -> Option<(&str, Vec<Step>)> {
     let end = revision.find(['~', '^']).unwrap_or(revision.len());
     let (base, mut rest) = revision.split_at(end);
-    let is_odd = |sign: char| sign.is_whitespace() || sign.is_control() || ":?*[\\".contains(sign);
+    let is_odd = |sign: char| sign.is_control() || " :?*[\\".contains(sign);
     if revision.len() > MAX_REVISION
         || base.is_empty()
         || base.starts_with('-')
@@ -175,22 +183,22 @@ fn parse(revision: &str) -> Option<(&str, Vec<Step>)> {
     }
     let mut steps = Vec::new();
     let mut generations = 0;
-    while !rest.is_empty() {
-        let (sign, after) = rest.split_at(1);
+    while let Some(sign) = rest.chars().next() {
+        let after = &rest[sign.len_utf8()..];
         let peel = ["{}", "{commit}"].into_iter().find_map(|kind| after.strip_prefix(kind));
-        if let Some(after) = peel.filter(|_| sign == "^") {
+        if let Some(after) = peel.filter(|_| sign == '^') {
             steps.push(Step::Peel);
             rest = after;
             continue;
         }
         let end = after.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(after.len());
         let (number, after) = after.split_at(end);
-        let number = if number.is_empty() { 1 } else { number.parse().ok()? };
-        generations += number;
+        let number: usize = if number.is_empty() { 1 } else { number.parse().ok()? };
+        generations = number.checked_add(generations)?;
         steps.push(match (sign, number) {
-            (_, 0) => Step::Peel,
-            ("~", number) => Step::Back(number),
-            ("^", number) => Step::Parent(number),
+            ('~' | '^', 0) => Step::Peel,
+            ('~', number) => Step::Back(number),
+            ('^', number) => Step::Parent(number),
             _ => return None,
         });
         if generations > MAX_GENERATIONS {

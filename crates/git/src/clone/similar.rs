@@ -1,7 +1,7 @@
 //! Finds renamed files among added and removed ones.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use gix::objs::Kind;
@@ -48,34 +48,28 @@ pub(super) fn join(finder: &Finder, changes: Vec<TreeChange>) -> Result<Vec<Tree
     Ok(kept)
 }
 
-/// Pairs files with equal contents; those with the same name first, then by path. Empty files are not the same file.
+/// Pairs files with equal contents: those with the same name first, then by path.
 fn equal(removed: &[Option<ChangedFile>], added: &[Option<ChangedFile>]) -> Vec<(usize, usize)> {
-    let mut sources: HashMap<(Oid, u8), Vec<usize>> = HashMap::new();
-    for (at, file) in removed.iter().enumerate() {
-        if let Some(file) = file
-            && !file.oid.is_empty_blob()
-        {
-            sources.entry((file.oid, class(file.mode))).or_default().push(at);
-        }
-    }
     let mut pairs = Vec::new();
-    let mut is_taken = vec![false; added.len()];
+    let mut is_paired = (vec![false; removed.len()], vec![false; added.len()]);
     for by_name in [true, false] {
+        let key = |file: &ChangedFile| {
+            let name = if by_name { name(&file.path).to_owned() } else { Vec::new() };
+            (file.oid, class(file.mode), name)
+        };
+        let mut sources: HashMap<_, VecDeque<usize>> = HashMap::new();
+        for (old, file) in removed.iter().enumerate().filter(|(old, _)| !is_paired.0[*old]) {
+            if let Some(key) = file.as_ref().map(key) {
+                sources.entry(key).or_default().push_back(old);
+            }
+        }
         for (new, file) in added.iter().enumerate() {
-            let Some(file) = file.as_ref().filter(|_| !is_taken[new]) else { continue };
-            let Some(olds) = sources.get_mut(&(file.oid, class(file.mode))) else { continue };
-            let at = if by_name {
-                let is_namesake = |old: &usize| {
-                    removed[*old].as_ref().is_some_and(|old| name(&old.path) == name(&file.path))
-                };
-                // A folder of a million equal files is not searched a million times.
-                olds.iter().take(MAX_FILES).position(is_namesake)
-            } else {
-                (!olds.is_empty()).then_some(0)
-            };
-            if let Some(at) = at {
-                pairs.push((olds.remove(at), new));
-                is_taken[new] = true;
+            if !is_paired.1[new]
+                && let Some(key) = file.as_ref().map(key)
+                && let Some(old) = sources.get_mut(&key).and_then(VecDeque::pop_front)
+            {
+                pairs.push((old, new));
+                (is_paired.0[old], is_paired.1[new]) = (true, true);
             }
         }
     }

@@ -9,8 +9,12 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
+mod changes;
+mod fuzz;
 mod history;
+mod places;
 mod refs;
+mod revisions;
 mod trees;
 
 /// A clone in a folder of its own.
@@ -129,6 +133,18 @@ pub(super) fn octal(mode: FileMode) -> &'static str {
         FileMode::Executable => "100755",
         FileMode::Link => "120000",
         FileMode::Submodule => "160000",
+    }
+}
+
+/// Numbers that look random, and are the same each time.
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % most
     }
 }
 
