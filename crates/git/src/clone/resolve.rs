@@ -239,9 +239,8 @@ fn find(finder: &Finder, base: &str, revision: &str) -> Result<Oid, RevisionErro
     drop(store);
     let described = described(base);
     let digits = described.unwrap_or(base);
-    let prefix = match Prefix::from_hex(digits) {
-        Ok(prefix) if digits.len() <= finder.store().hash.len_in_hex() => prefix,
-        _ => return Err(unknown(nearest(finder, base))),
+    let Some(prefix) = prefix(digits, finder.store().hash) else {
+        return Err(unknown(nearest(finder, base)));
     };
     let found = matching(finder, prefix).map_err(broken)?;
     match found.as_slice() {
@@ -267,6 +266,13 @@ fn described(base: &str) -> Option<&str> {
     let (before, digits) = base.rsplit_once("-g")?;
     let (_, number) = before.rsplit_once('-')?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+}
+
+/// Returns the beginning of a hash, if there are enough digits.
+fn prefix(digits: &str, hash: gix::hash::Kind) -> Option<Prefix> {
+    let padded = format!("{digits:0<width$}", width = hash.len_in_hex());
+    let object = Oid::from_hex(padded.as_bytes()).ok().filter(|object| object.kind() == hash)?;
+    Prefix::new(&object, digits.len()).ok()
 }
 
 /// Returns the objects whose hashes begin with some digits, sorted.
