@@ -225,6 +225,7 @@ impl Page {
             Some(Stopped::Timeout(time)) => {
                 head += &format!(", and there may be more: {}", late(*time));
             }
+            Some(Stopped::Revision(why)) => head += &format!(", and there may be more: {why}."),
             Some(Stopped::Shards(_)) => head += &format!(", and there may be more: {BROKEN}"),
             Some(Stopped::Limit) => {
                 let which = if goes_on { "next" } else { "first" };

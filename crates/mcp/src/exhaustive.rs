@@ -144,6 +144,7 @@ fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
             format!("{found}, and there is more: the limit was reached. {next}")
         }
         Some(Stopped::Timeout(time)) => format!("{found}, and there may be more: {}", late(*time)),
+        Some(Stopped::Revision(why)) => format!("{found}, and there may be more: {why}."),
         Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {BROKEN}"),
         None if !stats.is_complete() => format!("{found}."),
         None => {

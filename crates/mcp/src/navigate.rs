@@ -295,7 +295,9 @@ fn head(
         Some(Stopped::Timeout(time)) => {
             format!("At least {what}, and there may be more: {}", late(*time))
         }
-        Some(Stopped::Shards(error)) => format!("At least {what}, and there may be more: {error}."),
+        Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
+            format!("At least {what}, and there may be more: {error}.")
+        }
         None if !stats.is_complete() => format!("At least {what}."),
         None => format!("{what}."),
     };

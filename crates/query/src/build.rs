@@ -66,8 +66,7 @@ impl<'a> Build<'a> {
                 tree,
             ]);
         }
-        changes::check(&tree, self.changes.as_ref())
-            .map_err(|wrong| wrong.at(self.source))?;
+        changes::check(&tree, self.changes.as_ref()).map_err(|wrong| wrong.at(self.source))?;
         let (source, settings) = (self.source.to_owned(), self.settings);
         Ok(Query { source, tree, settings, changes: self.changes })
     }
@@ -182,7 +181,8 @@ impl<'a> Build<'a> {
                     Err(self.error(at, message).with_replacement(at..word.range.end, ""))
                 }
                 Part::Word(_, word) if word.field == Some(FieldName::History) => {
-                    let message = "history: cannot be negated; write -content:PATTERN beside history:*";
+                    let message =
+                        "history: cannot be negated; write -content:PATTERN beside history:*";
                     let instead = format!("-{} history:*", written("content", &word.text));
                     Err(self.error(at, message).with_replacement(at..word.range.end, instead))
                 }
@@ -276,8 +276,7 @@ impl<'a> Build<'a> {
         let mut any = Vec::new();
         for name in word.text[begin..].split(':') {
             if name.is_empty() {
-                let message =
-                    "a revision is missing after @; for an @ in the name of a repository, write \\@";
+                let message = "a revision is missing after @; for an @ in the name of a repository, write \\@";
                 return Err(self.without_revision(word, message));
             }
             if name.starts_with(['^', '!']) || name.starts_with("*!") {
@@ -285,7 +284,8 @@ impl<'a> Build<'a> {
                 return Err(self.without_revision(word, message));
             }
             // There, a star in front tells that the rest is a glob.
-            let name = name.strip_prefix('*').filter(|glob| glob.starts_with("refs/")).unwrap_or(name);
+            let name =
+                name.strip_prefix('*').filter(|glob| glob.starts_with("refs/")).unwrap_or(name);
             any.push(self.tree(word, TreeField::Revision, name)?);
         }
         Ok(Tree::any(any))

@@ -73,8 +73,9 @@ fn check_term(term: &Term, changes: Option<&Changes>) -> Result<(), Misplaced> {
             "definitions are not searched in changes; use added: or removed: for lines, or remove diff: and history:",
             Correction::Unknown,
         ),
-        (Some(_), _) if term.pattern.spans_lines() => wrong(
-            "a term must match within a line in a search of changes; remove multiline:yes, \\n and (?s)",
+        // The lines of a history are single; between two revisions, neighbouring lines changed together.
+        (Some(Changes::History), _) if term.pattern.spans_lines() => wrong(
+            "a term must match within a line in a search of the history; remove multiline:yes, \\n and (?s)",
             Correction::Unknown,
         ),
         (Some(_), _) => Ok(()),

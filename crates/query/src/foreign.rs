@@ -97,16 +97,7 @@ const FOREIGN: &[Foreign] = &[
         instead: nothing,
     },
     Foreign {
-        names: &[
-            "author",
-            "committer",
-            "before",
-            "after",
-            "since",
-            "until",
-            "commit",
-            "message",
-        ],
+        names: &["author", "committer", "before", "after", "since", "until", "commit", "message"],
         fits: any,
         advice: HISTORY,
         instead: nothing,
@@ -205,7 +196,9 @@ pub(crate) fn time(field: &str, value: &str) -> Option<(String, usize)> {
     let open = "at.time".len();
     value.strip_prefix("at.time(")?;
     let length = closing(&value[open..]).map_or(value.len(), |close| open + close + 1);
-    let message = format!("{field}:at.time() is not supported: use a commit, branch or tag, as in {field}:v1.2.0");
+    let message = format!(
+        "{field}:at.time() is not supported: use a commit, branch or tag, as in {field}:v1.2.0"
+    );
     Some((message, length))
 }
 

@@ -191,9 +191,9 @@ impl<'a> Parser<'a> {
 /// Returns whether a word is a setting of the search rather than a term.
 pub(crate) fn is_setting(word: &Word) -> bool {
     match word.field {
-        Some(
-            FieldName::Case | FieldName::Multiline | FieldName::Setting(_) | FieldName::Diff,
-        ) => true,
+        Some(FieldName::Case | FieldName::Multiline | FieldName::Setting(_) | FieldName::Diff) => {
+            true
+        }
         Some(FieldName::History) => word.text == ANY_LINE,
         _ => false,
     }

@@ -204,9 +204,7 @@ impl fmt::Display for Comparison {
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Changes::Between(comparison) => {
-                f.write_str(&written("diff", &comparison.to_string()))
-            }
+            Changes::Between(comparison) => f.write_str(&written("diff", &comparison.to_string())),
             Changes::History => f.write_str("history:*"),
         }
     }

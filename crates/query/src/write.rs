@@ -36,9 +36,8 @@ pub fn plain(pattern: &str) -> Option<String> {
 pub fn written(field: &str, value: &str) -> String {
     // After a repository, an @ that is not in quotes begins a revision.
     let has_revision = ["repo", "r"].contains(&field.trim_start_matches('-'));
-    let plain = |c: char| {
-        c.is_alphanumeric() || "^$./\\-_+#~".contains(c) || c == '@' && !has_revision
-    };
+    let plain =
+        |c: char| c.is_alphanumeric() || "^$./\\-_+#~".contains(c) || c == '@' && !has_revision;
     if value.chars().all(plain) && !value.starts_with(['/', '-']) && !value.is_empty() {
         return format!("{field}:{value}");
     }

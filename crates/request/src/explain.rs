@@ -107,6 +107,7 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         }
         Some(Stopped::Timeout(timeout)) => format!("timed out after {timeout:?}"),
         Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
+        Some(Stopped::Revision(why)) => why.clone(),
     };
     writeln!(out, "ended       {why}")
 }

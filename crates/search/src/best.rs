@@ -222,7 +222,7 @@ impl Stats {
                 self.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
             }
             Some(Stopped::Shards(why)) => self.stopped = Some(Stopped::Shards(why.clone())),
-            Some(Stopped::Limit) | None => {}
+            Some(Stopped::Limit | Stopped::Revision(_)) | None => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The deadline of a search, and whether the search is over.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -80,5 +81,14 @@ impl Clock {
         let most = self.most.load(Ordering::Relaxed);
         self.most.store(most.saturating_add(nanos), Ordering::Relaxed);
         done
+    }
+}
+
+/// Ends a search when dropped, so that its threads stop, however it ends.
+pub(crate) struct EndClock(pub(crate) Arc<Clock>);
+
+impl Drop for EndClock {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }

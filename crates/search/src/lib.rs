@@ -16,6 +16,7 @@
 //! | decide on symbols | [`symbols`] |
 //! | add context lines; count skipped files | [`context`], [`left_out`] |
 //! | find the best beyond the first | [`best`] |
+//! | compare revisions, and search what changed between them | [`changes`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
@@ -24,6 +25,7 @@ mod best;
 mod blocks;
 mod cache;
 mod candidates;
+pub mod changes;
 mod chunk_set;
 mod chunk_terms;
 mod clock;

@@ -141,6 +141,8 @@ pub enum Stopped {
     Timeout(Duration),
     /// Some shards could not be searched; the error of the first.
     Shards(String),
+    /// A commit was not searched, or not as a whole; a sentence.
+    Revision(String),
 }
 
 /// The time of each phase of a search.

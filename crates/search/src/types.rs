@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use query::{CompiledQuery, Count, Plan, Query, QueryError, Select};
 use store::{BlobId, ShardId, Switch};
 
+use crate::changes::CompareError;
+
 /// Limit of results, unless the query or request sets one.
 pub const DEFAULT_LIMIT: usize = 100;
 
@@ -248,6 +250,9 @@ pub enum Error {
     /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The revisions cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
     /// The epoch of [`Request::resume`] is gone.
     #[error("the index has changed since this cursor was issued; search again")]
     Gone,

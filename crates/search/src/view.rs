@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use query::Matcher;
+use query::{Changes, Matcher};
 use store::{BlobId, Catalog, Epoch, InTree, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
@@ -43,18 +43,32 @@ pub struct View {
     trees: Arc<[InTree]>,
     /// Whether the limit on the time of every search does not apply.
     is_unlimited: bool,
+    /// Whether clones are not read.
+    without_clones: bool,
 }
 
 impl View {
     /// Creates a view of the visible repositories of an index.
     pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
-        Self { searcher, visible, trees: Arc::default(), is_unlimited: false }
+        let trees = Arc::default();
+        Self { searcher, visible, trees, is_unlimited: false, without_clones: false }
     }
 
     /// Returns the view without the limit on the time of every search.
     #[must_use]
     pub fn without_max_time(self) -> Self {
         Self { is_unlimited: true, ..self }
+    }
+
+    /// Returns the view that reads no clones: it compares no revisions.
+    #[must_use]
+    pub fn without_clones(self) -> Self {
+        Self { without_clones: true, ..self }
+    }
+
+    /// Returns whether clones are read.
+    pub fn reads_clones(&self) -> bool {
+        !self.without_clones
     }
 
     /// Returns the view in which some trees take the place of the main ones of their repositories. A query that names
@@ -187,6 +201,9 @@ impl View {
                 Arc::new(bounded)
             });
             let request = bounded.as_ref().unwrap_or(request);
+            if let Some(Changes::Between(comparison)) = &request.query().changes {
+                return self.search_changes(request, comparison, found).await;
+            }
             if request.best {
                 let plain = |request, found| self.plain(request, found);
                 let switch = match request.resume {

@@ -10,6 +10,8 @@ use axum::response::{IntoResponse, Response};
 use query::{QueryError, shortened};
 use serde::Serialize;
 
+use search::changes::CompareError;
+
 use request::Refused;
 use request::hints::Suggested;
 
@@ -177,10 +179,33 @@ impl From<search::Error> for Failure {
         match error {
             search::Error::Query(error) => error.into(),
             search::Error::Store(error) => error.into(),
+            search::Error::Compare(error) => error.into(),
             error @ (search::Error::Gone | search::Error::OtherQuery) => {
                 Self::new(StatusCode::GONE, "gone", error.to_string())
             }
         }
+    }
+}
+
+impl From<CompareError> for Failure {
+    fn from(error: CompareError) -> Self {
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        let (status, code) = match &error {
+            CompareError::NoRepo(_) | CompareError::Disabled => {
+                (StatusCode::NOT_FOUND, "not_found")
+            }
+            CompareError::Late(_) => (unavailable, "timeout"),
+            CompareError::Clone { error: git::Error::Changed, .. } => (unavailable, "unavailable"),
+            CompareError::Clone { error: git::Error::TooLarge, .. } => (unavailable, "too_large"),
+            CompareError::Clone { error, .. } => match error {
+                git::Error::NoFolder | git::Error::NoClone | git::Error::Outside => {
+                    (StatusCode::NOT_FOUND, "not_found")
+                }
+                _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+            },
+            _ => (StatusCode::BAD_REQUEST, "bad_request"),
+        };
+        Self::new(status, code, error.to_string())
     }
 }
 

@@ -88,18 +88,22 @@ impl SearchStream {
 
 /// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
-    match &stats.stopped {
-        None => None,
-        Some(Stopped::Limit) => Some((
+    stats.stopped.as_ref().map(|why| stopped_because(why, stats.files))
+}
+
+/// Returns the code and the sentence for the reason why an answer with a number of results is incomplete.
+pub(crate) fn stopped_because(why: &Stopped, results: usize) -> (&'static str, String) {
+    match why {
+        Stopped::Limit => (
             "limit",
-            format!("stopped at the limit of {}; there are more", count(stats.files, "result")),
-        )),
-        Some(Stopped::Timeout(timeout)) => {
-            Some(("timeout", format!("timed out after {timeout:?}; there may be more")))
+            format!("stopped at the limit of {}; there are more", count(results, "result")),
+        ),
+        Stopped::Timeout(timeout) => {
+            ("timeout", format!("timed out after {timeout:?}; there may be more"))
         }
-        Some(Stopped::Shards(_)) => Some((
-            "shard_error",
-            "some shards could not be searched; see the server's log".to_owned(),
-        )),
+        Stopped::Shards(_) => {
+            ("shard_error", "some shards could not be searched; see the server's log".to_owned())
+        }
+        Stopped::Revision(why) => ("revision", why.clone()),
     }
 }

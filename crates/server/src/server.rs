@@ -111,7 +111,10 @@ impl Server {
         settings: Settings,
     ) -> Self {
         Self {
-            view: View::new(Arc::clone(&searcher), visible),
+            view: {
+                let view = View::new(Arc::clone(&searcher), visible);
+                if settings.history { view } else { view.without_clones() }
+            },
             admin: Admin { searcher, store },
             turns: Arc::new(Semaphore::new(settings.at_once)),
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),

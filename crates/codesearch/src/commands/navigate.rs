@@ -214,7 +214,9 @@ fn report(console: &Console, stats: &Stats, all: usize, shown: usize, what: &str
         Some(Stopped::Timeout(timeout)) => {
             note!(to console, "codesearch: timed out after {timeout:?}");
         }
-        Some(Stopped::Shards(error)) => note!(to console, "codesearch: incomplete: {error}"),
+        Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
+            note!(to console, "codesearch: incomplete: {error}")
+        }
         None => {}
     }
     if let Some(left) = request::notes::symbols_left(stats) {

@@ -4,7 +4,7 @@
 //! repository or has some below it. Without a slash it is a word of the query.
 
 use anyhow::{Result, bail};
-use query::{Query, QueryError, Tree};
+use query::{Changes, Field, Query, QueryError, Tree};
 use request::Here;
 use request::shell;
 
@@ -77,6 +77,16 @@ impl Scope {
             Some(only) => query.and(only.clone()),
             None => query,
         };
+        // Revisions are those of a repository: in its folder, they are not compared elsewhere unless repo: asks for it.
+        let names_repos = || {
+            let of_repo = |term: &&query::Term| term.field == Field::Repo;
+            !self.args.filters.repo.is_empty() || query.terms().iter().any(of_repo)
+        };
+        if let (Some(Changes::Between(_)), Some(first)) = (&query.changes, &self.first)
+            && !names_repos()
+        {
+            return Ok(vec![query.and(here.of_repo(first)?)]);
+        }
         match self.first.as_deref().filter(|_| grouped) {
             Some(first) => {
                 let first = here.of_repo(first)?;
@@ -124,6 +134,11 @@ pub(super) fn tell_readings(console: &Console, typed: &SearchArgs, read: &Search
 fn first_path(args: &SearchArgs) -> usize {
     let has_pattern = !args.patterns.regexp.is_empty() || !args.patterns.pattern_file.is_empty();
     usize::from(!has_pattern && !args.how.files)
+}
+
+/// Returns whether a word of the command line is a path.
+pub(super) fn is_path(console: &Console, word: &str) -> bool {
+    looks_like_path(word) && console.exists(word)
 }
 
 fn looks_like_path(word: &str) -> bool {

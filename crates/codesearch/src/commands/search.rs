@@ -183,7 +183,7 @@ impl Search<'_> {
             }
         }
         Ok(match stats.stopped {
-            Some(Stopped::Shards(_) | Stopped::Timeout(_)) => crate::FAILED,
+            Some(Stopped::Shards(_) | Stopped::Timeout(_) | Stopped::Revision(_)) => crate::FAILED,
             _ if stats.files == 0 => crate::NOTHING,
             _ => crate::FOUND,
         })
@@ -421,16 +421,18 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
         }
         Some(Stopped::Timeout(timeout)) => {
             let begun = match (stats.shards_searched, stats.shards - stats.shards_pruned) {
-                (0, _) => "before any shard was searched".to_owned(),
+                // Changes are not in shards.
+                (0, 0) if stats.shards == 0 => String::new(),
+                (0, _) => ", before any shard was searched".to_owned(),
                 (begun, all) => {
-                    format!("after starting {begun} of {}", count(all, "shard"))
+                    format!(", after starting {begun} of {}", count(all, "shard"))
                 }
             };
             note!(to console,
-                "codesearch: timed out after {timeout:?}, {begun}; there may be more (raise --timeout)"
+                "codesearch: timed out after {timeout:?}{begun}; there may be more (raise --timeout)"
             );
         }
-        Some(Stopped::Shards(error)) => {
+        Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
             note!(to console, "codesearch: incomplete: {error}");
         }
         _ => {}

@@ -79,7 +79,7 @@ impl Metrics {
 pub fn outcome_of(stats: &Stats) -> Outcome {
     match stats.stopped {
         None => Outcome::Complete,
-        Some(Stopped::Limit) => Outcome::Limit,
+        Some(Stopped::Limit | Stopped::Revision(_)) => Outcome::Limit,
         Some(Stopped::Timeout(_)) => Outcome::Timeout,
         Some(Stopped::Shards(_)) => Outcome::ShardError,
     }
