@@ -7,6 +7,7 @@
 //! ARCHITECTURE.md has a recipe for a new field of the query language.
 
 mod build;
+pub mod changes;
 mod client;
 pub mod cursor;
 mod docs;

@@ -7,6 +7,7 @@ mod arguments;
 mod color;
 mod config;
 mod database;
+mod diff;
 mod docs;
 mod files;
 mod generate;
@@ -28,6 +29,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use arguments::{CommandLine, TypedOption, typed_options};
 pub(crate) use color::Color;
 pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
+pub(crate) use diff::DiffArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
@@ -94,6 +96,9 @@ pub(crate) enum Command {
     /// Search, and print the lines that match
     #[command(after_help = search::SEARCH_HELP, aliases = ["grep", "rg"])]
     Search(Box<SearchArgs>),
+    /// Print or search what changed between two revisions
+    #[command(after_help = diff::DIFF_HELP)]
+    Diff(DiffArgs),
     /// Find files by parts of their paths, typing errors forgiven
     #[command(after_help = files::FILES_HELP)]
     Files(FilesArgs),
@@ -149,6 +154,7 @@ impl Command {
         matches!(
             self,
             Self::Search(_)
+                | Self::Diff(_)
                 | Self::Files(_)
                 | Self::Def(_)
                 | Self::Refs(_)

@@ -5,6 +5,7 @@ mod by_rank;
 pub(crate) mod check;
 mod collected;
 pub(crate) mod db;
+pub(crate) mod diff;
 pub(crate) mod docs;
 pub(crate) mod files;
 mod globs;
@@ -39,6 +40,7 @@ use crate::database::Index;
 pub(crate) fn read(command: &Command, index: &Index<'_>, console: &Console) -> Result<u8> {
     match command {
         Command::Search(args) => search::run(index, console, args),
+        Command::Diff(args) => diff::run(index, console, args),
         Command::Files(args) => files::run(index, console, args),
         Command::Def(args) => navigate::definitions(index, console, args),
         Command::Refs(args) => navigate::references(index, console, args),

@@ -1,6 +1,7 @@
 //! Prints results: as text for people and pipes, or as ripgrep's JSON lines.
 
 mod blocks;
+pub(crate) mod diff;
 pub(crate) mod docs;
 mod json;
 mod line;
