@@ -70,6 +70,7 @@ fn endpoints() -> Vec<Endpoint> {
         pages::RAW,
         pages::BLAME,
         pages::HISTORY,
+        pages::DIFF,
         pages::REPOS,
         pages::DEFINITIONS,
         pages::REFERENCES,
@@ -149,7 +150,7 @@ pub fn routes_of(server: Server, hosts: Hosts) -> Router {
 }
 
 /// Addresses that people guess, each with the right one.
-const ALIASES: [(&str, &str); 15] = [
+const ALIASES: [(&str, &str); 16] = [
     ("/status", "/stats"),
     ("/statistics", "/stats"),
     ("/help", "/syntax"),
@@ -164,6 +165,7 @@ const ALIASES: [(&str, &str); 15] = [
     ("/symbols", "/outline"),
     ("/annotate", "/blame"),
     ("/log", "/history"),
+    ("/compare", "/diff"),
     ("/api", "/openapi.json"),
 ];
 

@@ -2,6 +2,7 @@
 
 mod assets;
 mod browse;
+mod diff;
 mod docs;
 mod highlight;
 mod history;
@@ -20,6 +21,7 @@ mod view;
 
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
 pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS, not_in_index};
+pub(crate) use diff::DIFF;
 pub(crate) use docs::DOCS;
 pub(crate) use history::{BLAME, HISTORY};
 pub(crate) use home::home;

@@ -58,6 +58,8 @@ struct HistoryPage {
 struct ChangeRow {
     commit: CommitView,
     short: String,
+    /// The address of the change.
+    changes: String,
     /// The address of the file with the contents after the change.
     text: Option<String>,
     /// The path before the change, if it was different.
@@ -114,6 +116,10 @@ fn draw(
     let text = |blob: &str| link::to("/file", &[("repo", repo), ("path", path), ("hash", blob)]);
     let rows = history.changes.iter().map(|change| ChangeRow {
         commit: CommitView::of(&change.commit, web, ""),
+        changes: {
+            let path = change.path.as_str();
+            link::to("/diff", &[("repo", repo), ("commit", &change.commit.hash), ("path", path)])
+        },
         short: link::short(&change.commit.hash).to_owned(),
         text: change.blob.as_deref().map(text),
         renamed_from: change.renamed_from.clone(),
