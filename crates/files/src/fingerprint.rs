@@ -32,6 +32,28 @@ pub fn fingerprint(found: &Metadata) -> i64 {
     fingerprint_of([found.dev(), found.ino(), found.size()].into_iter().chain(times))
 }
 
+/// Returns a hash of git's name of a file's contents, never 0.
+pub fn fingerprint_of_name(oid: &[u8]) -> i64 {
+    let parts = oid.chunks(8).map(|part| {
+        let mut bytes = [0; 8];
+        bytes[..part.len()].copy_from_slice(part);
+        u64::from_be_bytes(bytes)
+    });
+    match fingerprint_of(parts) {
+        0 => 1,
+        hash => hash,
+    }
+}
+
+/// Returns a hash of all that decides the languages of a repository's files besides their names and texts: of the version, and
+/// of some rules.
+pub fn languages_of(rules: &[u8]) -> i64 {
+    let mut hash = SipHasher13::new();
+    hash.write_u64(FORMAT);
+    hash.write(rules);
+    hash.finish() as i64
+}
+
 /// Returns when a file's contents or its inode changed last.
 pub fn changed_at(found: &Metadata) -> SystemTime {
     time_of(found.ctime(), found.ctime_nsec())

@@ -3,6 +3,8 @@
 /// Bytes of a file that are examined to distinguish languages with the same extension.
 const LANGUAGE_BYTES: usize = 4096;
 
+pub use query::language_named;
+
 /// Returns the language of a text, by its path and its beginning.
 pub fn language_of(path: &str, text: &str) -> Option<String> {
     let mut end = text.len().min(LANGUAGE_BYTES);

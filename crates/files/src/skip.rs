@@ -39,11 +39,15 @@ pub enum SkipReason {
     Excluded,
     /// It looks like a secret, and the user wants none.
     Secret,
+    /// It is a submodule: a commit of another repository.
+    Submodule,
+    /// It is a pointer of Git LFS, whose contents lie elsewhere.
+    Lfs,
 }
 
 impl SkipReason {
     /// All reasons.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Binary,
         Self::TooLarge,
         Self::Symlink,
@@ -57,6 +61,8 @@ impl SkipReason {
         Self::Ignored,
         Self::Excluded,
         Self::Secret,
+        Self::Submodule,
+        Self::Lfs,
     ];
 
     /// Returns the stored word for the reason.
@@ -75,6 +81,8 @@ impl SkipReason {
             Self::Ignored => "ignored",
             Self::Excluded => "excluded",
             Self::Secret => "secret",
+            Self::Submodule => "submodule",
+            Self::Lfs => "lfs",
         }
     }
 
@@ -101,6 +109,8 @@ impl fmt::Display for SkipReason {
             Self::Ignored => "named by an ignore file",
             Self::Excluded => "tracked, but named by .ignore or .codesearchignore",
             Self::Secret => "possible secrets",
+            Self::Submodule => "submodules",
+            Self::Lfs => "Git LFS pointers",
         })
     }
 }

@@ -19,7 +19,7 @@ pub struct Rules {
 
 /// One rule.
 #[derive(Clone, Debug)]
-struct Rule {
+pub(crate) struct Rule {
     /// Number of its line, from 1.
     number: usize,
     line: Box<[u8]>,
@@ -126,7 +126,8 @@ fn trimmed(line: &[u8]) -> &[u8] {
 }
 
 impl Rule {
-    fn parse(line: &[u8], number: usize) -> Option<Self> {
+    /// Reads the rule in a line without its end.
+    pub(crate) fn parse(line: &[u8], number: usize) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         // Git reads lines as texts of C.
         let line = trimmed(&line[..line.find_byte(0).unwrap_or(line.len())]);
@@ -156,8 +157,19 @@ impl Rule {
         })
     }
 
+    /// Returns whether it excepts files from other rules.
+    pub(crate) fn is_negative(&self) -> bool {
+        self.is_negative
+    }
+
     /// Returns whether it matches a path below its folder, whose last part is `name`.
-    fn matches(&self, below: &[u8], name: &[u8], is_folder: bool, folds_case: bool) -> bool {
+    pub(crate) fn matches(
+        &self,
+        below: &[u8],
+        name: &[u8],
+        is_folder: bool,
+        folds_case: bool,
+    ) -> bool {
         if self.is_for_folders && !is_folder {
             return false;
         }

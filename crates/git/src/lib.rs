@@ -3,6 +3,7 @@
 //! The program `git` reads it, in a process without network, hooks and the user's configuration ([`run`]). Since a
 //! clone may come from anybody, git sees nothing of it but the objects ([`skeleton`]), if ingest allowed reading them.
 
+pub mod attributes;
 mod blame;
 pub mod checkout;
 mod clone;

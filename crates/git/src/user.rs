@@ -21,7 +21,7 @@ pub type Excludes = Option<(PathBuf, Vec<u8>)>;
 /// # Errors
 /// The path of the file, and why it cannot be read.
 pub fn excludes() -> Result<Excludes, (PathBuf, SkipReason)> {
-    let Some(path) = path() else { return Ok(None) };
+    let Some(path) = path("core.excludesFile", "git/ignore") else { return Ok(None) };
     // It may be a link: this user made it.
     let read = match path.canonicalize() {
         Ok(target) => beneath::read(&target, MAX_BYTES),
@@ -34,10 +34,27 @@ pub fn excludes() -> Result<Excludes, (PathBuf, SkipReason)> {
     }
 }
 
-fn path() -> Option<PathBuf> {
+/// Returns whether the attributes of the user or of the machine may have git write other contents of the same size to a
+/// file; it is so if they cannot be read.
+pub fn converts() -> bool {
+    let own = path("core.attributesFile", "git/attributes");
+    own.into_iter().chain([PathBuf::from("/etc/gitattributes")]).any(|path| {
+        let read = match path.canonicalize() {
+            Ok(target) => beneath::read(&target, MAX_BYTES),
+            Err(error) => Err(beneath::reason(&error)),
+        };
+        match read {
+            Ok(text) => crate::attributes::converts(&text),
+            Err(reason) => reason != SkipReason::Vanished,
+        }
+    })
+}
+
+/// Returns the path that a setting names, or else a file in the user's folder of configurations.
+fn path(setting: &str, default: &str) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     if let Some(named) =
-        configuration(home.as_ref()).and_then(|config| config.path("core.excludesFile"))
+        configuration(home.as_ref()).and_then(|config| config.path(setting))
     {
         let context = interpolate::Context {
             git_install_dir: None,
@@ -48,7 +65,7 @@ fn path() -> Option<PathBuf> {
     }
     let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
     let folder = folder.map(PathBuf::from).or_else(|| Some(home?.join(".config")))?;
-    Some(folder.join("git/ignore"))
+    Some(folder.join(default))
 }
 
 /// Reads the configurations of the machine and of the user. Conditional includes are left out: they depend on a clone.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use store::{RepoId, RepoRow, Session, Store};
 
+use super::source::FileSource;
+use super::source::commit::CommitSource;
 use super::source::folder::{Choice, FolderSource};
 use super::update::Repository;
 use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
@@ -105,7 +107,21 @@ pub(crate) async fn repositories(
             git_folders: repo.git_folders.clone(),
             of_user: Arc::clone(&of_user),
         };
-        let files = Arc::new(FolderSource::new(&repo.folder, &all, choice));
+        let from_commit = match repo.kind {
+            find::Kind::Bare => true,
+            find::Kind::Folder => false,
+            find::Kind::Checkout => options
+                .commit
+                .or(repo.from_commit)
+                .or(before.map(|row| row.from_commit))
+                .unwrap_or_default(),
+        };
+        let files: Arc<dyn FileSource> = if from_commit {
+            Arc::new(CommitSource::new(&repo.folder, repo.commit.as_deref(), choice))
+        } else {
+            Arc::new(FolderSource::new(&repo.folder, &all, choice))
+        };
+        let languages = before.and_then(|row| row.languages);
         let names::NamedRepo { name, web, commit, rank, git_folders, unread, .. } = repo;
         let git_folders = git_folders.iter().filter_map(|folder| Some(folder.to_str()?.to_owned()));
         let git_folders = git_folders.collect();
@@ -119,8 +135,8 @@ pub(crate) async fn repositories(
             git_folders,
             no_ignore,
             skips_secrets,
-            from_commit: false,
-            languages: None,
+            from_commit,
+            languages,
         };
         repos.push(Repository { row, files, unread, again });
     }

@@ -27,7 +27,7 @@ pub fn file(bytes: &[u8]) {
     ];
     let Some((first, bytes)) = bytes.split_first() else { return };
     let name = NAMES[usize::from(*first) % NAMES.len()];
-    let Ok(text) = read::text_of(name, bytes.to_vec(), 0) else { return };
+    let Ok(text) = read::text_of(name, bytes.to_vec(), 0, None) else { return };
     let (mut at, mut line) = (0, 1);
     for chunk in &text.chunks {
         assert_eq!((chunk.start, chunk.line), (at, line));

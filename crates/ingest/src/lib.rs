@@ -137,6 +137,9 @@ pub enum Error {
     /// No folder or file that could be indexed can be read.
     #[error("cannot read {}, or its name is not UTF-8; the index was not changed", .0.display())]
     Closed(PathBuf),
+    /// The files of no repository can be listed.
+    #[error("{0}; the index was not changed")]
+    Unlisted(String),
     /// A given path is a folder inside a clone that is the user's home.
     #[error(
         "{path} is in the clone {clone}, your home folder; use --depth 0 for this folder alone, or run: codesearch ingest \

@@ -142,7 +142,7 @@ async fn begin(
             .flat_map(|files| {
                 let reader = sources[&files[0].repo].open(max_bytes);
                 let read = move |file: &FileTodo| match &reader {
-                    Ok(reader) => read(reader, &file.path),
+                    Ok(reader) => read(reader, file),
                     Err(reason) => Err(Skipped::new(*reason, file.bytes as u64)),
                 };
                 files.par_iter().map(move |file| (file.clone(), read(file)))
@@ -214,9 +214,9 @@ async fn dispatch(
     for (todo, read) in batch {
         let text = match read {
             Ok(text) => text,
-            Err(Skipped { reason, bytes, fingerprint }) => {
-                let FileTodo { repo, path, .. } = todo;
-                left_out.push(SkippedRow { repo, path, bytes, fingerprint, reason: reason.word() });
+            Err(Skipped { reason, bytes, fingerprint, rule, oid }) => {
+                let (FileTodo { repo, path, .. }, reason) = (todo, reason.word());
+                left_out.push(SkippedRow { repo, path, bytes, fingerprint, reason, rule, oid });
                 continue;
             }
         };

@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use store::{Missing, RepoRow, Store, Target};
 
 use crate::source::folder::{Choice, FolderSource};
-use crate::source::{Entry, FileContents, FileSource, Reader, Skipped};
+use crate::source::{Entry, FileContents, FileSource, Listing, Reader, Skipped};
 use crate::update::{Repository, update};
 use crate::{Error, Options, Report, SkipReason, lock};
 
@@ -49,7 +49,7 @@ impl Place for Memory {
 }
 
 impl FileSource for Memory {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String> {
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Result<Listing, String> {
         let entry = |path: &str, bytes: &[u8]| {
             Entry::new(Path::new(path), bytes.len() as u64, hash(bytes), None)
         };
@@ -59,17 +59,19 @@ impl FileSource for Memory {
                 break;
             }
         }
-        Vec::new()
+        Ok(Listing::default())
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {
-        Ok(Box::new(move |path| match self.0.lock().unwrap().get(path) {
+        Ok(Box::new(move |path, _| match self.0.lock().unwrap().get(path) {
             None => Err(Skipped::new(SkipReason::Vanished, 0)),
             Some(Err(reason)) => Err(Skipped::new(*reason, 0)),
             Some(Ok(bytes)) if bytes.len() as u64 > max_bytes => {
                 Err(Skipped::new(SkipReason::TooLarge, bytes.len() as u64))
             }
-            Some(Ok(bytes)) => Ok(FileContents { bytes: bytes.clone(), fingerprint: hash(bytes) }),
+            Some(Ok(bytes)) => {
+                Ok(FileContents { bytes: bytes.clone(), fingerprint: hash(bytes), named: None })
+            },
         }))
     }
 }
@@ -130,7 +132,7 @@ struct Changing {
 }
 
 impl FileSource for Changing {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String> {
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Result<Listing, String> {
         let notices = self.place.source().list(seen);
         self.place.put(&self.then);
         notices
@@ -138,9 +140,9 @@ impl FileSource for Changing {
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {
         let reader = self.place.source().open(max_bytes)?;
-        Ok(Box::new(move |path| {
+        Ok(Box::new(move |path, oid| {
             self.read.lock().unwrap().push(path.to_owned());
-            reader(path)
+            reader(path, oid)
         }))
     }
 }

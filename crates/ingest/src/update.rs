@@ -47,13 +47,41 @@ pub(crate) async fn update(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let begun = Instant::now();
-    for Repository { row, files, unread, .. } in &repos {
+    let plain = files::languages_of(&[]);
+    let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
+    for mut repo in repos {
+        let Repository { row, files, unread, again } = &mut repo;
         session.note_listing(row.id);
-        report.seen +=
+        let walked =
             walk::walk(session, row.id, files, options.max_bytes, report.seen, progress).await?;
+        let (totals, listing) = match walked {
+            Ok(walked) => walked,
+            Err(why) => {
+                report.untouched.push(row.source.clone().into());
+                unlisted.push(why);
+                continue;
+            }
+        };
+        listing.notices.into_iter().for_each(|notice| progress(Event::Notice(notice)));
+        let languages = files::languages_of(&listing.languages);
+        // If the rules are others, all languages are found out again. If there were none, the files that have a rule now
+        // are known.
+        let before = row.languages.replace(languages);
+        *again |= before.is_some_and(|before| before != languages && before != plain);
+        // Whether a text is a private key is known when it is read.
+        if !row.skips_secrets {
+            session.note_languages(row.id, languages, plain);
+        }
+        report.seen += totals;
         session.seen(&walk::of_git(row.id, unread)).await?;
         report.repos.push(row.name.clone());
+        listed.push(repo);
     }
+    let repos = listed;
+    if repos.is_empty() && gone.is_empty() && !unlisted.is_empty() {
+        return Err(Error::Unlisted(unlisted.join("; ")));
+    }
+    unlisted.iter().for_each(|why| progress(Event::Notice(format!("not updated: {why}"))));
     if report.seen.files == 0 && gone.is_empty() {
         return Err(match report.untouched.pop() {
             Some(folder) => Error::Closed(folder),
@@ -104,6 +132,11 @@ async fn apply(
         report.stored += group.stored;
         filled.extend(&group.filled);
         after = group.last;
+        // Publish the repositories of this group. The last group also removes the repositories that are gone.
+        let upto =
+            group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
+        let done: Vec<RepoRow> = repos.drain(..upto).collect();
+        session.take_known(&done).await?;
 
         let begun = Instant::now();
         let indexed = build_indexes(store, session, progress).await?;
@@ -111,10 +144,6 @@ async fn apply(
         report.index += begun.elapsed();
 
         let begun = Instant::now();
-        // Publish the repositories of this group. The last group also removes the repositories that are gone.
-        let upto =
-            group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
-        let done: Vec<RepoRow> = repos.drain(..upto).collect();
         let gone = if group.upto.is_none() { gone } else { &[] };
         let published = session.publish(&done, gone, &indexed).await?;
         store.build_path_indexes(&indexed, cores()).await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use store::{RepoId, SeenRow, Session, Totals};
 use tokio::sync::mpsc;
 
-use super::source::{Entry, FileSource};
+use super::source::{Entry, FileSource, Listing};
 use super::{Error, Event, Progress};
 use files::SkipReason;
 use git::checkout::Unread;
@@ -16,7 +16,8 @@ use git::checkout::Unread;
 const BATCH: usize = 4096;
 
 /// Sends every file of a repository to the session. Files of more than `max_bytes` are left out. `before` are the files
-/// seen in earlier repositories.
+/// seen in earlier repositories. If the files cannot be listed, the session has seen none of them, and a sentence says
+/// why.
 pub(crate) async fn walk(
     session: &mut Session,
     repo: RepoId,
@@ -24,7 +25,7 @@ pub(crate) async fn walk(
     max_bytes: u64,
     before: Totals,
     progress: &dyn Progress,
-) -> Result<Totals, Error> {
+) -> Result<Result<(Totals, Listing), String>, Error> {
     let (send, mut receive) = mpsc::channel::<SeenRow>(2 * BATCH);
     let source = Arc::clone(source);
     let walking = tokio::task::spawn_blocking(move || {
@@ -45,10 +46,11 @@ pub(crate) async fn walk(
         so_far += totals;
         progress(Event::Walked(so_far));
     }
-    for notice in walking.await.expect("walking does not panic") {
-        progress(Event::Notice(notice));
+    let listed = walking.await.expect("walking does not panic");
+    if listed.is_err() {
+        session.unsee(repo).await?;
     }
-    Ok(totals)
+    Ok(listed.map(|listing| (totals, listing)))
 }
 
 /// Returns the rows of unread parts of a repository's git data.
@@ -58,9 +60,9 @@ pub(crate) fn of_git(repo: RepoId, unread: &[Unread]) -> Vec<SeenRow> {
 }
 
 fn row(repo: RepoId, max_bytes: u64, entry: Entry) -> SeenRow {
-    let Entry { path, bytes, fingerprint, left_out, rule, oid } = entry;
+    let Entry { path, bytes, fingerprint, left_out, rule, oid, may_differ, language } = entry;
     let reason = left_out.or((bytes > max_bytes).then_some(SkipReason::TooLarge));
     let (bytes, reason) = (bytes as i64, reason.map(SkipReason::word));
     let oid = oid.map(|oid| oid.as_bytes().to_vec());
-    SeenRow { repo, path, bytes, fingerprint, reason, rule, oid }
+    SeenRow { repo, path, bytes, fingerprint, reason, rule, oid, may_differ, language }
 }

@@ -55,7 +55,7 @@ pub use field::{is_field, suggestions};
 pub use glob::glob;
 pub use group::MAX_TERMS;
 pub use kind::SymbolKind;
-pub use language::{check_language, language_of, languages};
+pub use language::{check_language, language_named, language_of, languages};
 pub use lex::MAX_QUERY_BYTES;
 pub use lexemes::{Lexemes, word_parts};
 pub use literals::LiteralQuery;

@@ -154,6 +154,10 @@ impl View {
         let mut folders: BTreeMap<RepoId, InFolder> = BTreeMap::new();
         for (number, file) in shown.iter().enumerate() {
             let Some(repo) = catalog.repos.get(&file.repo) else { continue };
+            // The files of a commit do not change.
+            if repo.commit.is_some() {
+                continue;
+            }
             let of = folders.entry(file.repo).or_insert_with(|| InFolder {
                 folder: PathBuf::from(&repo.source),
                 listed: repo.listed.map(time),

@@ -10,10 +10,11 @@ pub(super) const INGEST_HELP: &str = "\
 What is a repository:
   Every folder below PATH that contains .git is a repository, also inside another one (a worktree, a submodule). If \
   there is none, PATH itself is the repository. A repository is named by its remote 'origin' (github.com/golang/go), \
-  or else by its path below PATH.
+  or else by its path below PATH. A folder with HEAD, objects/ and refs/ is a bare clone: its files are those of the commit \
+  of HEAD. With --commit, or after 'git config codesearch.source commit' in a clone, so are those of other clones.
 
 What is left out:
-  Files larger than --max-size, binary files (with a NUL byte), symbolic links, paths over 2,500 bytes, and \
+  Files larger than --max-size, binary files (with a NUL byte), symbolic links, submodules that are not checked out, pointers of Git LFS, paths over 2,500 bytes, and \
   unreadable files. Of a clone, also files that git does not track and that an ignore file names: .gitignore, \
   .git/info/exclude, or the one of your git configuration (core.excludesFile). In every repository, files that .ignore or \
   .codesearchignore names, even tracked ones. A rule in .codesearchignore overrides one in .ignore, and this overrides \
@@ -21,7 +22,7 @@ What is left out:
   codesearch repos --skipped NAME lists what is left out, with the rule.
 
 What is remembered:
-  --no-ignore, --ignore and --secrets hold for the repositories below PATH until an ingest gives another one.
+  --no-ignore, --ignore, --commit, --no-commit and --secrets hold for the repositories below PATH until an ingest gives another one.
 
 Which repositories have history:
   Those whose .git leads to git data below PATH, or to git data that lists the repository as a worktree or submodule. \

@@ -9,6 +9,7 @@ mod bad_input;
 mod browser;
 mod check;
 mod clients;
+mod commits;
 mod copies;
 mod cursor;
 mod editors;

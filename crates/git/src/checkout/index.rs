@@ -5,7 +5,9 @@
 //! limit, and a library that decodes them all can be made to overflow the stack.
 
 use std::fmt::Write;
+use std::fs::Metadata;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 
 use gix_bitmap::ewah;
 
@@ -29,6 +31,9 @@ const MODE: usize = 24;
 pub struct Tracked {
     paths: Vec<u8>,
     entries: Vec<Entry>,
+    stats: Vec<Stat>,
+    /// When the index was written.
+    written: (u32, u32),
 }
 
 /// A tracked path.
@@ -37,6 +42,48 @@ struct Entry {
     start: u32,
     bytes: u32,
     kind: Kind,
+    /// Number of what `stat` said of it; [`NONE`] if that is not known.
+    stat: u32,
+}
+
+/// The number of no [`Stat`].
+const NONE: u32 = u32::MAX;
+
+/// What `stat` said of a file when git read or wrote it, and git's name of its contents. Times are in seconds and
+/// nanoseconds; git keeps 32 bits of each number.
+#[derive(Clone, Copy, Debug)]
+struct Stat {
+    ctime: (u32, u32),
+    mtime: (u32, u32),
+    inode: u32,
+    size: u32,
+    oid: [u8; 20],
+}
+
+impl Stat {
+    /// Reads the beginning of an entry.
+    fn parse(entry: &[u8]) -> Option<Self> {
+        let number = |at: usize| u32_of(entry.get(4 * at..)?).map(|(number, _)| number);
+        Some(Self {
+            ctime: (number(0)?, number(1)?),
+            mtime: (number(2)?, number(3)?),
+            inode: number(5)?,
+            size: number(9)?,
+            oid: *entry.get(STAT_BYTES..)?.first_chunk()?,
+        })
+    }
+
+    /// Returns whether `stat` still says the same of the file, of which all was written before `written`. Git calls a
+    /// file that changed later racily clean: another change might have left the same times.
+    fn is_of(&self, found: &Metadata, written: (u32, u32)) -> bool {
+        let mtime = (found.mtime() as u32, found.mtime_nsec() as u32);
+        let ctime = (found.ctime() as u32, found.ctime_nsec() as u32);
+        (self.mtime, self.ctime) == (mtime, ctime)
+            && mtime < written
+            && ctime < written
+            && self.inode == found.ino() as u32
+            && u64::from(self.size) == found.len()
+    }
 }
 
 /// What git tracks at a path.
@@ -56,6 +103,11 @@ impl GitData {
     /// Reading it is not allowed or fails, or it is damaged.
     pub fn tracked(&self, config: Option<&Config>, trust: &mut Trust) -> Result<Tracked, Unread> {
         let hash = config.map_or(20, Config::hash_bytes);
+        // Before it is read: if it is replaced meanwhile, it is taken for older than it is.
+        let written = match self.resolve(&self.own, "index", trust)?.map(|path| path.metadata()) {
+            Some(Ok(found)) => (found.mtime() as u32, found.mtime_nsec() as u32),
+            _ => (0, 0),
+        };
         let Some(index) = self.read(&self.own, "index", MAX_BYTES, trust)? else {
             return Ok(Tracked::default());
         };
@@ -75,7 +127,11 @@ impl GitData {
             let (mut base, _) = parse(&shared, hash).ok_or_else(damaged(&name))?;
             base.change(&tracked, &link).ok_or_else(damaged("index"))?;
             tracked = base;
+            // Which entries of the shared index were replaced is not read.
+            tracked.entries.iter_mut().for_each(|entry| entry.stat = NONE);
+            tracked.stats = Vec::new();
         }
+        tracked.written = written;
         tracked.sort();
         Ok(tracked)
     }
@@ -114,6 +170,14 @@ impl Tracked {
         self.kind(path, range) == Some(Kind::File)
     }
 
+    /// Returns git's name of the contents of a file whose path is among those of a range, if the file did not change since
+    /// git read or wrote it, by what `stat` says now. Git may have converted the contents, so that those in the file are
+    /// others.
+    pub fn oid(&self, path: &[u8], range: &Range<usize>, found: &Metadata) -> Option<crate::Oid> {
+        let stat = self.stats.get(self.entry(path, range)?.stat as usize)?;
+        stat.is_of(found, self.written).then(|| crate::Oid::from(stat.oid))
+    }
+
     /// Returns whether git tracks a submodule at this path, which is among those of a range.
     pub fn has_submodule(&self, path: &[u8], range: &Range<usize>) -> bool {
         self.kind(path, range) == Some(Kind::Submodule)
@@ -125,9 +189,13 @@ impl Tracked {
     }
 
     fn kind(&self, path: &[u8], range: &Range<usize>) -> Option<Kind> {
+        Some(self.entry(path, range)?.kind)
+    }
+
+    fn entry(&self, path: &[u8], range: &Range<usize>) -> Option<&Entry> {
         let part = &self.entries[range.clone()];
         let at = part.binary_search_by(|entry| self.path(entry).cmp(path)).ok()?;
-        Some(part[at].kind)
+        Some(&part[at])
     }
 
     fn path(&self, entry: &Entry) -> &[u8] {
@@ -135,7 +203,7 @@ impl Tracked {
     }
 
     /// Adds a path that continues the first `keep` bytes of the one before.
-    fn push(&mut self, keep: usize, rest: &[u8], kind: Kind) -> Option<()> {
+    fn push(&mut self, keep: usize, rest: &[u8], kind: Kind, stat: Option<Stat>) -> Option<()> {
         let start = self.paths.len();
         if start + keep + rest.len() > MAX_PATHS {
             return None;
@@ -147,7 +215,9 @@ impl Tracked {
         }
         self.paths.extend_from_slice(rest);
         let bytes = (keep + rest.len()) as u32;
-        self.entries.push(Entry { start: u32::try_from(start).ok()?, bytes, kind });
+        let number = stat.map_or(NONE, |_| self.stats.len() as u32);
+        self.stats.extend(stat);
+        self.entries.push(Entry { start: u32::try_from(start).ok()?, bytes, kind, stat: number });
         Some(())
     }
 
@@ -164,14 +234,14 @@ impl Tracked {
         let mut deleted = deleted.into_iter();
         self.entries.retain(|_| deleted.next() != Some(true));
         for entry in split.entries.iter().filter(|entry| entry.bytes > 0) {
-            self.push(0, split.path(entry), entry.kind)?;
+            self.push(0, split.path(entry), entry.kind, None)?;
         }
         Some(())
     }
 
     /// Sorts the paths. Of a file with a conflict, git lists several.
     fn sort(&mut self) {
-        let Self { paths, entries } = self;
+        let Self { paths, entries, .. } = self;
         let path = |entry: &Entry| &paths[entry.start as usize..][..entry.bytes as usize];
         if !entries.is_sorted_by(|one, two| path(one) < path(two)) {
             entries.sort_by(|one, two| path(one).cmp(path(two)));
@@ -217,24 +287,28 @@ fn entry<'d>(data: &'d [u8], hash: usize, version: u32, tracked: &mut Tracked) -
         _ => Kind::File,
     };
     let (flags, mut rest) = u16_of(data.get(STAT_BYTES + hash..)?)?;
+    let mut more = 0;
     if flags & 0x4000 != 0 {
         if version < 3 {
             return None;
         }
-        (_, rest) = u16_of(rest)?;
+        (more, rest) = u16_of(rest)?;
     }
+    // Not of a file in a conflict, or that is only going to be added.
+    let is_settled = flags & 0x3000 == 0 && more & 0x2000 == 0;
+    let stat = (is_settled && hash == 20 && mode >> 12 == 0o10).then(|| Stat::parse(data)).flatten();
     if version == 4 {
         let (strip, rest) = offset_of(rest)?;
         let before = tracked.entries.last().map_or(0, |before| before.bytes as usize);
         let end = rest.iter().position(|byte| *byte == 0)?;
-        tracked.push(before.checked_sub(strip)?, &rest[..end], kind)?;
+        tracked.push(before.checked_sub(strip)?, &rest[..end], kind, stat)?;
         return Some(&rest[end + 1..]);
     }
     let bytes = match usize::from(flags & 0xfff) {
         0xfff => rest.iter().position(|byte| *byte == 0)?,
         bytes => bytes,
     };
-    tracked.push(0, rest.get(..bytes)?, kind)?;
+    tracked.push(0, rest.get(..bytes)?, kind, stat)?;
     let used = data.len() - rest.len() + bytes;
     // One to eight zeros.
     data.get(used + 8 - used % 8..)

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use files::SkipReason;
 use files::beneath;
 
+use crate::attributes;
+
 pub use config::Config;
 pub use index::Tracked;
 pub use objects::Objects;
@@ -29,6 +31,9 @@ pub use trust::Trust;
 
 /// Maximum size of a small git file in bytes: `HEAD`, a branch, a `.git` that is a file.
 const MAX_SMALL: u64 = 4 << 10;
+
+/// Maximum size of a file of attributes in bytes.
+const MAX_ATTRIBUTES: u64 = 1 << 20;
 
 /// A part of a checkout's git data that is not read: its path, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +141,13 @@ impl GitData {
     /// The path cannot be resolved, or leads to a place that `trust` does not allow.
     pub fn exclude(&self, trust: &mut Trust) -> Result<Option<PathBuf>, Unread> {
         self.resolve(&self.common, "info/exclude", trust)
+    }
+
+    /// Returns whether the clone's own attributes may have git write other contents of the same size to a file; it is
+    /// so if they cannot be read.
+    pub fn converts(&self, trust: &mut Trust) -> bool {
+        let text = self.read(&self.common, "info/attributes", MAX_ATTRIBUTES, trust);
+        text.map_or(true, |text| text.is_some_and(|text| attributes::converts(&text)))
     }
 }
 

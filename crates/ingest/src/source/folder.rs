@@ -15,7 +15,7 @@ use git::ignore::{Rules, Verdict};
 use git::user::Excludes;
 
 use super::rules::{self, Cause, Level, Ruleset, bytes_of};
-use super::{Entry, FileContents, FileSource, Reader, Skipped, tree};
+use super::{Entry, FileContents, FileSource, Listing, Reader, Skipped, tree};
 use crate::cores;
 use files::beneath::{self, Folder};
 use files::{SkipReason, fingerprint, times};
@@ -61,6 +61,7 @@ struct Walk<'w> {
     tracked: Tracked,
     /// `None` if ignore files do not apply.
     rules: Option<Ruleset>,
+    attributes: Ruleset,
     seen: &'w (dyn Fn(Entry) -> ControlFlow<()> + Sync),
 }
 
@@ -73,6 +74,8 @@ struct View {
     folds_case: bool,
     /// The clone's own rules, if they cannot be read.
     broken: Option<Unread>,
+    /// Whether attributes outside of the checkout may have git write other contents of the same size to files.
+    converts: bool,
 }
 
 impl FolderSource {
@@ -115,7 +118,8 @@ impl FolderSource {
             found.push(Rules::parse(text, &path.to_string_lossy(), b"", folds_case));
         }
         let rules = Some(found.into_iter().map(Arc::new).collect());
-        Ok(View { tracked, rules, folds_case, broken })
+        let converts = data.converts(&mut trust) || git::user::converts();
+        Ok(View { tracked, rules, folds_case, broken, converts })
     }
 }
 
@@ -146,6 +150,19 @@ impl Walk<'_> {
                 (self.seen)(Entry { rule: Some(rule), ..Entry::unknown(path, *reason) })?;
             }
         }
+        match entries.iter().find(|entry| entry.file_name() == rules::ATTRIBUTES) {
+            Some(entry) if entry.file_type().is_ok_and(|kind| kind.is_file()) => {
+                level.read_attributes(&self.attributes);
+            }
+            Some(_) => level.convert(),
+            // Git takes those that it tracks.
+            None => {
+                let below = self.below(&path).join(rules::ATTRIBUTES);
+                if self.tracked.has(bytes_of(&below), &tracked) {
+                    level.convert();
+                }
+            }
+        }
         let level = Arc::new(level);
         for entry in entries {
             if entry.file_name() == ".git" {
@@ -164,7 +181,7 @@ impl Walk<'_> {
             } else {
                 let is_tracked =
                     is_sparse || self.tracked.has(bytes_of(self.below(&path)), &tracked);
-                self.file(&entry, &path, kind, &level, is_tracked)?;
+                self.file(&entry, &path, kind, &level, is_tracked.then_some(&tracked))?;
             }
         }
         ControlFlow::Continue(())
@@ -186,7 +203,8 @@ impl Walk<'_> {
         let inside = self.tracked.below(bytes_of(below), tracked);
         let is_sparse = is_sparse || self.tracked.is_sparse(&inside);
         let Some(rules) = &self.rules else {
-            return next(Some(Part { path, level: Level::top(), tracked: inside, is_sparse }));
+            let level = Level::below(level, below.to_owned(), None);
+            return next(Some(Part { path, level, tracked: inside, is_sparse }));
         };
         if self.tracked.has_submodule(bytes_of(below), tracked) {
             // It is not checked out, and git lists none of its files.
@@ -211,16 +229,16 @@ impl Walk<'_> {
         next(Some(Part { path, level, tracked: inside, is_sparse }))
     }
 
-    /// Passes on a file, or why it is left out.
+    /// Passes on a file, or why it is left out. If it is tracked, its path is among those of a range.
     fn file(
         &self,
         entry: &DirEntry,
         path: &Path,
         kind: FileType,
         level: &Level,
-        is_tracked: bool,
+        tracked: Option<&Range<usize>>,
     ) -> ControlFlow<()> {
-        let below = self.below(path);
+        let (below, is_tracked) = (self.below(path), tracked.is_some());
         if let Some(rules) = &self.rules {
             if !is_tracked && let Some(cause) = level.ignored(rules) {
                 return self.ignored_by(cause);
@@ -253,7 +271,14 @@ impl Walk<'_> {
             () if !kind.is_file() => Some(SkipReason::Special),
             () => None,
         };
-        (self.seen)(Entry::new(below, found.len(), fingerprint(&found), reason))
+        // A secret is known by its text.
+        let may_trust = reason.is_none() && !level.converts() && !self.source.choice.skips_secrets;
+        let oid = tracked
+            .filter(|_| may_trust)
+            .and_then(|tracked| self.tracked.oid(bytes_of(below), tracked, &found));
+        let language = level.language(below);
+        let entry = Entry::new(below, found.len(), fingerprint(&found), reason);
+        (self.seen)(Entry { oid, may_differ: true, language, ..entry })
     }
 
     /// Leaves out an untracked file, or a folder whose path ends with a slash.
@@ -282,9 +307,10 @@ impl Walk<'_> {
 }
 
 impl FileSource for FolderSource {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String> {
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Result<Listing, String> {
         let mut notices = Vec::new();
         let (mut tracked, mut rules, mut level) = (Tracked::default(), None, Level::top());
+        let mut folds_case = false;
         if !self.choice.no_ignore {
             let view = self.view().unwrap_or_else(|Unread { path, reason }| {
                 let folder = self.folder.display();
@@ -307,20 +333,24 @@ impl FileSource for FolderSource {
                 let rule = Some("untracked files are left out, too".to_owned());
                 let _ = seen(Entry { rule, ..Entry::unknown(Path::new(&path), reason) });
             }
-            tracked = view.tracked;
+            if view.converts {
+                level.convert();
+            }
+            (tracked, folds_case) = (view.tracked, view.folds_case);
             rules = Some(Ruleset::new(&self.folder, view.rules, view.folds_case));
         }
         let all = tracked.all();
-        let walk = Walk { source: self, tracked, rules, seen };
+        let attributes = Ruleset::new(&self.folder, None, folds_case);
+        let walk = Walk { source: self, tracked, rules, attributes, seen };
         let first = Part { path: self.folder.clone(), level, tracked: all, is_sparse: false };
         tree::each(first, cores(), &|part, more| walk.visit(part, more));
-        notices
+        Ok(Listing { notices, languages: walk.attributes.languages() })
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {
         let folder = Folder::open(&self.folder).map_err(|error| beneath::reason(&error))?;
         let skips_secrets = self.choice.skips_secrets;
-        Ok(Box::new(move |path| {
+        Ok(Box::new(move |path, _| {
             let read = read_stable(&folder, Path::new(path), max_bytes)?;
             if skips_secrets && files::is_private_key(path, &String::from_utf8_lossy(&read.bytes)) {
                 return Err(Skipped::new(SkipReason::Secret, read.bytes.len() as u64));
@@ -331,7 +361,7 @@ impl FileSource for FolderSource {
 }
 
 /// Maximum bytes of a rule that the ledger shows.
-const MAX_RULE_BYTES: usize = 300;
+pub(super) const MAX_RULE_BYTES: usize = 300;
 
 /// Reads the bytes of a file as they were at one moment, as far as its times show.
 fn read_stable(folder: &Folder, path: &Path, max_bytes: u64) -> Result<FileContents, Skipped> {
@@ -349,14 +379,14 @@ fn read_stable(folder: &Folder, path: &Path, max_bytes: u64) -> Result<FileConte
         (&mut file).take(max_bytes + 1).read_to_end(&mut bytes).map_err(failed)?;
         let after = file.metadata().map_err(failed)?;
         if times(&before) == times(&after) && bytes.len() as u64 == after.len() {
-            return Ok(FileContents { bytes, fingerprint: fingerprint(&after) });
+            return Ok(FileContents { bytes, fingerprint: fingerprint(&after), named: None });
         }
     }
     // The file changes all the time. Take the last bytes; without a fingerprint, the next ingest reads it again.
     if bytes.len() as u64 > max_bytes {
         return Err(Skipped::new(SkipReason::TooLarge, bytes.len() as u64));
     }
-    Ok(FileContents { bytes, fingerprint: 0 })
+    Ok(FileContents { bytes, fingerprint: 0, named: None })
 }
 
 #[cfg(test)]
@@ -364,7 +394,7 @@ mod tests {
     use super::*;
 
     fn text(reader: &Reader<'_>, path: &str) -> Result<Vec<u8>, SkipReason> {
-        reader(path).map(|read| read.bytes).map_err(|skipped| skipped.reason)
+        reader(path, None).map(|read| read.bytes).map_err(|skipped| skipped.reason)
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The interface between an ingest and the sources of a repository's files.
 //!
-//! [`folder`] is a folder on disk. Anything that lists paths and returns contents may be a source.
+//! [`folder`] is a folder on disk, [`commit`] a commit of a clone. Anything that lists paths and returns contents may be a source.
 
+pub(crate) mod commit;
 pub(crate) mod folder;
 mod rules;
 #[cfg(test)]
@@ -16,8 +17,11 @@ use files::{MAX_PATH_BYTES, SkipReason, shortened};
 /// The files of one repository. Its methods block; call them only from threads that may block.
 pub(crate) trait FileSource: Send + Sync {
     /// Passes every file to `seen`, in any order and from any threads, without reading one; also passes paths that are
-    /// no files or cannot be accessed. Ends early if `seen` breaks. Returns notices for the user.
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Vec<String>;
+    /// no files or cannot be accessed. Ends early if `seen` breaks.
+    ///
+    /// # Errors
+    /// The files cannot be listed. A sentence says why, and what to do. Some may have been passed on.
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Result<Listing, String>;
 
     /// Prepares to read files of at most `max_bytes`.
     ///
@@ -26,8 +30,18 @@ pub(crate) trait FileSource: Send + Sync {
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason>;
 }
 
-/// Reads the file at a path, from several threads at once.
-pub(crate) type Reader<'a> = Box<dyn Fn(&str) -> Result<FileContents, Skipped> + Send + Sync + 'a>;
+/// What is to be known of a list of files.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Notices for the user.
+    pub(crate) notices: Vec<String>,
+    /// The rules that give languages to files, as [`files::languages_of`] takes them.
+    pub(crate) languages: Vec<u8>,
+}
+
+/// Reads the file at a path, of which the list said this name of its contents, from several threads at once.
+pub(crate) type Reader<'a> =
+    Box<dyn Fn(&str, Option<git::Oid>) -> Result<FileContents, Skipped> + Send + Sync + 'a>;
 
 /// A file as its source lists it.
 #[derive(Debug)]
@@ -43,6 +57,10 @@ pub(crate) struct Entry {
     pub(crate) rule: Option<String>,
     /// Git's name of its contents, if that is known without reading it.
     pub(crate) oid: Option<git::Oid>,
+    /// Whether git may have changed the contents when it wrote the file, except for their size.
+    pub(crate) may_differ: bool,
+    /// The language that `.gitattributes` gives it.
+    pub(crate) language: Option<String>,
 }
 
 impl Entry {
@@ -60,7 +78,9 @@ impl Entry {
             () => None,
         };
         let path = shortened(&text, MAX_PATH_BYTES);
-        Self { path, bytes, fingerprint, left_out: odd.or(left_out), rule: None, oid: None }
+        let left_out = odd.or(left_out);
+        let (rule, oid, may_differ, language) = (None, None, false, None);
+        Self { path, bytes, fingerprint, left_out, rule, oid, may_differ, language }
     }
 
     /// Makes an entry of which only the reason to leave it out is known.
@@ -75,6 +95,8 @@ pub(crate) struct FileContents {
     pub(crate) bytes: Vec<u8>,
     /// As in [`Entry`], at the time of reading.
     pub(crate) fingerprint: i64,
+    /// Git's name of exactly these bytes, if they were found by it.
+    pub(crate) named: Option<git::Oid>,
 }
 
 /// A file that was left out when ingest tried to read it.
@@ -83,11 +105,15 @@ pub(crate) struct Skipped {
     pub(crate) reason: SkipReason,
     pub(crate) bytes: i64,
     pub(crate) fingerprint: i64,
+    /// More about the reason, if there is more to say.
+    pub(crate) rule: Option<String>,
+    /// Git's name of its contents, if they are the reason.
+    pub(crate) oid: Option<Vec<u8>>,
 }
 
 impl Skipped {
     /// Leaves out a file of so many bytes, which the next ingest will try again.
     pub(crate) fn new(reason: SkipReason, bytes: u64) -> Self {
-        Self { reason, bytes: bytes as i64, fingerprint: 0 }
+        Self { reason, bytes: bytes as i64, fingerprint: 0, rule: None, oid: None }
     }
 }

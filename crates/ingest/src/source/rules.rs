@@ -7,13 +7,15 @@
 //! Ignore files are read beneath their repository, so that neither a link in place of one nor a link that appears later
 //! reveals another file.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use files::SkipReason;
 use files::beneath::{self, Folder};
+use git::attributes::Attributes;
 use git::ignore::{Rules, Verdict};
 
 /// Maximum bytes of an ignore file: those that people write have some KB.
@@ -24,6 +26,9 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// The kinds of ignore files in folders: the first overrides the others.
 pub(super) const NAMES: [&str; 3] = [".codesearchignore", ".ignore", GITIGNORE];
+
+/// The file with attributes of the files in its folder.
+pub(super) const ATTRIBUTES: &str = ".gitattributes";
 
 /// The kind that is git's.
 pub(super) const GITIGNORE: &str = ".gitignore";
@@ -52,17 +57,62 @@ impl Cause {
 
 /// What applies to a repository as a whole.
 pub(super) struct Ruleset {
-    root: Option<Folder>,
+    texts: Texts,
     /// The rules of git that stand in no folder, the first overriding the others; `None` if git's rules do not apply.
     git: Option<Vec<Arc<Rules>>>,
     folds_case: bool,
     bytes: AtomicU64,
+    /// A sum over the rules that give languages to files, in any order.
+    languages: AtomicI64,
+}
+
+/// The files with rules.
+pub(super) enum Texts {
+    /// Those in a folder; `None` if it cannot be opened.
+    Folder(Option<Folder>),
+    /// Those of a commit, by path.
+    Commit(HashMap<PathBuf, Result<Vec<u8>, SkipReason>>),
 }
 
 impl Ruleset {
     /// Makes the rules of the repository in a folder. `git` are those of git that stand in no folder.
     pub(super) fn new(root: &Path, git: Option<Vec<Arc<Rules>>>, folds_case: bool) -> Self {
-        Self { root: Folder::open(root).ok(), git, folds_case, bytes: AtomicU64::new(0) }
+        Self { git, ..Self::of(Texts::Folder(Folder::open(root).ok()), folds_case) }
+    }
+
+    /// Makes the rules in some files, without those of git.
+    pub(super) fn of(texts: Texts, folds_case: bool) -> Self {
+        let (bytes, languages) = (AtomicU64::new(0), AtomicI64::new(0));
+        Self { texts, git: None, folds_case, bytes, languages }
+    }
+
+    /// Returns the rules that give languages to files, among those that were read.
+    pub(super) fn languages(&self) -> Vec<u8> {
+        match self.languages.load(Ordering::Relaxed) {
+            0 => Vec::new(),
+            sum => sum.to_be_bytes().to_vec(),
+        }
+    }
+
+    /// Reads a file; `None` if there is none.
+    fn text(&self, path: &Path) -> Result<Option<Vec<u8>>, SkipReason> {
+        let text = match &self.texts {
+            Texts::Folder(None) => return Ok(None),
+            Texts::Folder(Some(root)) => {
+                root.file(path).and_then(|file| beneath::read_all(file, MAX_FILE_BYTES))
+            }
+            Texts::Commit(texts) => texts.get(path).cloned().unwrap_or(Err(SkipReason::Vanished)),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(SkipReason::Vanished) => return Ok(None),
+            Err(reason) => return Err(reason),
+        };
+        let bytes = text.len() as u64;
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
+            return Err(SkipReason::TooLarge);
+        }
+        Ok(Some(text))
     }
 
     /// Returns whether an ignore file of this name says something.
@@ -73,16 +123,7 @@ impl Ruleset {
     /// Reads the rules in a file of a folder.
     fn read(&self, folder: &Path, name: &str) -> Result<Option<Rules>, SkipReason> {
         let path = folder.join(name);
-        let Some(root) = &self.root else { return Ok(None) };
-        let text = match root.file(&path).and_then(|file| beneath::read_all(file, MAX_FILE_BYTES)) {
-            Ok(text) => text,
-            Err(SkipReason::Vanished) => return Ok(None),
-            Err(reason) => return Err(reason),
-        };
-        let bytes = text.len() as u64;
-        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
-            return Err(SkipReason::TooLarge);
-        }
+        let Some(text) = self.text(&path)? else { return Ok(None) };
         let rules = Rules::parse(&text, &path.to_string_lossy(), bytes_of(folder), self.folds_case);
         Ok(Some(rules).filter(|rules| !rules.is_empty()))
     }
@@ -95,6 +136,11 @@ pub(super) struct Level {
     folder: PathBuf,
     /// By kind, as in [`NAMES`].
     own: [Option<Rules>; 3],
+    attributes: Option<Attributes>,
+    /// Whether any attributes that give languages to files are here or above.
+    has_languages: bool,
+    /// Whether git may have written other contents of the same size to the files in it.
+    converts: bool,
     /// Whether any rule that also applies to tracked files is here or above.
     has_others: bool,
     /// Why tracked files are left out, too.
@@ -114,6 +160,9 @@ impl Level {
             above: None,
             folder: PathBuf::new(),
             own: [None, None, None],
+            attributes: None,
+            has_languages: false,
+            converts: false,
             has_others: false,
             excluded: None,
             said: None,
@@ -129,8 +178,54 @@ impl Level {
             _ => None,
         };
         let excluded = above.excluded.clone().or(own);
-        let has_others = above.has_others;
-        Self { above: Some(Arc::clone(above)), folder, has_others, excluded, said, ..Self::top() }
+        Self {
+            above: Some(Arc::clone(above)),
+            folder,
+            has_languages: above.has_languages,
+            converts: above.converts,
+            has_others: above.has_others,
+            excluded,
+            said,
+            ..Self::top()
+        }
+    }
+
+    /// Reads the attributes in the folder. If they cannot be read, they may say anything.
+    pub(super) fn read_attributes(&mut self, rules: &Ruleset) {
+        match rules.text(&self.folder.join(ATTRIBUTES)) {
+            Ok(Some(text)) => {
+                let folder = bytes_of(&self.folder);
+                let found = Attributes::parse(&text, folder, rules.folds_case);
+                self.converts |= found.converts();
+                if !found.languages().is_empty() {
+                    self.has_languages = true;
+                    let lines = [folder, b"\n", found.languages()].concat();
+                    rules.languages.fetch_add(files::languages_of(&lines), Ordering::Relaxed);
+                    self.attributes = Some(found);
+                }
+            }
+            Ok(None) | Err(_) => self.converts = true,
+        }
+    }
+
+    /// Notes that git may have written other contents of the same size to the files in the folder, and below.
+    pub(super) fn convert(&mut self) {
+        self.converts = true;
+    }
+
+    /// Returns whether git may have written other contents of the same size to the files in the folder.
+    pub(super) fn converts(&self) -> bool {
+        self.converts
+    }
+
+    /// Returns the language that attributes give to a file in this folder.
+    pub(super) fn language(&self, path: &Path) -> Option<String> {
+        if !self.has_languages {
+            return None;
+        }
+        let levels = std::iter::successors(Some(self), |level| level.above.as_deref());
+        let mut attributes = levels.filter_map(|level| level.attributes.as_ref());
+        files::language_named(attributes.find_map(|said| said.language(bytes_of(path)))??)
     }
 
     /// Reads the ignore files in the folder. One that cannot be read may protect a secret, so untracked files are left

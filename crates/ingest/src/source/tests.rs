@@ -1,5 +1,6 @@
 //! What is taken of a clone, compared with what git lists.
 
+mod commits;
 mod generated;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,13 +74,13 @@ impl Disk {
         let choice = Choice { of_user: Arc::new(text.map(|text| (user, text))), ..choice };
         let source = FolderSource::new(&self.root.join("r"), inside, choice);
         let listed = Mutex::new(Listed::new());
-        let notices = source.list(&|entry| {
+        let listing = source.list(&|entry| {
             let mut listed = listed.lock().unwrap();
             let before = listed.insert(entry.path.clone(), (entry.left_out, entry.rule));
             assert!(before.is_none() || entry.path.contains('\u{fffd}'), "{} twice", entry.path);
             ControlFlow::Continue(())
         });
-        (listed.into_inner().unwrap(), notices)
+        (listed.into_inner().unwrap(), listing.unwrap().notices)
     }
 
     /// Lists the clone with the default choice: the reasons of what is left out, with their rules.
@@ -370,8 +371,8 @@ fn files_that_look_like_secrets_are_left_out_on_request() {
     assert!(listed[".env.example"].0.is_none() && listed["key.pem"].0.is_none());
     let source = FolderSource::new(&disk.root.join("r"), &[], choice);
     let reader = source.open(1000).unwrap();
-    assert_eq!(reader("key.pem").unwrap_err().reason, SkipReason::Secret);
-    reader("src/a").unwrap();
+    assert_eq!(reader("key.pem", None).unwrap_err().reason, SkipReason::Secret);
+    reader("src/a", None).unwrap();
     let source = FolderSource::new(&disk.root.join("r"), &[], Choice::default());
-    assert_eq!(source.open(1000).unwrap()("key.pem").unwrap().bytes, key.as_bytes());
+    assert_eq!(source.open(1000).unwrap()("key.pem", None).unwrap().bytes, key.as_bytes());
 }

@@ -192,8 +192,7 @@ pub(super) fn by_extension(extension: &str) -> Option<&'static str> {
     Some(EXTENSIONS[at].1)
 }
 
-/// All names of languages in the tables.
-#[cfg(test)]
+/// Returns all names of languages in the tables.
 pub(super) fn languages() -> impl Iterator<Item = &'static str> {
     let tables = [EXTENSIONS, CAPITALS, NAMES, STEMS];
     tables.into_iter().flatten().map(|(_, language)| *language)

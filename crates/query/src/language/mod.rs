@@ -266,6 +266,31 @@ pub fn language_of(path: &str, beginning: &[u8]) -> Option<&'static str> {
         .or_else(|| contents::modeline(text))
 }
 
+/// Returns the name of a language that is written in another way: in other letters, with hyphens for spaces, or shorter;
+/// `None` if it is unknown.
+pub fn language_named(name: &str) -> Option<String> {
+    let spaced = name.trim().replace('-', " ");
+    let known = [name.trim(), &spaced].into_iter().find_map(|name| {
+        let lower = name.to_lowercase();
+        let long = SHORT.iter().find(|(short, _)| *short == lower).map(|(_, long)| *long);
+        let at = NAMES.binary_search(&long.unwrap_or(&lower)).ok()?;
+        Some((NAMES[at], name))
+    });
+    let (known, name) = known?;
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        first.to_uppercase() + rest
+    };
+    let variant: String = known.split([' ', '-']).map(capital).collect();
+    let ours = files::languages().find(|ours| ours.to_lowercase() == known);
+    let found = ours.or_else(|| {
+        let all = [variant.parse::<Language>().ok()].into_iter().flatten();
+        let all = all.chain(Language::from_extension(known));
+        all.map(|language| language.name()).find(|found| found.to_lowercase() == known)
+    });
+    Some(found.map_or_else(|| if name.to_lowercase() == known { name } else { known }.to_owned(), str::to_owned))
+}
+
 /// Checks that a language is known, under any of its names.
 ///
 /// # Errors
@@ -404,6 +429,24 @@ mod tests {
         }
         for name in files::languages() {
             assert!(NAMES.contains(&name.to_lowercase().as_str()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_language_has_one_name_however_it_is_written() {
+        assert!(NAMES.is_sorted());
+        for (written, name) in [
+            ("rust", "Rust"),
+            ("C++", "C++"),
+            ("cpp", "none"),
+            ("golang", "Go"),
+            ("objective-c", "Objective-C"),
+            ("Vim-script", "Vim Script"),
+            ("protobuf", "Protocol Buffer"),
+            ("Klingon", "none"),
+            ("", "none"),
+        ] {
+            assert_eq!(language_named(written).as_deref().unwrap_or("none"), name, "{written}");
         }
     }
 

@@ -70,6 +70,10 @@ impl Rows {
         }
     }
 
+    pub(crate) fn bool(&mut self, value: bool) -> &mut Self {
+        self.bytes(&[u8::from(value)])
+    }
+
     pub(crate) fn i16(&mut self, value: i16) -> &mut Self {
         self.bytes(&value.to_be_bytes())
     }

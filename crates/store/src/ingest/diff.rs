@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
 use super::copy::{self, Rows};
+use super::known::OF_CONTENTS;
 use super::session::{FOREVER, Session};
 use crate::error::Result;
 use crate::{BlobId, Oid, RepoId, ShardId};
@@ -54,6 +55,11 @@ pub struct SeenRow {
     pub rule: Option<String>,
     /// Git's name of its contents, if that is known without reading it.
     pub oid: Option<Vec<u8>>,
+    /// Whether git may have changed the contents when it wrote the file: then the name is that of another text, unless
+    /// both have the same size.
+    pub may_differ: bool,
+    /// The language that `.gitattributes` gives it.
+    pub language: Option<String>,
 }
 
 /// A file to read.
@@ -67,6 +73,10 @@ pub struct FileTodo {
     pub path: String,
     /// Its size on disk when it was seen, in bytes.
     pub bytes: i64,
+    /// Git's name of its contents, if its source knows it.
+    pub oid: Option<Vec<u8>>,
+    /// The language that `.gitattributes` gives it.
+    pub language: Option<String>,
 }
 
 /// A file that was read, and the place of its contents.
@@ -112,6 +122,10 @@ pub struct SkippedRow {
     pub fingerprint: i64,
     /// The reason.
     pub reason: &'static str,
+    /// More about the reason, if there is more to say.
+    pub rule: Option<String>,
+    /// Git's name of its contents, if they are the reason.
+    pub oid: Option<Vec<u8>>,
 }
 
 /// Number of files and of bytes in them.
@@ -185,18 +199,29 @@ impl Session {
     pub async fn seen(&mut self, files: &[SeenRow]) -> Result<()> {
         let mut rows = Rows::new();
         for file in files {
-            rows.row(7).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.row(9).i32(file.repo.0).bytes(file.path.as_bytes());
             rows.i64(file.bytes).i64(file.fingerprint).text(file.reason).text(file.rule.as_deref());
-            rows.maybe(file.oid.as_deref());
+            rows.maybe(file.oid.as_deref()).bool(file.may_differ).text(file.language.as_deref());
         }
-        let statement = "copy seen (repo, path, bytes, fingerprint, reason, rule, oid) from stdin (format binary)";
+        let statement = "copy seen (repo, path, bytes, fingerprint, reason, rule, oid, may_differ, language)
+                         from stdin (format binary)";
         copy::send(&mut self.conn, statement, rows).await
+    }
+
+    /// Forgets what was seen of a repository, which then keeps its files.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn unsee(&mut self, repo: RepoId) -> Result<()> {
+        let delete = sqlx::query("delete from seen where repo = $1").bind(repo.0);
+        delete.execute(&mut self.conn).await?;
+        Ok(())
     }
 
     /// Compares the seen files with the index, and returns how much there is to read.
     ///
     /// A file with the same fingerprint is not read again, even if it was left out for its contents, unless `again` holds
-    /// for its repository.
+    /// for its repository. Neither is one of which git's name is known ([`known`](super::known)).
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -210,7 +235,8 @@ impl Session {
                 "insert into unchanged
                  select s.repo, s.path from seen s
                  join current_files f on f.repo = s.repo and f.path = s.path and f.fingerprint = s.fingerprint
-                 where s.reason is null and s.fingerprint <> 0 and s.repo = any($1)",
+                 where s.reason is null and s.fingerprint <> 0 and s.repo = any($1)
+                   and (s.language is null or s.language = f.language)",
             )
             .bind(&trusted)
             .execute(&mut self.conn)
@@ -220,20 +246,23 @@ impl Session {
                  select s.repo, s.path from seen s
                  join skipped k on k.repo = s.repo and k.path = s.path and k.fingerprint = s.fingerprint
                  where s.reason is null and s.fingerprint <> 0 and k.valid_to = {FOREVER}
-                   and k.reason = 'binary' and s.repo = any($1)"
+                   and k.reason in {OF_CONTENTS} and s.repo = any($1)"
             )))
             .bind(&trusted)
             .execute(&mut self.conn)
             .await?;
             self.conn.execute("analyze unchanged").await?;
+            self.find_known(&trusted).await?;
         }
         self.conn
             .execute(
                 "insert into todo
-                 select row_number() over (order by s.repo, s.path), s.repo, s.path, s.bytes
+                 select row_number() over (order by s.repo, s.path), s.repo, s.path, s.bytes, s.oid, s.language
                  from seen s
                  where s.reason is null
-                   and not exists (select from unchanged u where u.repo = s.repo and u.path = s.path)",
+                   and not exists (select from unchanged u where u.repo = s.repo and u.path = s.path)
+                   and not exists (select from known k where k.repo = s.repo and k.path = s.path)
+                   and not exists (select from known_odd k where k.repo = s.repo and k.path = s.path)",
             )
             .await?;
         self.conn.execute("analyze todo").await?;
@@ -280,8 +309,9 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn todo(&mut self, after: i64, files: i64, bytes: i64) -> Result<Vec<FileTodo>> {
-        let rows: Vec<(i64, i32, String, i64)> = sqlx::query_as(
-            "select number, repo, path, bytes from (
+        type Row = (i64, i32, String, i64, Option<Vec<u8>>, Option<String>);
+        let rows: Vec<Row> = sqlx::query_as(
+            "select number, repo, path, bytes, oid, language from (
                  select *, sum(bytes) over (order by number) - bytes as before from (
                      select * from todo where number > $1 order by number limit $2) t) t
              where before < $3 order by number",
@@ -291,10 +321,15 @@ impl Session {
         .bind(bytes)
         .fetch_all(&mut self.conn)
         .await?;
-        Ok(rows
-            .into_iter()
-            .map(|(number, repo, path, bytes)| FileTodo { number, repo: RepoId(repo), path, bytes })
-            .collect())
+        let todo = |(number, repo, path, bytes, oid, language): Row| FileTodo {
+            number,
+            repo: RepoId(repo),
+            path,
+            bytes,
+            oid,
+            language,
+        };
+        Ok(rows.into_iter().map(todo).collect())
     }
 
     /// Returns where contents with these hashes are already stored.
@@ -339,12 +374,13 @@ impl Session {
     pub async fn left_out(&mut self, files: &[SkippedRow]) -> Result<()> {
         let mut rows = Rows::new();
         for file in files {
-            rows.row(5).i32(file.repo.0).bytes(file.path.as_bytes());
+            rows.row(6).i32(file.repo.0).bytes(file.path.as_bytes());
             rows.i64(file.bytes).i64(file.fingerprint).bytes(file.reason.as_bytes());
+            rows.text(file.rule.as_deref());
         }
-        let statement =
-            "copy left_out (repo, path, bytes, fingerprint, reason) from stdin (format binary)";
-        copy::send(&mut self.conn, statement, rows).await
+        let statement = "copy left_out (repo, path, bytes, fingerprint, reason, rule) from stdin (format binary)";
+        copy::send(&mut self.conn, statement, rows).await?;
+        self.note_odd(files).await
     }
 }
 
@@ -393,7 +429,8 @@ mod tests {
             let (mut session, repo) = compared(store, "r", &[]).await;
             let id = repo.id;
             let left_out = [("a", "binary"), ("b", "unreadable")].map(|(path, reason)| {
-                SkippedRow { repo: id, path: path.to_owned(), bytes: 1, fingerprint: 5, reason }
+                SkippedRow { repo: id, path: path.to_owned(),
+                    bytes: 1, fingerprint: 5, reason, rule: None, oid: None }
             });
             session.left_out(&left_out).await.unwrap();
             session.publish(&[repo], &[], &[]).await.unwrap();

@@ -1,6 +1,6 @@
 //! Ingest: stores the files read as the next epoch of the index.
 //!
-//! A [`Session`] holds the lock on writing. It compares the files on disk with the index ([`diff`]), has contents
+//! A [`Session`] holds the lock on writing. It compares the files on disk with the index ([`diff`], [`known`]), has contents
 //! stored and indexed ([`fill`], [`derive`], [`index`]), makes the new epoch current ([`publish`]) and deletes what is
 //! unused ([`gc`]). [`watch`] gives up when Postgres has gone silent.
 //!
@@ -14,6 +14,7 @@ mod diff;
 mod fill;
 mod gc;
 pub(crate) mod index;
+mod known;
 mod publish;
 mod scip;
 pub(crate) mod session;

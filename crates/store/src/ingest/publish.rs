@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::diff::RepoRow;
+use super::known::OF_CONTENTS;
 use super::session::{FOREVER, Session};
 use super::symbols;
 use crate::error::Result;
@@ -302,7 +303,7 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
         "insert into left_out
          select k.repo, k.path, k.bytes, k.fingerprint, k.reason, k.rule
          from skipped k join unchanged u on u.repo = k.repo and u.path = k.path
-         where k.repo = any($1) and k.valid_to = {FOREVER} and k.reason = 'binary'"
+         where k.repo = any($1) and k.valid_to = {FOREVER} and k.reason in {OF_CONTENTS}"
     )))
     .bind(repos)
     .execute(&mut *conn)

@@ -42,6 +42,9 @@ pub struct Session {
     pub(crate) changed: BTreeSet<ShardId>,
     /// When each repository began to be listed, in seconds since 1970.
     pub(crate) listed: HashMap<RepoId, f64>,
+    /// What decides the languages of each repository's files, and what does in repositories without rules.
+    pub(crate) languages: HashMap<RepoId, i64>,
+    pub(crate) plain: Option<i64>,
     pub(crate) groups: Groups,
     pub(crate) other_work: OtherWork,
 }
@@ -66,11 +69,15 @@ impl Store {
         conn.execute(
             "set work_mem = '64MB';
              create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text, rule text,
-                                     oid bytea);
+                                     oid bytea, may_differ boolean, language text);
              create temp table current_files (shard smallint, blob int, repo int, path text,
                                               fingerprint bigint, language text);
              create temp table unchanged (repo int, path text);
-             create temp table todo (number bigint primary key, repo int, path text, bytes bigint);
+             create temp table todo (number bigint primary key, repo int, path text, bytes bigint, oid bytea,
+                                     language text);
+             create temp table known (repo int, path text, shard smallint, blob int, bytes int,
+                                      fingerprint bigint, language text);
+             create temp table known_odd (repo int, path text, bytes bigint, fingerprint bigint, reason text);
              create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
                                        fingerprint bigint, language text);
              create temp table left_out (repo int, path text, bytes bigint, fingerprint bigint,
@@ -99,8 +106,17 @@ impl Store {
         let shards = rows.into_iter().map(state).collect();
         let (changed, other_work) = (BTreeSet::new(), self.other_work.clone());
         let groups = self.groups();
-        let listed = HashMap::new();
-        Ok(Some(Session { conn, shards, sweep, changed, listed, groups, other_work }))
+        Ok(Some(Session {
+            conn,
+            shards,
+            sweep,
+            changed,
+            listed: HashMap::new(),
+            languages: HashMap::new(),
+            plain: None,
+            groups,
+            other_work,
+        }))
     }
 
     /// Opens a connection that writes for the running ingest or upgrade. It is fenced: the next program to take the

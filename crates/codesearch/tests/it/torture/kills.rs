@@ -74,3 +74,83 @@ fn a_killed_ingest_loses_and_shows_nothing() {
     fixture.check_invariants();
     run.end(&format!("{killed} ingests killed, {ended} had ended before"));
 }
+
+/// Returns the indexed files of each repository with those of the commit that it claims to have: path and hash.
+fn by_commit(fixture: &Fixture) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let repos: Vec<String> = fixture.sql(
+        "select coalesce(array_agg(format('%s %s', source, commit) order by source), '{}') from repos
+         where indexed_at is not null",
+    );
+    let of = |repo: String| {
+        let (source, commit) = repo.split_once(' ').unwrap();
+        let indexed = fixture.sql(&format!(
+            "select coalesce(array_agg(format('%s %s', encode(b.oid, 'hex'), f.path)
+                     order by f.path collate \"C\"), '{{}}')
+             from files f join repos r on r.id = f.repo join blobs b on b.shard = f.shard and b.id = f.blob, state s
+             where r.source = '{source}' and f.valid_from <= s.epoch and s.epoch < f.valid_to"
+        ));
+        let tree = fixture.git(source, &["ls-tree", "-r", "--format=%(objectname) %(path)", commit]);
+        (source.to_owned(), indexed, tree.lines().map(str::to_owned).collect())
+    };
+    repos.into_iter().map(of).collect()
+}
+
+#[test]
+fn a_killed_ingest_of_commits_leaves_each_clone_at_a_commit() {
+    let mut run = Run::new("kills of commits", 10, 400);
+    let fixture = Fixture::new();
+    for number in 0..30 {
+        fixture.write(&format!("r/src/{number}.c"), format!("// needle {number}\n"));
+    }
+    fixture.commit("r", "first");
+    fixture.git(".", &["clone", "--quiet", "--bare", "r", "m.git"]);
+    fixture.git(".", &["clone", "--quiet", "--bare", "r", "n.git"]);
+    let args = ["ingest", "--shards", "3", "--no-symbols", "--commit", "."];
+    let proxy = Proxy::new(&socket_folder(), Way::ToPostgres, Fault::None, 0);
+    let url = {
+        fixture.run(&["init", "--shards", "3"]).code(0);
+        proxy.url(&fixture.index)
+    };
+    fixture.through(&url, &args).code(0);
+    let pieces = proxy.passed();
+    drop(proxy);
+    let mut killed = 0;
+    while let Some(step) = run.step() {
+        // One clone gets the texts before the others: there, they are known.
+        for _ in 0..5 {
+            let (from, to) = (run.rng.u8(..30), run.rng.u8(..30));
+            fixture.write(&format!("r/src/{from}.c"), format!("// needle {step} of {to}\n"));
+            let _ = std::fs::remove_file(fixture.path().join(format!("r/src/{to}.c")));
+        }
+        let before: Vec<String> =
+            fixture.sql("select array_agg(commit order by source) from repos where indexed_at is not null");
+        let commit = fixture.commit("r", &step.to_string());
+        for clone in ["m.git", "n.git"] {
+            fixture.git("r", &["push", "--quiet", "--force", &format!("../{clone}"), "HEAD"]);
+        }
+        let proxy = Proxy::new(&socket_folder(), Way::ToPostgres, Fault::Hold, run.rng.usize(1..=pieces));
+        let url = proxy.url(&fixture.index);
+        let mut child = fixture.command_on(&url, &args);
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the ingest is where it is to be killed", || {
+            proxy.has_struck() || child.try_wait().unwrap().is_some()
+        });
+        killed += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now: Vec<String> =
+            fixture.sql("select array_agg(commit order by source) from repos where indexed_at is not null");
+        assert!(now == before || now.iter().all(|now| *now == commit), "{before:?} {now:?} {commit}");
+        for (source, indexed, tree) in by_commit(&fixture) {
+            assert_eq!(indexed, tree, "{source}");
+        }
+        if run.rng.bool() {
+            fixture.run(&args).code(0);
+            for (source, indexed, tree) in by_commit(&fixture) {
+                assert_eq!(indexed, tree, "{source}");
+            }
+            fixture.check_invariants();
+        }
+    }
+    assert!(killed > 0);
+}
