@@ -68,6 +68,24 @@ pub enum LineChange {
     Removed,
 }
 
+impl LineChange {
+    /// Returns its word in answers to programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            LineChange::Added => "added",
+            LineChange::Removed => "removed",
+        }
+    }
+
+    /// Returns its sign in front of a line.
+    pub fn sign(self) -> &'static str {
+        match self {
+            LineChange::Added => "+",
+            LineChange::Removed => "-",
+        }
+    }
+}
+
 /// Another file with the same contents as a result, and the same matching lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCopy {

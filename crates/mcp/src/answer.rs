@@ -128,7 +128,8 @@ impl Text {
 
     /// Adds a line to the JSON list, to the last file or to a new one.
     pub(super) fn note_line(&mut self, file: Value, line: Value) {
-        let is_same = |last: &&mut Value| ["repo", "path"].iter().all(|key| last[key] == file[key]);
+        let keys = ["repo", "path", "trees", "commit"];
+        let is_same = |last: &&mut Value| keys.iter().all(|key| last.get(key) == file.get(key));
         let last = self.items.last_mut().filter(is_same).and_then(|last| last.get_mut("lines"));
         match last.and_then(Value::as_array_mut) {
             Some(lines) => lines.push(line),

@@ -1,7 +1,7 @@
 //! Answers with all results of a search, in the order of the index, in parts. Together the parts are the complete
 //! answer.
 
-use answer::FileMatch;
+use answer::{FileMatch, Line};
 use anyhow::Result;
 use query::Select;
 use search::{AnswerProgress, ShownFiles, Stats, Stopped, View};
@@ -72,7 +72,11 @@ impl Page {
     /// Adds as many lines of a file as fit; returns false if some are left out.
     fn add(&mut self, file: &FileMatch) -> bool {
         let before = self.shown;
-        let mut lines = file.lines.iter().filter(|line| line.number > before);
+        // The numbers of changed lines are those of two texts, or 0, so their places count.
+        let of_changes = file.lines.iter().any(|line| line.change.is_some());
+        let place = |at: usize, line: &Line| if of_changes { at as u64 + 1 } else { line.number };
+        let lines = file.lines.iter().enumerate();
+        let mut lines = lines.filter(|(at, line)| place(*at, line) > before);
         let mut piece = match self.select {
             Select::Repos => format!("{}\n", file.repo),
             Select::Files => format!("{}\n", named(file)),
@@ -85,7 +89,7 @@ impl Page {
         let mut line = lines.next();
         let mut around = None;
         let mut shown = |line| format!("{}{}", navigate::around(line, &mut around), numbered(line));
-        if let Some(line) = line {
+        if let Some((_, line)) = line {
             piece.push_str(&shown(line));
         }
         loop {
@@ -98,19 +102,19 @@ impl Page {
                 self.files.add(file);
             }
             match line {
-                Some(line) => self.text.note_line(file_json(file), line_json(line)),
+                Some((_, line)) => self.text.note_line(file_json(file), line_json(line)),
                 None if self.select == Select::Repos => {
                     self.text.note(json!({ "repo": file.repo }));
                 }
                 None => self.text.note(file_json(file)),
             }
-            if let Some(line) = line {
-                self.shown = line.number;
+            if let Some((at, line)) = line {
+                self.shown = place(at, line);
                 self.matches += usize::from(!line.ranges.is_empty());
             }
             line = lines.next();
             match line {
-                Some(line) => piece = shown(line),
+                Some((_, line)) => piece = shown(line),
                 None => break,
             }
         }

@@ -374,6 +374,9 @@ pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
     text
 }
 
+/// Trees named of a file in JSON.
+const MOST_TREES: usize = 10;
+
 /// Returns a file as JSON.
 pub(super) fn file_json(file: &FileMatch) -> Value {
     let mut told = json!({ "repo": file.repo, "path": file.path });
@@ -382,6 +385,19 @@ pub(super) fn file_json(file: &FileMatch) -> Value {
     }
     if files::looks_secret(&file.path) {
         told["warning"] = json!(files::SECRET);
+    }
+    if !file.trees.is_empty() {
+        told["trees"] = json!(&file.trees[..file.trees.len().min(MOST_TREES)]);
+        told["trees_total"] = json!(file.trees.len());
+    }
+    if let Some(commit) = &file.commit {
+        told["commit"] = json!({
+            "hash": commit.hash, "author": commit.author, "time": commit.time,
+            "summary": commit.summary,
+        });
+    }
+    if let Some(before) = &file.renamed_from {
+        told["renamed_from"] = json!(before);
     }
     told
 }
@@ -393,6 +409,9 @@ pub(super) fn line_json(line: &Line) -> Value {
     let mut told = json!({ "line": line.number, "text": text, "matches": !line.ranges.is_empty() });
     if let Some(around) = &line.enclosing {
         told["in"] = json!(named_kind(around));
+    }
+    if let Some(change) = line.change {
+        told["change"] = json!(change.word());
     }
     told
 }

@@ -26,15 +26,27 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         extend(&mut file, more);
         file
     };
+    // What searches of several trees and of changes say of a file.
+    let of_trees = || {
+        let commit = json!({ "hash": text(), "author": text(), "summary": text(), "time": { "type": "integer" } });
+        json!({
+            "trees": { "type": "array", "items": text(), "description": "The first trees with it, if there are several." },
+            "trees_total": number(), "renamed_from": text(),
+            "commit": object(&commit, &["hash", "author", "summary", "time"]),
+        })
+    };
     let (name, item, next) = match tool {
         "search" => {
-            let matches = json!({ "matches": { "type": "boolean", "description": "true: the line matches; false: it is \
-                context." } });
+            let matches = json!({
+                "matches": { "type": "boolean", "description": "true: the line matches; false: it is context." },
+                "change": { "enum": ["added", "removed"] },
+            });
             let copy = object(&json!({ "repo": text(), "path": text() }), &["repo", "path"]);
             let copies = json!({ "type": "array", "items": copy, "description": "Files with the same contents." });
             let total = json!({ "type": "integer", "minimum": 1, "description": "The number of all copies." });
-            let one =
+            let mut one =
                 file(json!({ "lines": lines(matches), "copies": copies, "copies_total": total }));
+            extend(&mut one, of_trees());
             ("files", object(&one, &["repo"]), Some(("cursor", "string")))
         }
         "docs" => {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use answer::{FileMatch, Line};
+use answer::{FileMatch, Line, LineChange};
 use anyhow::{Context, Result, bail};
 use files::{SECRET, looks_secret};
 use query::{Count, MAX_QUERY_BYTES};
@@ -18,6 +18,7 @@ use super::answer::{MAX_BYTES, MAX_LINE_BYTES, default_bytes, shown};
 use super::hints;
 use super::progress::FileCounter;
 use request::cursor;
+use request::human;
 use request::{self, Client, Options, Refused};
 
 /// Batches of files that the search may be ahead of their reader.
@@ -90,6 +91,9 @@ term is a regular expression (Rust syntax, matched line by line); without capita
   content:foo                  in lines only, not in paths
   case:yes                     match case exactly
   foo\n\s*bar                  a pattern with \n matches across lines
+  worktree:fix-1  rev:v1.2.0   another worktree of a clone; a branch, tag or commit (globs: rev:release/*)
+  diff:main..HEAD foo          lines with foo that changed between two revisions; added:foo, removed:foo
+  history:foo                  commits that added or removed a line with foo, where history is indexed
   type:file, type:repo         only paths, only repositories; type:symbol: only definitions
   timeout:60s                  instead of 10 s
 
@@ -186,15 +190,28 @@ pub(super) async fn run(
 pub(super) fn named(file: &FileMatch) -> String {
     let language = file.language.as_ref().map_or(String::new(), |name| format!(" ({name})"));
     let warning = if looks_secret(&file.path) { format!(" ({SECRET})") } else { String::new() };
-    format!("{}: {}{language}{warning}", file.repo, file.path)
+    let commit = file.commit.as_deref().map(|commit| format!("commit {}\n", human::commit(commit)));
+    let trees = match &*file.trees {
+        [] => String::new(),
+        names => format!(" [{}]", human::trees(names)),
+    };
+    let before = file.renamed_from.as_ref().map(|before| format!(" (renamed from {before})"));
+    let (commit, before) = (commit.unwrap_or_default(), before.unwrap_or_default());
+    format!("{commit}{}: {}{before}{language}{trees}{warning}", file.repo, file.path)
 }
 
 pub(super) fn numbered(line: &Line) -> String {
     let (mark, matched) = match line.ranges.first() {
-        Some(range) => (':', range.start),
-        None => ('-', 0),
+        Some(range) => (":", range.start),
+        None => ("-", 0),
     };
-    format!("{}{mark}{}\n", line.number, shown(&line.text, matched))
+    let sign = line.change.map_or("", LineChange::sign);
+    let text = shown(&line.text, matched);
+    match line.number {
+        // Lines of the history have none.
+        0 => format!("{sign}{text}\n"),
+        number => format!("{number}{mark}{sign}{text}\n"),
+    }
 }
 
 /// Longest sentence about files that have changed, in bytes. It stands in the head of an answer, which is short.

@@ -52,6 +52,8 @@ pub struct TopK {
     pub languages: HashMap<String, usize>,
     /// Number of files found in each folder directly in `below`.
     pub folders: HashMap<String, usize>,
+    /// Number of files found in each tree, of repositories with several.
+    pub trees: HashMap<String, usize>,
 }
 
 impl TopK {
@@ -75,6 +77,7 @@ impl TopK {
             repos: HashMap::new(),
             languages: HashMap::new(),
             folders: HashMap::new(),
+            trees: HashMap::new(),
         }
     }
 
@@ -129,6 +132,9 @@ impl TopK {
         count(&mut self.repos, &file.repo);
         if let Some(language) = &file.language {
             count(&mut self.languages, language);
+        }
+        for tree in &file.trees {
+            count(&mut self.trees, tree);
         }
         let within = file.path.strip_prefix(&self.below);
         if let Some((folder, _)) = within.and_then(|path| path.split_once('/')) {

@@ -2,6 +2,41 @@
 
 use std::time::Duration;
 
+use answer::Commit;
+
+/// Most names in a list of trees.
+const MOST_NAMES: usize = 3;
+
+/// Digits of an abbreviated commit.
+const SHORT: usize = 7;
+
+/// Names some trees: `main, fix-1 and 378 more`.
+pub fn trees(names: &[String]) -> String {
+    let shown = if names.len() > MOST_NAMES { MOST_NAMES - 1 } else { names.len() };
+    let text = names[..shown].join(", ");
+    match names.len() - shown {
+        0 => text,
+        more => format!("{text} and {} more", grouped(more)),
+    }
+}
+
+/// Abbreviates the name of a commit.
+pub fn short(hash: &str) -> &str {
+    hash.get(..SHORT).unwrap_or(hash)
+}
+
+/// Formats a time in seconds since 1970 as its day: `2026-01-31`.
+pub fn day(time: i64) -> String {
+    let time = jiff::Timestamp::from_second(time).unwrap_or_default();
+    time.strftime("%Y-%m-%d").to_string()
+}
+
+/// Describes a commit in a line: `abc1234 2026-01-31 Ann Author: Fix the pump`.
+pub fn commit(commit: &Commit) -> String {
+    let Commit { hash, author, time, summary } = commit;
+    format!("{} {} {author}: {summary}", short(hash), day(*time))
+}
+
 /// Formats 1234567 as `1,234,567`.
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
@@ -108,6 +143,32 @@ mod tests {
         ] {
             assert_eq!(count(number, thing), text);
         }
+    }
+
+    #[test]
+    fn a_list_of_trees_is_short() {
+        let names = |count: usize| {
+            let names: Vec<String> = (1..=count).map(|n| format!("t{n}")).collect();
+            trees(&names)
+        };
+        assert_eq!(names(0), "");
+        assert_eq!(names(1), "t1");
+        assert_eq!(names(3), "t1, t2, t3");
+        assert_eq!(names(4), "t1, t2 and 2 more");
+        assert_eq!(names(1379), "t1, t2 and 1,377 more");
+    }
+
+    #[test]
+    fn a_commit_is_told_in_a_line() {
+        let told = commit(&Commit {
+            hash: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+            author: "Ann Author".to_owned(),
+            time: 1_769_860_800,
+            summary: "Fix the pump".to_owned(),
+        });
+        assert_eq!(told, "0123456 2026-01-31 Ann Author: Fix the pump");
+        assert_eq!(day(i64::MAX), "1970-01-01");
+        assert_eq!(short("abc"), "abc");
     }
 
     #[test]

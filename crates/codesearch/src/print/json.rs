@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use answer::{FileMatch, Line};
+use answer::{FileMatch, Line, LineChange};
 use query::Select;
 use search::Stats;
 use serde::Serialize;
@@ -37,11 +37,33 @@ struct Counts {
 #[derive(Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "lowercase")]
 enum Message<'a> {
-    Begin { path: Text<'a> },
+    Begin(FileJson<'a>),
     Match(LineJson<'a>),
     Context(LineJson<'a>),
     End { path: Text<'a>, binary_offset: Option<u64>, stats: StatsJson },
     Repo { name: &'a str },
+}
+
+/// The begin of a file. All but the path is not in ripgrep.
+#[derive(Serialize)]
+struct FileJson<'a> {
+    path: Text<'a>,
+    /// The trees with the file, if its repository has several.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    trees: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<CommitJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<&'a str>,
+}
+
+/// The commit that changed the lines of a file.
+#[derive(Serialize)]
+struct CommitJson<'a> {
+    hash: &'a str,
+    author: &'a str,
+    time: i64,
+    summary: &'a str,
 }
 
 /// A text in ripgrep's JSON. ripgrep has `bytes` for invalid UTF-8, which the index does not contain.
@@ -60,6 +82,9 @@ struct LineJson<'a> {
     /// Not in ripgrep: symbols whose names match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     symbols: Vec<SymbolJson<'a>>,
+    /// Not in ripgrep: whether the line was added or removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -133,7 +158,9 @@ impl Json {
             .collect();
         let message = if submatches.is_empty() { Message::Context } else { Message::Match };
         let lines = Text { text: &text };
-        let (line_number, absolute_offset) = (self.number.then_some(line.number), line.offset);
+        let number = Some(line.number).filter(|number| self.number && *number > 0);
+        let (line_number, absolute_offset) = (number, line.offset);
+        let change = line.change.map(LineChange::word);
         let symbols = block.iter().flat_map(|line| &line.symbols).map(|found| SymbolJson {
             name: &found.symbol.name,
             kind: found.symbol.kind,
@@ -144,7 +171,7 @@ impl Json {
         let symbols = symbols.collect();
         print(
             out,
-            &message(LineJson { path, lines, line_number, absolute_offset, submatches, symbols }),
+            &message(LineJson { path, lines, line_number, absolute_offset, submatches, symbols, change }),
         )
     }
 }
@@ -158,7 +185,18 @@ impl Printer for Json {
         let path = self.paths.of_file(file);
         let path = Text { text: &path };
         let mut counts = Counts { files: 1, bytes_searched: file.bytes, ..Counts::default() };
-        counts.bytes_printed += print(out, &Message::Begin { path })?;
+        let begin = FileJson {
+            path,
+            trees: &file.trees,
+            commit: file.commit.as_deref().map(|of| CommitJson {
+                hash: &of.hash,
+                author: &of.author,
+                time: of.time,
+                summary: &of.summary,
+            }),
+            renamed_from: file.renamed_from.as_deref(),
+        };
+        counts.bytes_printed += print(out, &Message::Begin(begin))?;
         counts.lines = file.matches();
         counts.matches = blocks::count_matches(&file.lines);
         for block in blocks(&file.lines, self.spans_lines) {

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use anstyle::Style;
-use answer::Line;
+use answer::{Line, LineChange};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::blocks;
 use super::replace::Replacer;
-use super::style::{COLUMN, Ink, MATCH, NUMBER, PATH};
+use super::style::{ADDED, COLUMN, COMMIT, Ink, MATCH, NUMBER, PATH, REMOVED};
 use crate::cli::{HyperlinkFormat, LINK_END};
 
 /// How lines are printed.
@@ -50,12 +50,18 @@ struct Shown<'a> {
     /// The number of matches that is reported if the text is too long.
     matches: usize,
     context: bool,
+    change: Option<LineChange>,
 }
 
 /// The start of a printed text: its offset in the file, and the offset from which its column counts.
 type Start = (u64, usize);
 
 impl Lines {
+    /// Prints the commit that changed the lines which follow.
+    pub(super) fn commit(&self, out: &mut dyn Write, text: &str) -> io::Result<()> {
+        self.ink.styled(out, COMMIT, text)
+    }
+
     /// Prints a block, each line after the path if one is given. `file` is the target of hyperlinks.
     pub(super) fn print(
         &self,
@@ -71,9 +77,10 @@ impl Lines {
             let (text, ranges) = self.replaced(line);
             let (text, ranges): (&str, &[Range<usize>]) = (&text, &ranges);
             let (matches, ended) = (ranges.len(), usize::from(line.ended));
+            let change = line.change;
             if context {
                 self.before(out, (path, file), line, None)?;
-                self.text(out, &Shown { text, ranges, ended, matches, context })?;
+                self.text(out, &Shown { text, ranges, ended, matches, context, change })?;
             } else if self.only_matching || self.per_match {
                 for (at, range) in ranges.iter().enumerate() {
                     if at == 0 && line.continues {
@@ -96,12 +103,12 @@ impl Lines {
                         self.before(out, (path, file), line, Some(begun))?;
                         let text = &text[range.clone()];
                         let whole = 0..text.len();
-                        let (ranges, ended) = (std::slice::from_ref(&whole), 0);
-                        self.text(out, &Shown { text, ranges, ended, matches, context })?;
+                        let (ranges, ended, change) = (std::slice::from_ref(&whole), 0, None);
+                        self.text(out, &Shown { text, ranges, ended, matches, context, change })?;
                     } else {
                         self.before(out, (path, file), line, Some((line.offset, range.start)))?;
                         let ranges = std::slice::from_ref(range);
-                        self.text(out, &Shown { text, ranges, ended, matches, context })?;
+                        self.text(out, &Shown { text, ranges, ended, matches, context, change })?;
                     }
                 }
             } else {
@@ -109,7 +116,7 @@ impl Lines {
                 let column = block[0].ranges[0].start;
                 let column = if block.len() > 1 { column } else { ranges[0].start };
                 self.before(out, (path, file), line, Some((line.offset, column)))?;
-                self.text(out, &Shown { text, ranges, ended, matches, context })?;
+                self.text(out, &Shown { text, ranges, ended, matches, context, change })?;
             }
         }
         Ok(())
@@ -143,8 +150,9 @@ impl Lines {
             self.linked(out, file, (Some(line.number), column), PATH, path)?;
             out.write_all(if self.null { b"\0" } else { separator.as_bytes() })?;
         }
-        if self.number {
-            let number = line.number.to_string();
+        // A line of the history has no number, but editors want one.
+        if self.number && (line.number > 0 || self.per_match) {
+            let number = line.number.max(1).to_string();
             self.linked(out, of_number, (Some(line.number), column), NUMBER, &number)?;
             out.write_all(separator.as_bytes())?;
         }
@@ -178,6 +186,11 @@ impl Lines {
     }
 
     fn text(&self, out: &mut dyn Write, shown: &Shown<'_>) -> io::Result<()> {
+        match shown.change {
+            None => {}
+            Some(LineChange::Added) => self.ink.styled(out, ADDED, "+")?,
+            Some(LineChange::Removed) => self.ink.styled(out, REMOVED, "-")?,
+        }
         let (mut text, mut end) = (shown.text, self.end);
         let is_as_it_is =
             shown.context || !(self.only_matching || self.replacer.is_some() || self.ink.color);
@@ -238,7 +251,7 @@ impl Lines {
                 end = next.end;
             }
             let end = end.clamp(start, part.end);
-            self.ink.plain(out, &shown.text[at..start])?;
+            self.changed(out, shown, &shown.text[at..start])?;
             if start < end {
                 self.ink.styled(out, MATCH, &shown.text[start..end])?;
             }
@@ -247,8 +260,18 @@ impl Lines {
         // A carriage return before the line feed is harmless on a terminal, so it is not replaced.
         let rest = &shown.text[at..part.end];
         let (rest, end) = rest.strip_suffix('\r').map_or((rest, ""), |rest| (rest, "\r"));
-        self.ink.plain(out, rest)?;
+        self.changed(out, shown, rest)?;
         out.write_all(end.as_bytes())
+    }
+
+    /// Prints a part of a text without matches, in the colour of its change.
+    fn changed(&self, out: &mut dyn Write, shown: &Shown<'_>, text: &str) -> io::Result<()> {
+        match shown.change {
+            None => self.ink.plain(out, text),
+            Some(_) if text.is_empty() => Ok(()),
+            Some(LineChange::Added) => self.ink.styled(out, ADDED, text),
+            Some(LineChange::Removed) => self.ink.styled(out, REMOVED, text),
+        }
     }
 }
 

@@ -14,6 +14,10 @@ pub(super) const NUMBER: Style = AnsiColor::Green.on_default();
 pub(super) const COLUMN: Style = Style::new();
 pub(super) const MATCH: Style = AnsiColor::Red.on_default().bold();
 
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
+pub(super) const COMMIT: Style = AnsiColor::Yellow.on_default();
+
 /// Printed before and after a style.
 const RESET: &str = "\u{1b}[0m";
 

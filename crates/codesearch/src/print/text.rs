@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use answer::FileMatch;
+use answer::{Commit, FileMatch};
 use anyhow::{Result, bail};
 use query::Select;
 use search::{Request, Stats};
@@ -16,7 +17,7 @@ use super::style::{Ink, PATH, coloured};
 use super::{Paths, Printer};
 use crate::cli::{Color, HyperlinkFormat, OutputArgs};
 use crate::console::Console;
-use request::human::count;
+use request::human::{self, count};
 
 /// Most bytes of a line shown on a terminal: a few rows, instead of a screen full of minified code.
 const TERMINAL_COLUMNS: usize = 500;
@@ -48,6 +49,8 @@ pub(crate) struct Text {
     spans_lines: bool,
     paths: Paths,
     files: usize,
+    /// The commit of the file before.
+    commit: Option<Arc<Commit>>,
 }
 
 impl Text {
@@ -119,6 +122,7 @@ impl Text {
             spans_lines,
             paths,
             files: 0,
+            commit: None,
         })
     }
 
@@ -153,6 +157,38 @@ impl Text {
             Some(separator) if self.context => write!(out, "{separator}{}", self.lines.end),
             _ => Ok(()),
         }
+    }
+
+    /// Prints a path as a heading, with the path before a rename, and the trees if the repository has several.
+    fn heading(
+        &self,
+        out: &mut dyn Write,
+        path: &str,
+        link: Option<&Path>,
+        file: &FileMatch,
+    ) -> io::Result<()> {
+        if self.lines.null || file.trees.is_empty() && file.renamed_from.is_none() {
+            return self.path(out, path, link);
+        }
+        self.lines.linked(out, link, (None, None), PATH, path)?;
+        if let Some(before) = &file.renamed_from {
+            write!(out, " (renamed from {})", self.lines.ink.safe(before))?;
+        }
+        if !file.trees.is_empty() {
+            write!(out, " [{}]", self.lines.ink.safe(&human::trees(&file.trees)))?;
+        }
+        out.write_all(self.lines.end.as_bytes())
+    }
+
+    /// Prints the commit of a file, unless the file before has the same.
+    fn commit(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
+        let is_new = file.commit.is_some() && file.commit != self.commit;
+        self.commit.clone_from(&file.commit);
+        if let Some(commit) = self.commit.as_ref().filter(|_| is_new) {
+            self.lines.commit(out, &format!("commit {}", human::commit(commit)))?;
+            out.write_all(self.lines.end.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Prints how many identical copies a file has, or names them.
@@ -192,7 +228,12 @@ impl Text {
 
 impl Printer for Text {
     fn file(&mut self, out: &mut dyn Write, file: &FileMatch) -> io::Result<()> {
-        let path = self.paths.of_file(file);
+        let mut path = self.paths.of_file(file);
+        let above = self.heading && matches!(self.mode, Mode::Lines);
+        if let Some(commit) = file.commit.as_ref().filter(|_| !above) {
+            // As git grep prints the files of a commit.
+            path = format!("{}:{path}", human::short(&commit.hash));
+        }
         let link = self.link(file);
         let link = link.as_deref();
         let first = self.files == 0;
@@ -216,8 +257,9 @@ impl Printer for Text {
             if !first {
                 writeln!(out)?;
             }
+            self.commit(out, file)?;
             if self.filename || by_path {
-                self.path(out, &path, link)?;
+                self.heading(out, &path, link, file)?;
             }
             self.copies(out, file)?;
         } else if by_path {
@@ -258,7 +300,16 @@ pub(crate) fn spans_lines(request: &Request) -> bool {
 pub(crate) fn keep_first(file: &mut FileMatch, spans_lines: bool, most: usize, after: usize) {
     let matching = blocks(&file.lines, spans_lines).filter(|block| !block[0].ranges.is_empty());
     let last = matching.take(most).last().and_then(|block| block.last());
-    let Some(last) = last.map(|line| line.number) else { return };
+    let Some(last) = last else { return };
+    if file.lines.iter().any(|line| line.change.is_some()) {
+        // The numbers of changed lines do not ascend: they are those of two texts.
+        let kept = file.lines.iter().position(|line| std::ptr::eq(line, last));
+        let more = file.lines[kept.map_or(0, |at| at + 1)..].iter();
+        let context = more.take_while(|line| line.ranges.is_empty()).take(after).count();
+        file.lines.truncate(kept.map_or(0, |at| at + 1) + context);
+        return;
+    }
+    let last = last.number;
     let end = last.saturating_add(after as u64);
     file.lines.retain(|line| line.number <= end);
 }

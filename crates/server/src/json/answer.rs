@@ -89,7 +89,10 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         }
     }
     let stats = search.end()?;
-    writer.sort();
+    // Changes are found in their order.
+    if request.query().changes.is_none() {
+        writer.sort();
+    }
     let explain = params.explains().then(|| explanation(&request, loose));
     let hints = hints_for(server, params, &request, &stats).await;
     let next = Cursor::after_all(&request, &stats);

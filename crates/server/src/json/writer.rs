@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use answer::{FileMatch, Line};
+use answer::{Commit, FileMatch, Line};
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -44,7 +44,17 @@ const TAIL_BYTES: usize = 2 * 1024;
 const ESCAPED_AT_ONCE: usize = 16 * 1024;
 
 /// The fields of a file.
-const FIELDS: [&str; 6] = ["repo", "path", "language", "path_ranges", "matches", "copies"];
+const FIELDS: [&str; 9] = [
+    "repo",
+    "path",
+    "language",
+    "path_ranges",
+    "matches",
+    "trees",
+    "commit",
+    "renamed_from",
+    "copies",
+];
 
 /// Copies that are listed of a file, unless all are requested.
 const FEW_COPIES: usize = 10;
@@ -83,7 +93,14 @@ impl FieldSet {
         }
         let mut before = b'{';
         for (name, _) in FIELDS.into_iter().zip(self.fields).filter(|(_, wanted)| *wanted) {
-            if name == "copies" && file.copies.is_empty() {
+            let is_missing = match name {
+                "copies" => file.copies.is_empty(),
+                "trees" => file.trees.is_empty(),
+                "commit" => file.commit.is_none(),
+                "renamed_from" => file.renamed_from.is_none(),
+                _ => false,
+            };
+            if is_missing {
                 continue;
             }
             to.extend_from_slice(&[before, b'"']);
@@ -96,6 +113,9 @@ impl FieldSet {
                 ("language", Some(language)) => escape_into(language, to),
                 ("language", None) => to.extend_from_slice(b"null"),
                 ("path_ranges", _) => pairs(&file.path_ranges, to),
+                ("trees", _) => json(&file.trees, to),
+                ("commit", _) => json(&file.commit.as_deref().map(CommitJson::from), to),
+                ("renamed_from", _) => json(&file.renamed_from, to),
                 ("copies", _) => {
                     let copies = file.copies.iter().take(self.copies);
                     let copies = copies.map(|of| CopyJson { repo: &of.repo, path: &of.path });
@@ -112,6 +132,22 @@ impl FieldSet {
             json(&ScoreJson::from(&explained), to);
         }
         to.push(b'}');
+    }
+}
+
+/// A commit.
+#[derive(Serialize)]
+struct CommitJson<'a> {
+    hash: &'a str,
+    author: &'a str,
+    time: i64,
+    summary: &'a str,
+}
+
+impl<'a> From<&'a Commit> for CommitJson<'a> {
+    fn from(commit: &'a Commit) -> Self {
+        let Commit { hash, author, time, summary } = commit;
+        Self { hash, author, time: *time, summary }
     }
 }
 
@@ -132,6 +168,10 @@ fn lines(lines: &[Line], to: &mut Vec<u8>) {
         string(&line.text, to);
         to.extend_from_slice(b",\"ranges\":");
         pairs(&line.ranges, to);
+        if let Some(change) = line.change {
+            to.extend_from_slice(b",\"change\":");
+            escape_into(change.word(), to);
+        }
         if !line.symbols.is_empty() {
             let symbols: Vec<SymbolJson<'_>> = line.symbols.iter().map(SymbolJson::from).collect();
             to.extend_from_slice(b",\"symbols\":");

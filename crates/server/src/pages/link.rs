@@ -40,6 +40,16 @@ pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String
     address
 }
 
+/// Returns the address of a file's page in a tree, or in the main tree if its name is empty.
+pub(crate) fn file_in(repo: &str, path: &str, tree: &str, q: &str, line: Option<u64>) -> String {
+    let mut address =
+        to("/file", &[("repo", repo), ("path", path), ("tree", tree), ("q", q)]);
+    if let Some(line) = line {
+        let _ = write!(address, "#L{line}");
+    }
+    address
+}
+
 /// Returns the address for a path: the page of a file, which redirects if the path is a folder.
 pub(crate) fn file_or_folder(repo: &str, path: &str) -> String {
     if path.is_empty() { folder(repo, "") } else { file(repo, path, "", None) }

@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use answer::symbol::Symbol;
-use answer::{FileMatch, Line};
+use answer::{FileMatch, Line, LineChange};
 
 use super::highlight::{Coloured, Grammar};
 use super::link;
-use request::human::count;
+use super::narrow::TreeFields;
+use request::human::{self, count, grouped};
+use store::MAIN_TREE;
 
 /// Matching lines shown of one file at first.
 pub(crate) const MAX_LINES: usize = 6;
@@ -53,7 +55,38 @@ pub(crate) struct FileView {
     pub(crate) score: Option<String>,
     /// Its identical copies, if there are any.
     pub(crate) copies: Option<CopiesView>,
+    /// The first trees with it, if its repository has several: their names, and the addresses of the same search in one.
+    pub(crate) trees: Vec<(String, Option<String>)>,
+    /// The number of the other trees.
+    pub(crate) more_trees: Option<String>,
+    /// Its path before a rename.
+    pub(crate) renamed_from: Option<String>,
+    /// The commit that changed its lines.
+    pub(crate) commit: Option<CommitView>,
 }
+
+impl FileView {
+    /// Returns whether another file is of the same commit.
+    pub(crate) fn is_of_commit_of(&self, other: &FileView) -> bool {
+        self.commit == other.commit
+    }
+}
+
+/// A commit in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommitView {
+    pub(crate) hash: String,
+    /// Its first digits.
+    pub(crate) short: String,
+    pub(crate) day: String,
+    pub(crate) author: String,
+    pub(crate) summary: String,
+    /// The address of the repository's history.
+    pub(crate) href: String,
+}
+
+/// Trees named of a file.
+const NAMED_TREES: usize = 2;
 
 /// The identical copies of a file.
 #[derive(Debug)]
@@ -101,6 +134,8 @@ impl CopiesView {
 #[derive(Debug)]
 pub(crate) struct LineView {
     pub(crate) number: u64,
+    /// How it changed.
+    pub(crate) change: Option<ChangeView>,
     /// Whether it contains a match.
     pub(crate) hit: bool,
     /// Whether lines are left out before it.
@@ -108,6 +143,24 @@ pub(crate) struct LineView {
     pub(crate) pieces: Vec<Piece>,
     /// The symbol that encloses the next match, to be named above this line, unless the match before has the same.
     pub(crate) around: Option<Around>,
+}
+
+/// How a line changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChangeView {
+    /// A class of the style sheet.
+    pub(crate) class: &'static str,
+    pub(crate) sign: &'static str,
+}
+
+impl From<LineChange> for ChangeView {
+    fn from(change: LineChange) -> Self {
+        let sign = match change {
+            LineChange::Added => "+",
+            LineChange::Removed => "−",
+        };
+        Self { class: change.word(), sign }
+    }
 }
 
 /// The symbol that encloses a line.
@@ -137,23 +190,48 @@ pub(crate) fn file(
     matches: usize,
     q: &str,
     copies: Option<&ListedCopies>,
+    trees: &TreeFields,
 ) -> FileView {
     let shown = file.matches();
-    let first = file.lines.iter().find(|line| !line.ranges.is_empty());
+    let of_changes = file.lines.iter().any(|line| line.change.is_some());
+    let first = file.lines.iter().find(|line| !line.ranges.is_empty() && line.change.is_none());
     let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
+    // The page of a file that the main tree lacks is about the first tree that has it.
+    let has_main = file.trees.iter().any(|name| name == MAIN_TREE);
+    let tree = file.trees.first().filter(|name| !has_main && trees.term(name).is_some());
+    let address = |line| link::file_in(&file.repo, &file.path, tree.map_or("", |name| name), q, line);
+    let to = |name: &String| Some(link::to("/search", &[("q", &trees.narrowed(q, name)?)]));
+    // Of the same path, another tree may have another text.
+    let in_tree = file.trees.first().and_then(|name| trees.narrowed(q, name));
+    let more_trees = file.trees.len().saturating_sub(NAMED_TREES);
     FileView {
         path: pieces(&file.path, &file.path_ranges, &folder, 0..file.path.len()),
-        href: link::file(&file.repo, &file.path, q, first.map(|line| line.number)),
-        base: link::file(&file.repo, &file.path, q, None),
+        href: address(first.map(|line| line.number)),
+        base: address(None),
         language: file.language.clone().unwrap_or_default(),
         count: if matches > 1 { count(matches, "line") } else { String::new() },
         lines: lines(file),
         more: matches.saturating_sub(shown),
-        more_href: link::lines(&file.repo, &file.path, q),
+        more_href: if of_changes {
+            String::new()
+        } else {
+            link::lines(&file.repo, &file.path, in_tree.as_deref().unwrap_or(q))
+        },
         score: None,
         copies: copies.and_then(|how| CopiesView::of(file, q, how)),
         repo_href: link::folder(&file.repo, ""),
         repo: file.repo.clone(),
+        trees: file.trees.iter().take(NAMED_TREES).map(|name| (name.clone(), to(name))).collect(),
+        more_trees: (more_trees > 0).then(|| grouped(more_trees)),
+        renamed_from: file.renamed_from.clone(),
+        commit: file.commit.as_deref().map(|commit| CommitView {
+            hash: commit.hash.clone(),
+            short: link::short(&commit.hash).to_owned(),
+            day: human::day(commit.time),
+            author: commit.author.clone(),
+            summary: commit.summary.clone(),
+            href: link::to("/history", &[("repo", &file.repo)]),
+        }),
     }
 }
 
@@ -172,8 +250,12 @@ pub(crate) fn lines(file: &FileMatch) -> Vec<LineView> {
         // The first line that may stand below the name of the next symbol.
         let mut free = views.len();
         for (line, colours) in run.iter().zip(colours) {
-            let gap = next.is_some_and(|next| next != line.number);
-            next = Some(line.number + 1);
+            let gap = next.is_some_and(|next| match line.change {
+                None => next != line.number,
+                // The numbers of removed lines are those of another text.
+                Some(_) => false,
+            });
+            next = (line.change != Some(LineChange::Removed)).then_some(line.number + 1).or(next);
             views.push(one(line, &colours, gap));
             if line.ranges.is_empty() {
                 continue;
@@ -222,7 +304,14 @@ fn one(line: &Line, colours: &[Coloured], gap: bool) -> LineView {
     if upto < text.len() {
         shown.push(cut(" …"));
     }
-    LineView { number: line.number, hit: !line.ranges.is_empty(), gap, pieces: shown, around: None }
+    LineView {
+        number: line.number,
+        change: line.change.map(ChangeView::from),
+        hit: !line.ranges.is_empty(),
+        gap,
+        pieces: shown,
+        around: None,
+    }
 }
 
 /// Returns where the shown part of a line begins: at its start if the first match is seen then, else near the match, at

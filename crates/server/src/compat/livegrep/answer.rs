@@ -12,6 +12,7 @@ use axum::routing::get;
 use query::{Field, Matcher};
 use search::{Stats, Stopped};
 use serde::Serialize;
+use store::MAIN_TREE;
 
 use super::params::read;
 use super::query::wrong;
@@ -51,7 +52,7 @@ struct Info {
 #[derive(Debug, Serialize)]
 struct LineResult {
     tree: String,
-    version: &'static str,
+    version: String,
     path: String,
     lno: u64,
     context_before: Vec<String>,
@@ -64,7 +65,7 @@ struct LineResult {
 #[derive(Debug, Serialize)]
 struct FileResult {
     tree: String,
-    version: &'static str,
+    version: String,
     path: String,
     bounds: [usize; 2],
 }
@@ -170,7 +171,7 @@ fn lines(file: &FileMatch) -> impl Iterator<Item = LineResult> {
         let text = |line: &Line| line.text.clone();
         Some(LineResult {
             tree: file.repo.clone(),
-            version: "",
+            version: version(file),
             path: file.path.clone(),
             lno: line.number,
             context_before: before.iter().rev().map(text).collect(),
@@ -185,7 +186,13 @@ fn lines(file: &FileMatch) -> impl Iterator<Item = LineResult> {
 fn file_result(file: FileMatch, matcher: &Matcher, goes_on: &dyn Fn() -> bool) -> FileResult {
     let range = matcher.ranges(&file.path, goes_on).into_iter().next().unwrap_or_default();
     let bounds = bounds(&file.path, &range);
-    FileResult { tree: file.repo, version: "", path: file.path, bounds }
+    FileResult { version: version(&file), tree: file.repo, path: file.path, bounds }
+}
+
+/// Returns the name of the first tree with a file; empty if its repository has one tree.
+fn version(file: &FileMatch) -> String {
+    let first = file.trees.first().map_or("", String::as_str);
+    if first == MAIN_TREE { "HEAD".to_owned() } else { first.to_owned() }
 }
 
 /// Converts a range of bytes to one of characters.

@@ -7,7 +7,7 @@ use answer::FileMatch;
 use query::{Predicate, Query, Select};
 use rank::{Order, Origins, RankedFile, TopK};
 use search::{Request, Stopped};
-use store::Repo;
+use store::{MAIN_TREE, Repo, RepoTrees};
 
 use super::arguments::{MatchLimits, Options};
 use super::list::{HEAD, file_url, line_fragment};
@@ -96,13 +96,14 @@ pub(super) async fn find(
     if let Some(files) = &mut result.files {
         complete(server, files, options.whole).await?;
     }
-    let commits: HashMap<&str, &str> =
-        repos.iter().filter_map(|repo| Some((&*repo.name, repo.commit.as_deref()?))).collect();
+    let catalog = server.view().catalog().await?;
+    let trees: HashMap<&str, &RepoTrees> =
+        catalog.repos.values().map(|repo| (&*repo.name, &*repo.trees)).collect();
+    let heads: HashMap<&str, Option<&str>> =
+        repos.iter().map(|repo| (&*repo.name, repo.commit.as_deref())).collect();
     for file in result.files.iter_mut().flatten() {
-        if let Some(commit) = commits.get(&*file.repository) {
-            file.branches = vec![HEAD];
-            (*commit).clone_into(&mut file.version);
-        }
+        let head = heads.get(&*file.repository).copied().flatten();
+        name_branches(file, head, trees.get(&*file.repository).copied());
     }
     for repo in &repos {
         if let Some(url) = result.repo_urls.get_mut(&repo.name) {
@@ -113,6 +114,22 @@ pub(super) async fn find(
         }
     }
     Ok(result)
+}
+
+/// Gives a file the names of its branches, and the commit of the first one: from the names of its trees, or those of a
+/// repository with one tree, whose clone has the commit `head`.
+fn name_branches(file: &mut FileResult, head: Option<&str>, trees: Option<&RepoTrees>) {
+    if file.branches.is_empty() && head.is_some() {
+        file.branches.push(MAIN_TREE.to_owned());
+    }
+    let commit = file.branches.first().and_then(|first| {
+        let of = trees.and_then(|trees| trees.trees.iter().find(|tree| tree.name == *first));
+        if first == MAIN_TREE { head } else { of.and_then(|tree| tree.commit.as_deref()) }
+    });
+    commit.unwrap_or_default().clone_into(&mut file.version);
+    for name in file.branches.iter_mut().filter(|name| *name == MAIN_TREE) {
+        HEAD.clone_into(name);
+    }
 }
 
 /// Longest time to match patterns against names of repositories for the estimate.

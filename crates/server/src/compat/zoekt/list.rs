@@ -1,11 +1,12 @@
 //! Lists of repositories in Zoekt's format.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use query::{Query, Select, Tree};
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::Repo;
+use store::{Repo, RepoTrees, TreeKind};
 
 use super::error::internal;
 use super::query::compiled;
@@ -14,7 +15,7 @@ use crate::error::Failure;
 use crate::server::Server;
 use request::Options;
 
-/// The branch of every clone: the index has only the checked-out files.
+/// The branch of every clone: its main tree.
 pub(super) const HEAD: &str = "HEAD";
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -34,6 +35,7 @@ pub(super) struct RepoStats {
 #[derive(Debug)]
 pub(super) struct RepoEntry {
     pub(super) repo: Repo,
+    pub(super) trees: Arc<RepoTrees>,
     pub(super) stats: RepoStats,
 }
 
@@ -58,13 +60,15 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
     let catalog = server.view().catalog().await?;
     let listed = repos.into_iter().filter(|repo| everything || names.contains(&repo.name));
     let listed = listed.map(|repo| {
+        let known = catalog.repos.get(&repo.id);
+        let trees = known.map(|known| Arc::clone(&known.trees)).unwrap_or_default();
         let stats = RepoStats {
-            shards: catalog.repos.get(&repo.id).map_or(0, |repo| repo.shards.len()),
+            shards: known.map_or(0, |repo| repo.shards.len()),
             documents: repo.files,
             content_bytes: repo.bytes,
             ..RepoStats::default()
         };
-        RepoEntry { repo, stats }
+        RepoEntry { repo, trees, stats }
     });
     Ok(listed.collect())
 }
@@ -81,7 +85,7 @@ pub(super) fn total(repos: &[RepoEntry]) -> RepoStats {
 }
 
 /// Formats a repository as `/api/list` does. Unknown fields are empty, as in Zoekt.
-pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
+pub(super) fn entry(RepoEntry { repo, trees, stats }: &RepoEntry) -> Value {
     json!({
         "Repository": {
             "TenantID": 0,
@@ -90,7 +94,7 @@ pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
             "URL": "",
             "Metadata": null,
             "Source": "",
-            "Branches": branches(repo),
+            "Branches": branches(repo, trees),
             "SubRepoMap": {},
             "CommitURLTemplate": "",
             "FileURLTemplate": file_url(repo),
@@ -117,8 +121,11 @@ pub(super) fn entry(RepoEntry { repo, stats }: &RepoEntry) -> Value {
 }
 
 /// Returns the branches of a repository; `None` for a folder that is not a clone.
-pub(super) fn branches(repo: &Repo) -> Option<Value> {
-    repo.commit.as_ref().map(|commit| json!([{ "Name": HEAD, "Version": commit }]))
+pub(super) fn branches(repo: &Repo, trees: &RepoTrees) -> Option<Value> {
+    let head = repo.commit.as_ref()?;
+    let others = trees.trees.iter().filter(|tree| tree.kind != TreeKind::Worktree);
+    let others = others.map(|tree| json!({ "Name": tree.name, "Version": tree.commit }));
+    Some([json!({ "Name": HEAD, "Version": head })].into_iter().chain(others).collect())
 }
 
 /// Returns the template for a file's address on the web; empty if unknown.

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use query::MAX_QUERY_BYTES;
+use store::{InTree, Tree};
 
 use super::list::HEAD;
 use crate::endpoint::{Class, Endpoint};
@@ -62,17 +63,28 @@ async fn answer(
             "the file is missing; give a repository in r= and a path in f=",
         ));
     }
+    let mut view = server.view().clone();
     if !branch.is_empty() && branch != HEAD {
         let repos = server.view().repos().await?;
-        let commit = repos.into_iter().find(|it| it.name == repo).and_then(|it| it.commit);
-        if commit.as_deref() != Some(&*branch) {
+        let found = repos.into_iter().find(|it| it.name == repo);
+        let catalog = server.view().catalog().await?;
+        let known = found.as_ref().and_then(|found| catalog.repos.get(&found.id));
+        let is_named = |tree: &&Tree| tree.name == branch || tree.commit.as_deref() == Some(&*branch);
+        let mut trees = known.into_iter().flat_map(|known| &known.trees.trees);
+        if found.and_then(|it| it.commit).as_deref() == Some(&*branch) {
+            // The commit of the main tree.
+        } else if let Some(tree) = trees.find(is_named) {
+            let tree = InTree { repo: repo.clone(), kind: tree.kind, tree: tree.name.clone() };
+            view = view.in_trees(&[tree]);
+        } else {
             return Err(Failure::not_indexed(&format!("the branch {branch} of {repo}")));
         }
     }
     if given.get(&FORMAT).is_none() {
-        return Ok(Redirect::to(&file_address(&repo, &path, &q, None)).into_response());
+        let tree = if branch == HEAD { "" } else { &branch };
+        return Ok(Redirect::to(&file_address(&repo, &path, tree, &q, None)).into_response());
     }
-    let found = browse::file_text(server.view(), &repo, &path).await?;
+    let found = browse::file_text(&view, &repo, &path).await?;
     let Some(file) = found else {
         return Err(Failure::no_such(not_in_index(server, &repo, &path).await?));
     };

@@ -54,10 +54,10 @@ pub(super) struct FileResult {
     pub(super) file_name: String,
     pub(super) repository: String,
     pub(super) language: String,
-    /// The branch of a clone; empty for other folders.
+    /// The branches of a clone that have it; empty for other folders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) branches: Vec<&'static str>,
-    /// The commit of that branch.
+    pub(super) branches: Vec<String>,
+    /// The commit of the first one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) version: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -103,7 +103,7 @@ impl FileResult {
             *part = score;
         }
         Self {
-            branches: Vec::new(),
+            branches: file.trees,
             version: String::new(),
             file_name: file.path,
             repository: file.repo,

@@ -161,12 +161,12 @@ fn list(
     }
     let shown: Vec<Value> = repos
         .iter()
-        .map(|RepoEntry { repo, .. }| {
+        .map(|RepoEntry { repo, trees, .. }| {
             json!({
                 "Name": repo.name,
                 "URL": "",
                 "IndexTime": indexed_at(repo),
-                "Branches": branches(repo),
+                "Branches": branches(repo, trees),
                 "Files": repo.files,
                 "Size": repo.bytes,
                 "MemorySize": 0,

@@ -317,6 +317,7 @@ fn file_lines(document: &FileText, q: &str) -> (Vec<LineView>, usize) {
             pieces.push(Piece { hit: false, class: "cut", text });
         }
         LineView {
+            change: None,
             number: at as u64 + 1,
             hit: !ranges.is_empty(),
             gap: false,

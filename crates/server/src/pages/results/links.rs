@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 
-use query::{Query as Parsed, QueryParts, Tree, TypedField};
+use query::TypedField;
 
 use super::view::{Chosen, Facet, FacetValue};
 use crate::pages::link;
+use crate::pages::narrow::{MAX_QUERY, TreeFields, is_any, joined};
 use crate::params::names::{CURSOR, FACETS, SORT};
 use crate::params::{Param, SearchParams};
 use rank::Order;
 use rank::TopK;
 
-/// Longest query for which other queries are linked, in bytes: each link repeats it.
-const MAX_QUERY: usize = 2000;
+/// The title of the facet of trees.
+const TREE: &str = "Tree";
 
 /// Values of a facet that are visible at first.
 const FACET_VALUES: usize = 8;
@@ -20,7 +21,7 @@ const FACET_VALUES: usize = 8;
 /// Most values of a facet on a page, unless all are requested.
 const MAX_VALUES: usize = 40;
 
-pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
+pub(super) fn facets(params: &SearchParams, top: &TopK, trees: &TreeFields) -> Vec<Facet> {
     let q = params.q.as_str();
     if q.len() > MAX_QUERY {
         return Vec::new();
@@ -35,9 +36,13 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         let shown = if all == FACET_VALUES + 1 { all } else { FACET_VALUES };
         let values = counts.into_iter().take(most).map(|(name, count)| {
             let term = term(name);
-            let to = |term: &str| link::to("/search", &[("q", &joined(any, q, term))]);
-            let (href, without) = (to(&term), to(&format!("-{term}")));
-            FacetValue { name: name.clone(), count, href, without }
+            let to = |q: &str| link::to("/search", &[("q", q)]);
+            let href = match trees.narrowed(q, name).filter(|_| title == TREE) {
+                Some(narrowed) => to(&narrowed),
+                None => to(&joined(any, q, &term)),
+            };
+            let without = to(&joined(any, q, &format!("-{term}")));
+            FacetValue { name: name.clone(), count: Some(count), href, without: Some(without) }
         });
         let mut values: Vec<FacetValue> = values.collect();
         let rest = values.split_off(values.len().min(shown));
@@ -48,6 +53,12 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
         facet("Repository", &top.repos, &|name| query::exactly("repo", name)),
         facet("Language", &top.languages, &|name| query::written("lang", name)),
     ];
+    let known = top.trees.iter().filter_map(|(name, count)| {
+        trees.term(name)?;
+        Some((name.clone(), *count))
+    });
+    let term = |name: &str| trees.term(name).unwrap_or_default();
+    facets.push(facet(TREE, &known.collect(), &term));
     // Folders of several repositories would be mixed.
     if top.repos.len() == 1 {
         let term = |name: &str| query::below("file", &format!("{}{name}", top.below));
@@ -55,6 +66,20 @@ pub(super) fn facets(params: &SearchParams, top: &TopK) -> Vec<Facet> {
     }
     facets.retain(|facet| facet.all > 1);
     facets
+}
+
+/// Returns the trees of a repository, for a query that names none.
+pub(super) fn choice_of_trees(q: &str, names: &[String], trees: &TreeFields) -> Option<Facet> {
+    let value = |name: &String| {
+        let href = link::to("/search", &[("q", &trees.narrowed(q, name)?)]);
+        Some(FacetValue { name: name.clone(), count: None, href, without: None })
+    };
+    let mut values: Vec<FacetValue> = names.iter().take(MAX_VALUES).filter_map(value).collect();
+    let all = names.len();
+    let shown = if all == FACET_VALUES + 1 { all } else { FACET_VALUES };
+    let rest = values.split_off(values.len().min(shown));
+    let more = all.saturating_sub(MAX_VALUES);
+    (!values.is_empty()).then_some(Facet { title: TREE, ends: true, values, rest, all, more })
 }
 
 /// Returns the fields that narrow a query, each with the query without it. A query with an `or` outside of parentheses
@@ -106,18 +131,6 @@ pub(super) fn folder_of(q: &str) -> String {
     folders.max_by_key(String::len).unwrap_or_default()
 }
 
-/// Adds a required term to a query. `any` tells that the query has an `or` outside of parentheses.
-fn joined(any: bool, q: &str, term: &str) -> String {
-    let parts = QueryParts::of(q).ok().filter(|_| any);
-    // The settings of a query stay outside of the parentheses.
-    parts.map_or_else(|| format!("{q} {term}"), |parts| format!("{} {term}", parts.with(|_| true)))
-}
-
-/// Returns whether the query has an `or` outside of parentheses.
-fn is_any(q: &str) -> bool {
-    Parsed::parse(q, query::Case::Smart).is_ok_and(|query| matches!(query.tree, Tree::Any(_)))
-}
-
 /// Returns the address of the same search with all values of its facets.
 pub(super) fn all_values(params: &SearchParams) -> String {
     with(params, &FACETS, "all")
@@ -146,15 +159,6 @@ fn address(mut pairs: Vec<(&'static str, String)>, param: &Param, value: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_narrower_query_means_both() {
-        let narrowed = |q, term| joined(is_any(q), q, term);
-        assert_eq!(narrowed("foo", "lang:Go"), "foo lang:Go");
-        assert_eq!(narrowed("foo or bar", "lang:Go"), "(foo or bar) lang:Go");
-        assert_eq!(narrowed("(foo|bar)", "lang:Go"), "(foo|bar) lang:Go");
-        assert_eq!(narrowed("a or b diff:x..y", "lang:Go"), "(a or b) diff:x..y lang:Go");
-    }
 
     #[test]
     fn what_narrows_a_query_can_be_taken_away() {

@@ -15,7 +15,7 @@ use search::View;
 use search::{Best, Ranked, Request, Stats};
 use tokio::time::timeout_at;
 
-use super::links::{all_values, chosen, facets, folder_of, orders, with};
+use super::links::{all_values, choice_of_trees, chosen, facets, folder_of, orders, with};
 use super::trim::trim;
 use super::unrendered::{UnrenderedFile, UnrenderedFiles};
 use super::view::{HintView, Results};
@@ -23,6 +23,7 @@ use crate::connections::run_on;
 use crate::cursor::Cursor;
 use crate::error::Failure;
 use crate::hints;
+use crate::pages::narrow::{self, TreeFields};
 use crate::pages::view::{self, CONTEXT, FileView, ListedCopies};
 use crate::pages::{link, search_page};
 use crate::params::{SearchParams, names};
@@ -202,11 +203,23 @@ impl Search {
         }
         let stats = running.end()?;
         let select = request.query().settings.select;
-        let (order, facets) = (params.order(), facets(params, ranked.top()));
         let only = {
             let mut found = ranked.top().repos.keys();
             found.next().filter(|_| found.next().is_none()).cloned()
         };
+        let trees = if ranked.top().trees.is_empty() {
+            TreeFields::default()
+        } else {
+            TreeFields::of(server.view()).await?
+        };
+        let (order, mut facets) = (params.order(), facets(params, ranked.top(), &trees));
+        if let Some(only) = &only
+            && request.compiled_query().trees.is_empty()
+            && request.query().changes.is_none()
+        {
+            let names = trees_of(server.view(), only).await?;
+            facets.extend(choice_of_trees(&params.q, &names, &trees));
+        }
         let Best { files: mut best, near, found, results, stale } =
             ranked.best(server.view(), &request, &stats, true).await?;
         let seen = shown + best.len();
@@ -231,7 +244,7 @@ impl Search {
             UnrenderedFile { file, matches, score }
         });
         let files: Vec<UnrenderedFile> = files.collect();
-        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, None));
+        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, None, &trees));
         let near = near.collect();
         let enclosing = select.has_lines().then_some(stats.switch);
         let files = UnrenderedFiles::of(files, &params.q, enclosing, listed_copies(params));
@@ -329,6 +342,14 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
         // The summary above remains true, but some of the counted files are not shown.
         Err(failure) => Broken { message: &failure.body.message }.render().unwrap_or_default(),
     }
+}
+
+/// Returns the names of the trees of a repository, if it has several.
+async fn trees_of(view: &View, name: &str) -> Result<Vec<String>, store::Error> {
+    let catalog = view.catalog().await?;
+    let repo = catalog.repos.values().find(|repo| repo.name == name);
+    let named = repo.map(narrow::named).unwrap_or_default();
+    Ok(named.into_iter().map(|(name, _)| name.to_owned()).collect())
 }
 
 fn listed_copies(params: &SearchParams) -> ListedCopies {

@@ -8,11 +8,17 @@ use rank::{BestLines, DroppedMatches};
 /// Most bytes of a line that are kept, around its first match.
 const MAX_LINE: usize = 4096;
 
+/// Changed lines shown of a file.
+const MAX_CHANGES: usize = 60;
+
 /// Keeps the best lines of a file and drops the others. Returns the matches in dropped lines that the page shows as
 /// context of kept lines, by line number and range.
 pub(super) fn trim(file: &mut FileMatch, lines: &BestLines<'_>) -> DroppedMatches {
     let mut hidden = Vec::new();
-    if file.lines.len() > MAX_LINES {
+    if file.lines.iter().any(|line| line.change.is_some()) {
+        // Changed lines belong together, and stand in no file to be read further.
+        file.lines.truncate(MAX_CHANGES);
+    } else if file.lines.len() > MAX_LINES {
         let best = lines.of(file, MAX_LINES);
         let (mut kept, mut dropped) = (Vec::with_capacity(best.len()), Vec::new());
         for (at, line) in std::mem::take(&mut file.lines).into_iter().enumerate() {

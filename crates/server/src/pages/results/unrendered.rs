@@ -6,6 +6,7 @@ use search::View;
 use store::Switch;
 
 use crate::error::Failure;
+use crate::pages::narrow::TreeFields;
 use crate::pages::view::{self, FileView, ListedCopies};
 
 /// Rows rendered in the first part, unless the first file is longer. A browser paints so many in a few milliseconds.
@@ -70,11 +71,13 @@ impl UnrenderedFiles {
             let files = self.files.iter_mut().map(|of| &mut of.file);
             view.add_enclosing(files.collect(), switch).await?;
         }
+        let has_trees = self.files.iter().any(|of| !of.file.trees.is_empty());
+        let trees = if has_trees { TreeFields::of(view).await? } else { TreeFields::default() };
         let work = tokio::task::spawn_blocking(move || {
             let Self { files, q, copies, .. } = self;
             let draw = |UnrenderedFile { file, matches, score }| FileView {
                 score,
-                ..view::file(&file, matches, &q, Some(&copies))
+                ..view::file(&file, matches, &q, Some(&copies), &trees)
             };
             files.into_iter().map(draw).collect()
         });

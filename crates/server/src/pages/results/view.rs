@@ -80,12 +80,12 @@ pub(crate) struct Facet {
 /// A value of a facet.
 pub(crate) struct FacetValue {
     pub(crate) name: String,
-    /// Number of files with this value.
-    pub(crate) count: usize,
+    /// Number of files with this value, if it is counted.
+    pub(crate) count: Option<usize>,
     /// The address of the search for those files.
     pub(crate) href: String,
     /// The address of the search for all other files.
-    pub(crate) without: String,
+    pub(crate) without: Option<String>,
 }
 
 /// A field of the query that narrows the search.
