@@ -46,6 +46,7 @@ mod symbol_search;
 mod symbols;
 mod terminal;
 mod torture;
+mod trees;
 mod trigrams;
 mod typed;
 mod updates;
