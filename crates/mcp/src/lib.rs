@@ -9,6 +9,7 @@ mod answer;
 mod arguments;
 mod best;
 mod browse;
+mod diff;
 mod docs;
 mod exhaustive;
 mod hints;
@@ -41,7 +42,7 @@ use self::progress::FileCounter;
 const INSTRUCTIONS: &str = "\
 Searches the source code of all indexed repositories. Use search for names and code in files, definitions and references \
 to follow a name, outline for what a file defines, docs for questions in words, find_file for files by their names, \
-read_file for the lines around a match, list_repos for the indexed repositories. Answers name a file by its \
+read_file for the lines around a match, diff for what changed between revisions, list_repos for the indexed repositories. Answers name a file by its \
 repository and path, as REPOSITORY: PATH. Answers are limited: the first line \
 says whether the answer is complete, and how to get the rest.";
 
@@ -74,6 +75,7 @@ impl Tools {
             "outline" => navigate::outline(view, of(asked)?).await,
             "read_file" => browse::read_file(view, of(asked)?).await,
             "find_file" => browse::find_file(view, of(asked)?).await,
+            "diff" => diff::diff(view, of(asked)?).await,
             "list_repos" => browse::list_repos(view, of(asked)?).await,
             other => unreachable!("{other} is in the list of tools"),
         }
@@ -95,6 +97,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         tool::<navigate::OutlineOf>("outline", navigate::outline_description()),
         tool::<browse::ReadFile>("read_file", browse::read_description()),
         tool::<browse::FindFile>("find_file", browse::find_description()),
+        tool::<diff::Diff>("diff", diff::description()),
         tool::<browse::ListRepos>("list_repos", browse::list_description()),
     ]
 });

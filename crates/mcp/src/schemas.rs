@@ -72,6 +72,16 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             let needed = ["name", "kind", "depth", "first_line", "last_line"];
             ("symbols", object(&one, &needed), Some(("next_offset", "integer")))
         }
+        "diff" => {
+            let texts = json!({ "type": "array", "items": text(), "description": "Lines of the unified diff." });
+            let one = json!({
+                "repo": text(), "path": text(), "renamed_from": text(), "lines": texts, "added": number(),
+                "removed": number(), "status": { "enum": ["added", "deleted", "renamed", "modified"] },
+                "left_out": { "type": "string", "description": "Why its contents were not compared." },
+            });
+            let needed = ["repo", "path", "status", "lines"];
+            ("files", object(&one, &needed), Some(("next_offset", "integer")))
+        }
         "read_file" => ("lines", text(), None),
         "find_file" => {
             ("files", object(&file(json!({})), &["repo", "path"]), Some(("next_offset", "integer")))

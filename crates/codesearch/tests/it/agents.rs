@@ -85,6 +85,11 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
                 vec!["language", "limit", "max_bytes", "offset", "repo", "typed"],
                 &json!(["typed"])
             ),
+            (
+                "diff",
+                vec!["context_lines", "max_bytes", "offset", "path", "range", "repo"],
+                &json!(["repo", "range"])
+            ),
             ("list_repos", vec!["filter", "limit", "max_bytes", "offset"], &Value::Null),
         ]
     );
