@@ -191,18 +191,12 @@ impl From<CompareError> for Failure {
     fn from(error: CompareError) -> Self {
         let unavailable = StatusCode::SERVICE_UNAVAILABLE;
         let (status, code) = match &error {
-            CompareError::NoRepo(_) | CompareError::Disabled => {
-                (StatusCode::NOT_FOUND, "not_found")
-            }
             CompareError::Late(_) => (unavailable, "timeout"),
             CompareError::Clone { error: git::Error::Changed, .. } => (unavailable, "unavailable"),
             CompareError::Clone { error: git::Error::TooLarge, .. } => (unavailable, "too_large"),
-            CompareError::Clone { error, .. } => match error {
-                git::Error::NoFolder | git::Error::NoClone | git::Error::Outside => {
-                    (StatusCode::NOT_FOUND, "not_found")
-                }
-                _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
-            },
+            CompareError::Clone { .. } if !error.is_missing() => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "internal")
+            }
             _ => (StatusCode::BAD_REQUEST, "bad_request"),
         };
         Self::new(status, code, error.to_string())

@@ -58,13 +58,22 @@ pub enum CompareError {
 }
 
 impl CompareError {
+    /// Returns whether there is no repository whose clone may be read.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::NoRepo(_) | Self::Disabled => true,
+            Self::Clone { error, .. } => {
+                matches!(error, git::Error::NoClone | git::Error::NoFolder | git::Error::Outside)
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether another repository may still have what this one lacks.
     pub(super) fn is_of_this_repository(&self) -> bool {
         match self {
             Self::Revision { error, .. } => matches!(error, git::RevisionError::Unknown { .. }),
-            Self::Clone { error, .. } => {
-                matches!(error, git::Error::NoClone | git::Error::NoFolder | git::Error::Outside)
-            }
+            Self::Clone { .. } => self.is_missing(),
             Self::Unborn { .. } => true,
             _ => false,
         }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use answer::FileMatch;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use query::Comparison;
 
 /// The characters that a parameter may contain unescaped.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
@@ -38,6 +40,19 @@ pub(crate) fn file(repo: &str, path: &str, q: &str, line: Option<u64>) -> String
         let _ = write!(address, "#L{line}");
     }
     address
+}
+
+/// Returns the address of the page with both sides of a file that a search of changes found; `None` for other files.
+pub(crate) fn changes(file: &FileMatch) -> Option<String> {
+    let (repo, path) = (("repo", file.repo.as_str()), ("path", file.path.as_str()));
+    if let Some(commit) = &file.commit {
+        return Some(to("/diff", &[repo, ("commit", &commit.hash), path]));
+    }
+    let [label] = file.trees.as_slice() else { return None };
+    // No branch or tag has two dots in its name.
+    let Comparison { old, new, from_merge_base } = Comparison::parse(label)?;
+    let merge_base = ("merge_base", if from_merge_base { "1" } else { "" });
+    Some(to("/diff", &[repo, ("base", &old), ("head", &new), merge_base, path]))
 }
 
 /// Returns the address of a file's page in a tree, or in the main tree if its name is empty.

@@ -196,6 +196,8 @@ pub(crate) fn file(
     let of_changes = file.lines.iter().any(|line| line.change.is_some());
     let first = file.lines.iter().find(|line| !line.ranges.is_empty() && line.change.is_none());
     let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
+    let changes = link::changes(file);
+    let changed = file.lines.iter().find(|line| !line.ranges.is_empty());
     // The page of a file that the main tree lacks is about the first tree that has it.
     let has_main = file.trees.iter().any(|name| name == MAIN_TREE);
     let tree = file.trees.first().filter(|name| !has_main && trees.term(name).is_some());
@@ -206,8 +208,11 @@ pub(crate) fn file(
     let more_trees = file.trees.len().saturating_sub(NAMED_TREES);
     FileView {
         path: pieces(&file.path, &file.path_ranges, &folder, 0..file.path.len()),
-        href: address(first.map(|line| line.number)),
-        base: address(None),
+        href: match &changes {
+            Some(changes) => format!("{changes}{}", changed.map(anchor).unwrap_or_default()),
+            None => address(first.map(|line| line.number)),
+        },
+        base: changes.unwrap_or_else(|| address(None)),
         language: file.language.clone().unwrap_or_default(),
         count: if matches > 1 { count(matches, "line") } else { String::new() },
         lines: lines(file),
@@ -232,6 +237,15 @@ pub(crate) fn file(
             summary: commit.summary.clone(),
             href: link::to("/history", &[("repo", &file.repo)]),
         }),
+    }
+}
+
+/// Returns the place of a changed line on the page with both sides.
+fn anchor(line: &Line) -> String {
+    match line.change {
+        Some(LineChange::Added) if line.number > 0 => format!("#L{}", line.number),
+        Some(LineChange::Removed) if line.number > 0 => format!("#O{}", line.number),
+        _ => String::new(),
     }
 }
 

@@ -76,8 +76,7 @@ pub(super) fn draw(wanted: &DiffParams, compared: &Compared, files: &[ChangedFil
 /// Returns the page with the reason why nothing is compared.
 pub(super) fn failed(wanted: &DiffParams, failure: &Failure) -> Response {
     let mut head = Head::of(wanted);
-    let mut letters = failure.body.message.chars();
-    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
-    head.note = first.chain(letters).chain(['.']).collect();
+    // It may begin with a name.
+    head.note = format!("{}.", failure.body.message);
     render(failure.status, &ListPage { query: "", head, rows: Vec::new(), next: None })
 }

@@ -267,7 +267,12 @@ async fn compare(
         files
     };
     let (compared, files) = tokio::join!(server.view().compare(what, found), collecting);
-    Ok((compared?, files))
+    match compared {
+        Err(search::Error::Compare(error)) if error.is_missing() => {
+            Err(Failure::no_such(error.to_string()))
+        }
+        compared => Ok((compared?, files)),
+    }
 }
 
 /// Returns the number of files to skip for the next page; `None` if this is the last one.
