@@ -20,7 +20,7 @@ const DEFINING: &str = "export function run(n: number) {\n  return n;\n}\n";
 const USING: &str = "import { run } from './run';\n\nrun(1);\n";
 
 /// Queries of each kind.
-const QUERIES: [&str; 20] = [
+const QUERIES: [&str; 22] = [
     "needle",
     "needle file:\\.rs$",
     "needle -file:\\.rs$",
@@ -41,6 +41,8 @@ const QUERIES: [&str; 20] = [
     "needle.*copied",
     "fn \\w+",
     "nothing_at_all",
+    "diff:HEAD~1.. renewed",
+    "diff:HEAD~1.. repo:hidden",
 ];
 
 /// The index of all repositories, and that of the visible ones.
@@ -105,6 +107,9 @@ fn write_repo(fixture: &Fixture, name: &str, only: &str) {
     fixture.write(&at("src/main.ts"), USING);
     fixture.write(&at("min.js"), format!("function minified(){{{}}}", "a=1;".repeat(5000)));
     fixture.commit(name, "All of it");
+    fixture
+        .write(&at("json/b.rs"), "pub fn shared() {}\n// needle, copied everywhere\n// renewed\n");
+    fixture.commit(name, "More of it");
 }
 
 /// Imports a SCIP index of a repository.
@@ -256,6 +261,8 @@ fn addresses() -> Vec<String> {
     for repo in ["seen-one", "seen-two", "hidden-one", "nowhere"] {
         all.push(format!("/repos?repo={repo}"));
         all.push(format!("/repos?repo={repo}&path=src"));
+        all.push(format!("/diff?repo={repo}&base=HEAD~1"));
+        all.push(format!("/diff?repo={repo}&commit=HEAD&path=json/b.rs"));
         for path in ["a.rs", "src/run.ts", "binary", "min.js", "gone.rs"] {
             for address in ["file", "raw", "outline", "blame", "history"] {
                 all.push(format!("/{address}?repo={repo}&path={path}"));
@@ -373,6 +380,7 @@ fn agents_are_told_of_half() {
             calls.push(("read_file", json!({ "repo": repo, "path": path })));
         }
         calls.push(("read_file", json!({ "repo": repo, "symbol": "shared" })));
+        calls.push(("diff", json!({ "repo": repo, "range": "HEAD~1..HEAD" })));
     }
     for query in ["a.rs", "hidden-one/a"] {
         calls.push(("find_file", json!({ "query": query })));
@@ -421,6 +429,7 @@ fn commands_tell_of_half() {
     for repo in ["seen-one", "hidden-one"] {
         both.check(&["outline", &format!("{repo}/a.rs")]);
         both.check(&["repos", "--skipped", repo]);
+        both.check(&["diff", "HEAD~1..", "--repo", repo]);
         both.check(&["def", "--from", &format!("{repo}/src/main.ts:3:1")]);
     }
     both.check(&["repos"]);

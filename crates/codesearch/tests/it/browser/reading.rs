@@ -50,7 +50,7 @@ pub(super) fn code() -> Fixture {
 }
 
 /// The pages for reading code.
-pub(super) const READING: [&str; 10] = [
+pub(super) const READING: [&str; 12] = [
     FILE,
     "/file?repo=two&path=notes.txt",
     "/definitions?name=dock",
@@ -60,6 +60,8 @@ pub(super) const READING: [&str; 10] = [
     "/blame?repo=one&path=src/harbor.py",
     "/history?repo=one&path=src/harbor.py",
     "/history?repo=two&path=notes.txt",
+    "/diff?repo=one&commit=HEAD",
+    "/diff?repo=one&commit=HEAD&path=src/harbor.py",
     // The text of the first commit.
     "/file?repo=one&path=src/harbor.py&hash=ec099378e0e326886febe534a249ebe6072b5d50",
 ];
