@@ -87,6 +87,13 @@ impl Folder {
         Ok((is_file, time_of(found.st_ctime, found.st_ctime_nsec)))
     }
 
+    /// Returns what distinguishes a name in the folder from another file or folder, and from itself before a change:
+    /// the device, the inode, and when that changed last, in seconds and nanoseconds. `None` if there is none.
+    pub fn state(&self, name: &OsStr) -> Option<(u64, u64, i64, i64)> {
+        let found = fstatat(self.0.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+        Some((found.st_dev as u64, found.st_ino as u64, found.st_ctime, found.st_ctime_nsec))
+    }
+
     /// Opens a file beneath the folder, for reading.
     ///
     /// # Errors
@@ -247,6 +254,15 @@ mod tests {
         let expected = changed_at(&at("in/deep/a").metadata().unwrap());
         assert_eq!(changed, (true, expected));
         assert!(!folder.last_change(OsStr::new("name")).unwrap().0);
+        let state = |name: &str| folder.state(OsStr::new(name));
+        let found = std::os::unix::fs::MetadataExt::ino;
+        assert_eq!(
+            state("deep").map(|state| state.1),
+            Some(found(&at("in/deep").metadata().unwrap()))
+        );
+        assert_eq!(state(".").map(|state| state.1), Some(found(&at("in").metadata().unwrap())));
+        assert_ne!(state("near"), state("deep"));
+        assert_eq!(state("gone"), None);
         assert_eq!(deep.last_change(OsStr::new("b")).unwrap_err(), SkipReason::Vanished);
         let root = root.path().canonicalize().unwrap();
         assert!(Folder::open(&root.join("in/link")).is_err());

@@ -91,6 +91,9 @@ pub enum Error {
     /// A commit has a path that git does not check out.
     #[error("the commit has a path that git forbids: {0:?}")]
     Forbidden(String),
+    /// A commit, a tag or a tree exceeds a limit.
+    #[error("the commit has more files, changes or levels of folders than can be read")]
+    Huge,
     /// The clone keeps its branches in the format reftable.
     #[error(
         "the clone keeps its branches and tags in the format reftable, which is not supported; convert it with: git refs \

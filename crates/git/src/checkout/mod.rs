@@ -23,7 +23,7 @@ use crate::attributes;
 pub use config::Config;
 pub use index::Tracked;
 pub use objects::Objects;
-pub(crate) use objects::{Stamp, stamp};
+pub(crate) use objects::Stamp;
 pub use origin::Origin;
 pub use origin::web;
 pub(crate) use refs::{Head, Refs};

@@ -149,8 +149,7 @@ fn look(
     Ok(())
 }
 
-/// Returns the state of a file or folder; `None` if there is none.
-pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<Stamp> {
     let of = |found: Metadata| (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
     path.symlink_metadata().ok().map(of)
 }

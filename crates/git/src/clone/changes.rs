@@ -78,14 +78,14 @@ impl Walk<'_> {
         depth: usize,
     ) -> Result<(), Error> {
         if depth > MAX_DEPTH {
-            return Err(Error::TooLarge);
+            return Err(Error::Huge);
         }
         let read = |tree: Option<&gix::oid>| tree.map(|tree| self.finder.tree(tree)).transpose();
         let (old_tree, new_tree) = (read(old)?, read(new)?);
         let (old, new) = (entries(old, old_tree.as_deref())?, entries(new, new_tree.as_deref())?);
         self.entries += old.len() + new.len();
         if self.entries > MAX_ENTRIES || self.changes.len() > MAX_CHANGES {
-            return Err(Error::TooLarge);
+            return Err(Error::Huge);
         }
         let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
         loop {

@@ -77,7 +77,7 @@ impl Clone {
                 None => {
                     let leads = match finder.commit_of(*object) {
                         Ok(leads) => Some(leads),
-                        Err(Peel::Error(error @ (Error::Damaged(_) | Error::TooLarge))) => {
+                        Err(Peel::Error(error @ (Error::Damaged(_) | Error::Huge))) => {
                             broken = Some(error);
                             None
                         }
@@ -133,7 +133,7 @@ impl Finder {
                     at = target.map_err(|_| Peel::Error(Error::Damaged(at)))?;
                 }
                 Found::Object(..) => return Err(Peel::Other),
-                Found::Large(_) => return Err(Peel::Error(Error::TooLarge)),
+                Found::Large(_) => return Err(Peel::Error(Error::Huge)),
                 Found::Missing => return Err(Peel::Missing(at)),
             }
         }

@@ -6,6 +6,7 @@
 //! as they were when they were checked.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
@@ -18,7 +19,7 @@ use tempfile::TempDir;
 
 use super::Oid;
 use crate::Error;
-use crate::checkout::{GitData, Head, Objects, Refs, Stamp, Trust, Unread, stamp};
+use crate::checkout::{GitData, Head, Objects, Refs, Stamp, Trust, Unread};
 use files::SkipReason;
 use files::beneath::Folder;
 
@@ -45,10 +46,10 @@ pub(super) struct Store {
 /// A folder of objects.
 struct Source {
     /// Its open handle, so that no other folder can take its place.
-    _handle: Folder,
-    /// The folder and its parts that can have an object, with their state when they were checked. The first two are the
-    /// folder and its packs, the others are the folders of objects whose hash begins with 00 to ff.
-    parts: Vec<(PathBuf, Option<Stamp>)>,
+    folder: Folder,
+    /// The folder itself and its parts that can have an object, with their state when they were checked. The first two
+    /// are the folder and its packs, the others are the folders of objects whose hash begins with 00 to ff.
+    parts: Vec<(OsString, Option<Stamp>)>,
 }
 
 impl Store {
@@ -122,40 +123,33 @@ impl Store {
 
 impl Source {
     fn new(folder: &Path, seen: &HashMap<&Path, Option<Stamp>>) -> io::Result<Self> {
-        let handle = Folder::open(folder)?;
-        let at = handle.path().unwrap_or_else(|| folder.to_owned());
-        let before = |name: &str| seen.get(folder.join(name).as_path()).copied().flatten();
-        let part = |name: &str| (at.join(name), before(name));
-        let top = (at.join("."), seen.get(folder).copied().flatten());
+        let before = |path: &Path| seen.get(path).copied().flatten();
+        let part = |name: &str| (OsString::from(name), before(&folder.join(name)));
         let loose = (0..=u8::MAX).map(|byte| part(&format!("{byte:02x}")));
+        let top = (OsString::from("."), before(folder));
         let parts = [top, part("pack")].into_iter().chain(loose).collect();
-        Ok(Self { _handle: handle, parts })
+        Ok(Self { folder: Folder::open(folder)?, parts })
     }
 
-    /// Makes a folder that leads to the objects.
-    fn link(&self, folder: &Path) -> io::Result<()> {
-        for (path, before) in &self.parts[1..] {
-            if before.is_some()
-                && let Some(name) = path.file_name()
-            {
-                symlink(path, folder.join(name))?;
-            }
-        }
-        Ok(())
+    /// Makes a folder at `to` that leads to the objects.
+    fn link(&self, path: &Path, to: &Path) -> io::Result<()> {
+        let path = self.folder.path().unwrap_or_else(|| path.to_owned());
+        let exist = self.parts[1..].iter().filter(|(_, before)| before.is_some());
+        exist.map(|(name, _)| symlink(path.join(name), to.join(name))).collect()
     }
 
     fn is_unchanged_for(&self, object: &gix::oid) -> bool {
         let loose = 2 + usize::from(object.first_byte());
-        [0, 1, loose].into_iter().all(|part| is_unchanged(&self.parts[part]))
+        [0, 1, loose].into_iter().all(|part| self.is_same(&self.parts[part]))
     }
 
     fn is_unchanged(&self) -> bool {
-        self.parts.iter().all(is_unchanged)
+        self.parts.iter().all(|part| self.is_same(part))
     }
-}
 
-fn is_unchanged((path, before): &(PathBuf, Option<Stamp>)) -> bool {
-    stamp(path) == *before
+    fn is_same(&self, (name, before): &(OsString, Option<Stamp>)) -> bool {
+        self.folder.state(name) == *before
+    }
 }
 
 /// Makes the folder that gix sees.
@@ -165,7 +159,7 @@ fn link(checked: &Objects) -> io::Result<(TempDir, Vec<Source>)> {
     let objects = folder.path().join("objects");
     fs::create_dir_all(objects.join("info"))?;
     let own = Source::new(&checked.folder, &seen)?;
-    own.link(&objects)?;
+    own.link(&checked.folder, &objects)?;
     let mut sources = vec![own];
     let mut list = String::new();
     for (number, borrowed) in checked.borrowed.iter().enumerate() {
@@ -173,7 +167,7 @@ fn link(checked: &Objects) -> io::Result<(TempDir, Vec<Source>)> {
         let source = Source::new(borrowed, &seen)?;
         let at = folder.path().join(&name);
         fs::create_dir(&at)?;
-        source.link(&at)?;
+        source.link(borrowed, &at)?;
         sources.push(source);
         // gix joins each path to the folder of the objects.
         list.push_str(&format!("../{name}\n"));

@@ -97,7 +97,7 @@ impl Clone {
             entries += 1;
             join(&mut path, entry.filename)?;
             if entries > MAX_ENTRIES {
-                return Err(Error::TooLarge);
+                return Err(Error::Huge);
             }
             match FileMode::of(entry.mode) {
                 Some(mode) => {
@@ -106,7 +106,7 @@ impl Clone {
                         return Ok(());
                     }
                 }
-                None if depth >= MAX_DEPTH => return Err(Error::TooLarge),
+                None if depth >= MAX_DEPTH => return Err(Error::Huge),
                 None => {
                     let tree = finder.tree(entry.oid)?;
                     path.push(b'/');
@@ -129,7 +129,7 @@ pub(super) fn join(path: &mut Vec<u8>, name: &[u8]) -> Result<(), Error> {
     if is_forbidden {
         return Err(Error::Forbidden(String::from_utf8_lossy(path).into_owned()));
     }
-    if path.len() > MAX_PATH { Err(Error::TooLarge) } else { Ok(()) }
+    if path.len() > MAX_PATH { Err(Error::Huge) } else { Ok(()) }
 }
 
 impl Finder {

@@ -186,7 +186,7 @@ fn unknown(error: &Error) -> Failure {
         | Error::Reftable => return Failure::no_such(error.to_string()),
         Error::Changed => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
         Error::TooSlow => (StatusCode::SERVICE_UNAVAILABLE, "timeout"),
-        Error::TooLarge => (StatusCode::SERVICE_UNAVAILABLE, "too_large"),
+        Error::TooLarge | Error::Huge => (StatusCode::SERVICE_UNAVAILABLE, "too_large"),
         Error::Failed | Error::Damaged(_) | Error::Forbidden(_) => {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal")
         }
