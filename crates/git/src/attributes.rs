@@ -33,7 +33,10 @@ impl Attributes {
                 if let Some(name) = word.strip_prefix(b"linguist-language=") {
                     let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NAME);
                     said = Some(name.filter(|name| !name.is_empty()).map(str::to_owned));
-                } else if matches!(word, b"-linguist-language" | b"!linguist-language" | b"linguist-language") {
+                } else if matches!(
+                    word,
+                    b"-linguist-language" | b"!linguist-language" | b"linguist-language"
+                ) {
                     said = Some(None);
                 }
             }
@@ -153,8 +156,11 @@ mod tests {
 
     #[test]
     fn conversions_that_keep_the_size_are_known() {
-        for text in ["*.psd filter=lfs diff=lfs merge=lfs -text\n", "[attr]x filter=x", "*.txt working-tree-encoding=UTF-16"]
-        {
+        for text in [
+            "*.psd filter=lfs diff=lfs merge=lfs -text\n",
+            "[attr]x filter=x",
+            "*.txt working-tree-encoding=UTF-16",
+        ] {
             assert!(Attributes::parse(text.as_bytes(), b"", false).converts(), "{text}");
         }
         assert!(!Attributes::parse(b"* text=auto eol=crlf ident\n", b"", false).converts());

@@ -53,9 +53,7 @@ pub fn converts() -> bool {
 /// Returns the path that a setting names, or else a file in the user's folder of configurations.
 fn path(setting: &str, default: &str) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    if let Some(named) =
-        configuration(home.as_ref()).and_then(|config| config.path(setting))
-    {
+    if let Some(named) = configuration(home.as_ref()).and_then(|config| config.path(setting)) {
         let context = interpolate::Context {
             git_install_dir: None,
             home_dir: home.as_deref(),

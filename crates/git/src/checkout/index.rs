@@ -296,7 +296,8 @@ fn entry<'d>(data: &'d [u8], hash: usize, version: u32, tracked: &mut Tracked) -
     }
     // Not of a file in a conflict, or that is only going to be added.
     let is_settled = flags & 0x3000 == 0 && more & 0x2000 == 0;
-    let stat = (is_settled && hash == 20 && mode >> 12 == 0o10).then(|| Stat::parse(data)).flatten();
+    let stat =
+        (is_settled && hash == 20 && mode >> 12 == 0o10).then(|| Stat::parse(data)).flatten();
     if version == 4 {
         let (strip, rest) = offset_of(rest)?;
         let before = tracked.entries.last().map_or(0, |before| before.bytes as usize);

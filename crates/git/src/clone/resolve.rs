@@ -132,7 +132,7 @@ impl Clone {
             Err(Peel::Missing(object)) => match finder.lacks(object) {
                 // Of a whole clone, nobody knows whether there was such a commit.
                 Error::Missing { is_shallow: false, is_partial: false, .. }
-                    if base.len() == object.kind().len_in_hex() && base == object.to_string() =>
+                    if Oid::from_hex(base.as_bytes()).is_ok_and(|base| base == object) =>
                 {
                     Err(RevisionError::Unknown { revision: named(), nearest: Vec::new() })
                 }

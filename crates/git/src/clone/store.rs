@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use super::Oid;
 use crate::Error;
-use crate::checkout::{GitData, Head, Objects, Refs, Stamp, Trust, Unread};
+use crate::checkout::{Config, GitData, Head, Objects, Refs, Stamp, Trust, Unread};
 use files::SkipReason;
 use files::beneath::Folder;
 
@@ -61,7 +61,7 @@ impl Store {
         let config = data.config(trust)?;
         let is_sha256 = config.as_ref().is_some_and(|config| config.hash_bytes() == 32);
         let hash = if is_sha256 { Kind::Sha256 } else { Kind::Sha1 };
-        let has_reftable = config.as_ref().is_some_and(|config| config.has_reftable());
+        let has_reftable = config.as_ref().is_some_and(Config::has_reftable);
         let refs = if has_reftable {
             Refs { head: Head::None, all: Vec::new() }
         } else {
@@ -94,7 +94,7 @@ impl Store {
             objects: Arc::new(objects),
             refs,
             shallow,
-            is_partial: config.as_ref().is_some_and(|config| config.is_partial()),
+            is_partial: config.as_ref().is_some_and(Config::is_partial),
             hash,
             has_reftable,
         }))
@@ -134,8 +134,8 @@ impl Source {
     /// Makes a folder at `to` that leads to the objects.
     fn link(&self, path: &Path, to: &Path) -> io::Result<()> {
         let path = self.folder.path().unwrap_or_else(|| path.to_owned());
-        let exist = self.parts[1..].iter().filter(|(_, before)| before.is_some());
-        exist.map(|(name, _)| symlink(path.join(name), to.join(name))).collect()
+        let mut exist = self.parts[1..].iter().filter(|(_, before)| before.is_some());
+        exist.try_for_each(|(name, _)| symlink(path.join(name), to.join(name)))
     }
 
     fn is_unchanged_for(&self, object: &gix::oid) -> bool {

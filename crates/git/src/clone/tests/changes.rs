@@ -50,7 +50,9 @@ fn is_as_git(repo: &Repo, old: &str, new: &str) {
 }
 
 fn lines(from: usize, to: usize) -> String {
-    (from..to).map(|line| format!("this is the line {line} of it\n")).collect()
+    let all: Vec<String> =
+        (from..to).map(|line| format!("this is the line {line} of it\n")).collect();
+    all.concat()
 }
 
 #[test]
@@ -164,7 +166,8 @@ fn line_changes_are_those_of_git() {
     for round in 0..40 {
         let mut text = |most: usize| -> String {
             let lines = dice.below(most);
-            let mut text: String = (0..lines).map(|_| format!("{}\n", dice.below(30))).collect();
+            let all: Vec<String> = (0..lines).map(|_| format!("{}\n", dice.below(30))).collect();
+            let mut text = all.concat();
             if dice.below(4) == 0 {
                 text.push_str("no line feed");
             }
