@@ -5,40 +5,15 @@ use std::cmp::Ordering;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::EntryRef;
 
+use super::entry::{ChangedFile, FileMode, TreeChange};
 use super::finder::Finder;
+use super::open::Clone;
+use super::similar;
 use super::tree::{MAX_DEPTH, MAX_ENTRIES, join, order};
-use super::{Clone, FileMode, Oid, similar};
-use crate::Error;
+use crate::{Error, Oid};
 
 /// Maximum number of changed files between two commits.
 const MAX_CHANGES: usize = 1_000_000;
-
-/// A file that differs between two commits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeChange {
-    /// The file of the old commit; `None` if the new one added it.
-    pub old: Option<ChangedFile>,
-    /// The file of the new commit; `None` if it removed it.
-    pub new: Option<ChangedFile>,
-}
-
-impl TreeChange {
-    /// Returns the new path or, of a removed file, the old one.
-    pub fn path(&self) -> &[u8] {
-        self.new.as_ref().or(self.old.as_ref()).map_or(b"", |file| &file.path)
-    }
-}
-
-/// One side of a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangedFile {
-    /// Its path, with `/` between names.
-    pub path: Vec<u8>,
-    /// Git's hash of its contents.
-    pub oid: Oid,
-    /// What it is.
-    pub mode: FileMode,
-}
 
 impl Clone {
     /// Returns the files that differ between two commits, by path. `None` is a commit without files. A removed and an

@@ -8,9 +8,9 @@ use gix::odb;
 use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 use gix::prelude::*;
 
+use super::open::Clone;
 use super::store::Store;
-use super::{Clone, Oid};
-use crate::Error;
+use crate::{Error, Oid};
 
 /// Size in bytes of a reader's cache of objects that others are made of.
 const MAX_CACHE: usize = 64 << 20;

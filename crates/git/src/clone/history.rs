@@ -6,8 +6,8 @@ use gix::objs::{CommitRef, Kind};
 use gix::revision::plumbing::{self, Graph};
 
 use super::finder::Finder;
-use super::{Clone, Oid};
-use crate::{Error, bounded};
+use super::open::Clone;
+use crate::{Error, Oid, bounded};
 use files::decode_lossy;
 
 /// How many commits in a row, all hidden, end the search for hidden ones, as in git: a commit may be older than its

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use gix::objs::{CommitRefIter, Kind, TagRefIter};
 
 use super::finder::{Finder, Found, MAX_OBJECT};
-use super::{Clone, Oid};
-use crate::Error;
+use super::open::Clone;
 use crate::checkout::Head;
+use crate::{Error, Oid};
 
 /// Maximum number of tags of tags.
 const MAX_TAGS: usize = 32;

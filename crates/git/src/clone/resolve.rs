@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use gix::hash::Prefix;
 
 use super::finder::Finder;
+use super::open::Clone;
 use super::refs::Peel;
-use super::{Clone, Oid};
-use crate::Error;
 use crate::checkout::Head;
+use crate::{Error, Oid};
 
 /// Maximum length of a revision in bytes.
 const MAX_REVISION: usize = 1000;
@@ -110,6 +110,18 @@ enum Step {
 }
 
 impl Clone {
+    /// Returns the commit that is checked out; `None` if the branch has none yet.
+    ///
+    /// # Errors
+    /// The commit is missing or damaged.
+    pub fn head(&self) -> Result<Option<Oid>, RevisionError> {
+        match self.resolve("HEAD") {
+            Ok(commit) => Ok(Some(commit)),
+            Err(RevisionError::Unknown { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the commit that a revision names: `HEAD`, a branch, a tag, a hash or at least 4 digits of one, all of
     /// them also with `~N`, `^N`, `^{}` and `^{commit}` behind. A name means what it means to git, if there are several
     /// refs of that name. Forms that need more of the clone, such as `main@{1}`, are invalid.

@@ -6,9 +6,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use gix::objs::Kind;
 
+use super::entry::{ChangedFile, FileMode, TreeChange};
 use super::finder::{Finder, Found};
-use super::{ChangedFile, FileMode, Oid, TreeChange};
-use crate::Error;
+use crate::{Error, Oid};
 
 /// Maximum number of removed and of added files whose contents are compared.
 const MAX_FILES: usize = 1000;

@@ -17,9 +17,8 @@ use gix::hash::Kind;
 use gix::odb;
 use tempfile::TempDir;
 
-use super::Oid;
-use crate::Error;
 use crate::checkout::{Config, GitData, Head, Objects, Refs, Stamp, Trust, Unread};
+use crate::{Error, Oid};
 use files::SkipReason;
 use files::beneath::Folder;
 

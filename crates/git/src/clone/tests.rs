@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::{Error, Oid};
 
 mod changes;
 mod fuzz;

@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use gix::objs::tree::{EntryKind, EntryMode, EntryRef};
+use gix::objs::tree::EntryRef;
 use gix::objs::{CommitRefIter, Kind, TreeRefIter};
 
+use super::entry::{FileMode, TreeFile};
 use super::finder::Finder;
-use super::{Clone, Oid};
-use crate::Error;
+use super::open::Clone;
+use crate::{Error, Oid};
 
 /// Maximum depth of folders. Linux opens no path of more than 2048.
 pub(super) const MAX_DEPTH: usize = 500;
@@ -19,43 +20,6 @@ pub(super) const MAX_ENTRIES: usize = if cfg!(test) { 100_000 } else { 20_000_00
 
 /// Maximum length of a path in bytes.
 pub(super) const MAX_PATH: usize = 1 << 16;
-
-/// What a path leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileMode {
-    /// An ordinary file.
-    File,
-    /// A file that can be executed.
-    Executable,
-    /// A symbolic link. Its contents are the path that it leads to.
-    Link,
-    /// A commit of another repository, which the clone does not have.
-    Submodule,
-}
-
-impl FileMode {
-    /// Returns the mode of an entry; `None` if it is a folder.
-    pub(super) fn of(mode: EntryMode) -> Option<Self> {
-        match mode.kind() {
-            EntryKind::Tree => None,
-            EntryKind::Blob => Some(Self::File),
-            EntryKind::BlobExecutable => Some(Self::Executable),
-            EntryKind::Link => Some(Self::Link),
-            EntryKind::Commit => Some(Self::Submodule),
-        }
-    }
-}
-
-/// A file of a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TreeFile<'a> {
-    /// Its path, with `/` between names.
-    pub path: &'a [u8],
-    /// What it is.
-    pub mode: FileMode,
-    /// Git's hash of its contents.
-    pub oid: Oid,
-}
 
 /// A folder that is being listed.
 struct Level {
