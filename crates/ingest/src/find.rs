@@ -40,6 +40,14 @@ pub(crate) struct FoundRepo {
     pub(crate) kind: Kind,
     /// Whether its configuration asks for the files of its commit.
     pub(crate) from_commit: Option<bool>,
+    /// Its git data, if they are read.
+    pub(crate) data: Option<GitData>,
+    /// The globs of the branches and tags to index, as its configuration gives them.
+    pub(crate) branches: Option<String>,
+    /// Its other worktrees, by name.
+    pub(crate) trees: Vec<FoundTree>,
+    /// Whether the list of its worktrees cannot be read, so that the indexed ones stay.
+    pub(crate) keeps_trees: bool,
 }
 
 /// What a repository on disk is.
@@ -51,6 +59,22 @@ pub(crate) enum Kind {
     Checkout,
     /// A clone without files of its own.
     Bare,
+}
+
+impl FoundRepo {
+    /// Returns the folders of its other worktrees.
+    pub(crate) fn worktrees(&self) -> impl Iterator<Item = &PathBuf> {
+        self.trees.iter().filter_map(|tree| Some(&tree.found.as_ref()?.folder))
+    }
+}
+
+/// A worktree of a repository besides its main checkout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundTree {
+    /// Its name in the clone.
+    pub(crate) name: String,
+    /// Its checkout; `None` if that cannot be read, so that what the index has of it stays.
+    pub(crate) found: Option<FoundRepo>,
 }
 
 /// The result of the search for repositories below a folder.
@@ -92,7 +116,7 @@ impl Listed {
 
 /// Finds the repositories below `path`: every folder with a `.git`, or every folder `depth` levels down. If there are
 /// none, the repository is the clone around `path`, or else `path` itself. Checkouts inside them (worktrees, submodules)
-/// are separate repositories. If `follows` is set, also reads git's data outside of `path`, if the user owns them.
+/// are found, too. If `follows` is set, also reads git's data outside of `path`, if the user owns them.
 ///
 /// # Errors
 /// `path` is no folder, or cannot be read, or its clone is the user's whole home; or there are no folders `depth` levels
@@ -186,7 +210,18 @@ fn is_bare(folder: &Path) -> bool {
 
 /// Returns the checkouts inside a repository, by path.
 fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut rest) = (Vec::new(), vec![folder.to_owned()]);
+    let mut found = Vec::new();
+    checkouts_below(folder, 0, &mut found);
+    found.retain(|checkout| checkout != folder);
+    found.sort();
+    found
+}
+
+/// Levels below which one thread lists the rest.
+const MAX_PARALLEL_LEVELS: usize = 4;
+
+fn checkouts_below(folder: &Path, level: usize, found: &mut Vec<PathBuf>) {
+    let mut rest = vec![folder.to_owned()];
     while let Some(folder) = rest.pop() {
         // The walk for files reports folders that cannot be read.
         let Ok(entries) = fs::read_dir(&folder) else { continue };
@@ -197,10 +232,16 @@ fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
                 rest.push(entry.path());
             }
         }
+        if level < MAX_PARALLEL_LEVELS {
+            let below = rest.par_iter().map(|folder| {
+                let mut found = Vec::new();
+                checkouts_below(folder, level + 1, &mut found);
+                found
+            });
+            found.extend(below.flatten().collect::<Vec<_>>());
+            return;
+        }
     }
-    found.retain(|checkout| checkout != folder);
-    found.sort();
-    found
 }
 
 /// Collects the repositories at and below `folder`. Returns whether there are any.
@@ -277,7 +318,12 @@ impl Inside {
 }
 
 /// Reads git's data about the repository in a folder.
-fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<PathBuf>) -> FoundRepo {
+pub(crate) fn named(
+    root: &Path,
+    folder: PathBuf,
+    mut trust: Trust,
+    unranked: &mut Vec<PathBuf>,
+) -> FoundRepo {
     let below = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy();
     let own = || root.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
     let below = if below.is_empty() { own() } else { below };
@@ -312,7 +358,14 @@ fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<Path
     });
     let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
     let git_folders = trust.into_folders();
+    // Where `.git` leads to a bare clone, the files beside it belong to nobody.
+    let has_no_files = kind == Kind::Checkout
+        && data.as_ref().is_some_and(|data| data.worktree().is_none())
+        && config.as_ref().is_some_and(Config::is_bare);
     let from_commit = config.as_ref().and_then(Config::from_commit);
+    let from_commit = from_commit.or_else(|| has_no_files.then_some(true));
+    let branches = config.as_ref().and_then(Config::branches);
+    let (trees, keeps_trees) = (Vec::new(), false);
     FoundRepo {
         folder,
         origin,
@@ -325,6 +378,10 @@ fn named(root: &Path, folder: PathBuf, mut trust: Trust, unranked: &mut Vec<Path
         is_origin_odd,
         kind,
         from_commit,
+        data,
+        branches,
+        trees,
+        keeps_trees,
     }
 }
 

@@ -1,13 +1,17 @@
 //! Decides which folders are the repositories of an ingest, and which indexed ones are gone.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use store::{RepoId, RepoRow, Session, Store};
+use store::{RepoId, RepoRow, Session, Store, TreeKind};
 
+use super::find::{FoundRepo, FoundTree};
 use super::source::FileSource;
 use super::source::commit::CommitSource;
 use super::source::folder::{Choice, FolderSource};
+use super::trees::worktrees::{self, Asked};
+use super::trees::{OtherTree, OtherTrees, refs};
 use super::update::Repository;
 use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
 
@@ -36,7 +40,18 @@ pub(crate) async fn repositories(
             return Err(Error::Emptied { path: path.clone(), repos });
         }
     }
-    let all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
+    // Nothing inside of a checkout belongs to another one, wherever it belongs.
+    let mut all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
+    let mut told = Vec::new();
+    let asked = Asked { roots: &roots, follows: options.follow_git };
+    let mut found = worktrees::gather(found, asked, &mut told);
+    told.into_iter().for_each(|notice| progress(Event::Notice(notice)));
+    all.extend(found.iter().flat_map(FoundRepo::worktrees).cloned());
+    all.extend(found.iter().map(|repo| repo.folder.clone()));
+    let trees: HashMap<PathBuf, String> = found
+        .iter()
+        .flat_map(|repo| repo.worktrees().map(|folder| (folder.clone(), repo.folder.display().to_string())))
+        .collect();
     // A folder that cannot be read stays in the index unchanged. Nor does the folder around it become one large
     // repository instead.
     unreadable.retain(|folder| {
@@ -79,6 +94,8 @@ pub(crate) async fn repositories(
         )));
         None
     }));
+    let mut known_trees = session.other_trees().await?;
+    let branches = session.branches().await?;
     let mut repos = Vec::new();
     for repo in names::settle(found, &known) {
         let source = repo.folder.to_string_lossy().into_owned();
@@ -116,6 +133,21 @@ pub(crate) async fn repositories(
                 .or(before.map(|row| row.from_commit))
                 .unwrap_or_default(),
         };
+        let mut trees =
+            OtherTrees { known: known_trees.remove(&id).unwrap_or_default(), ..OtherTrees::default() };
+        add_worktrees(&mut trees, &repo, &all, &choice);
+        let remembered = branches.get(&id).cloned().unwrap_or_default();
+        let globs = options.branches.clone().or_else(|| repo.branches.as_deref().map(refs::globs));
+        let globs = globs.unwrap_or_else(|| remembered.clone());
+        // What is left out of commits may be other files now.
+        let is_same = before.is_some_and(|row| {
+            (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets)
+        });
+        let keeps = is_same && !options.again;
+        refs::add(&mut trees, &repo, &globs, &choice, keeps, progress);
+        if globs != remembered {
+            session.remember_branches(id, globs);
+        }
         let files: Arc<dyn FileSource> = if from_commit {
             Arc::new(CommitSource::new(&repo.folder, repo.commit.as_deref(), choice))
         } else {
@@ -138,12 +170,18 @@ pub(crate) async fn repositories(
             from_commit,
             languages,
         };
-        repos.push(Repository { row, files, unread, again });
+        repos.push(Repository { row, files, trees, unread, again });
     }
     let mut gone = Vec::new();
     for row in known {
         let asked = |root: &PathBuf| Path::new(&row.source).starts_with(root);
         let found = repos.iter().any(|repo| repo.row.id == row.id);
+        if let (false, Some(of)) = (found, trees.get(Path::new(&row.source))) {
+            progress(Event::Notice(format!("{} in {} is now a worktree of {of}", row.name, row.source)));
+            gone.push(row.id);
+            report.merged.push(row.name);
+            continue;
+        }
         let (folder, is_gone) = (Path::new(&row.source), names::is_gone(&row.source));
         // A folder inside a clone that is no longer a checkout is part of the clone.
         let is_part = || {
@@ -165,4 +203,37 @@ pub(crate) async fn repositories(
         }
     }
     Ok((session, repos, gone))
+}
+
+/// Adds the worktrees of a repository. `all` are the folders of all checkouts.
+fn add_worktrees(
+    trees: &mut OtherTrees,
+    repo: &names::NamedRepo,
+    all: &[PathBuf],
+    choice: &Choice,
+) {
+    let is_worktree = |tree: &&store::Tree| tree.kind == TreeKind::Worktree;
+    let is_closed = repo.data.is_none() && !repo.unread.is_empty();
+    if repo.keeps_trees || is_closed {
+        let kept = trees.known.iter().filter(is_worktree).map(OtherTree::kept).collect::<Vec<_>>();
+        trees.now.extend(kept);
+    }
+    for FoundTree { name, found } in &repo.trees {
+        let Some(found) = found else {
+            let known = trees.known.iter().filter(is_worktree).find(|tree| tree.name == *name);
+            let kept = known.map(OtherTree::kept);
+            trees.now.extend(kept);
+            continue;
+        };
+        let choice = Choice { git_folders: found.git_folders.clone(), ..choice.clone() };
+        trees.now.push(OtherTree {
+            kind: TreeKind::Worktree,
+            name: name.clone(),
+            source: Some(found.folder.to_string_lossy().into_owned()),
+            commit: found.commit.clone(),
+            files: Some(Arc::new(FolderSource::new(&found.folder, all, choice))),
+            unread: found.unread.clone(),
+            is_unchanged: false,
+        });
+    }
 }

@@ -1,6 +1,6 @@
 //! Ingest: brings the index up to date with folders on disk, and publishes the next epoch.
 //!
-//! The steps, one file each: [`find`] the repositories and settle their [`names`] ([`folders`]); then [`update`] the index:
+//! The steps, one file each: [`find`] the repositories, their [`trees`] and their [`names`] ([`folders`]); then [`update`] the index:
 //! [`walk`] their files, compare them with the index (in Postgres), [`load`] new ones ([`read`] decodes and hashes, [`cut`]
 //! makes chunks), build the indexes of fresh shards, and publish. From [`update`] on, files come from a [`source`].
 //!
@@ -25,6 +25,7 @@ mod source;
 pub mod symbols;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod update;
 mod walk;
 
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 use store::{Session, Store, Totals};
 
 pub use files::SkipReason;
+pub use trees::refs::globs;
 
 /// Options of an ingest.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Options {
     pub commit: Option<bool>,
     /// Whether to read git's data outside of a path if the user owns them.
     pub follow_git: bool,
+    /// Globs of the branches and tags to index; `None` for what each repository's last ingest chose, none for none.
+    pub branches: Option<Vec<String>>,
     /// Whether to read every file, even if its fingerprint is unchanged.
     pub again: bool,
     /// Bytes of text at which a shard is full, for tests; `None` for the default.
@@ -70,7 +74,11 @@ pub struct Report {
     pub removed: Vec<String>,
     /// Folders that could not be read. Their part of the index is unchanged.
     pub untouched: Vec<PathBuf>,
-    /// Files seen, of any kind.
+    /// Names of repositories that are now trees of another one.
+    pub merged: Vec<String>,
+    /// Number of trees besides the main ones.
+    pub trees: usize,
+    /// Files seen in main trees, of any kind.
     pub seen: Totals,
     /// Files read because they are new or look changed.
     pub read: Totals,
@@ -84,6 +92,8 @@ pub struct Report {
     pub walk: Duration,
     /// Time for reading files and storing texts.
     pub load: Duration,
+    /// Time for comparing and loading trees besides the main ones.
+    pub trees_time: Duration,
     /// Time for building indexes.
     pub index: Duration,
     /// Time for publishing and collecting garbage.

@@ -39,8 +39,8 @@ const MAX_LOADERS: usize = 4;
 
 /// The parameters that all groups of an ingest share.
 pub(crate) struct Plan {
-    /// The files of each repository.
-    pub(crate) sources: Arc<HashMap<RepoId, Arc<dyn FileSource>>>,
+    /// Where the files are read.
+    pub(crate) sources: Arc<Sources>,
     /// Maximum bytes of a file to index.
     pub(crate) max_bytes: u64,
     /// Bytes of text at which a shard is full.
@@ -50,6 +50,70 @@ pub(crate) struct Plan {
     /// Bytes after which a group ends, with the current repository.
     pub(crate) group: i64,
 }
+
+/// The sources of the files to read.
+pub(crate) enum Sources {
+    /// Of each repository.
+    OfRepos(HashMap<RepoId, Arc<dyn FileSource>>),
+    /// Of trees of one repository, by their places, and the place of the tree of each file, by the file's number.
+    OfTrees(Vec<Option<Arc<dyn FileSource>>>, Vec<usize>),
+}
+
+impl Sources {
+    /// Returns whether two files have one source.
+    fn is_one(&self, one: &FileTodo, other: &FileTodo) -> bool {
+        match self {
+            Self::OfRepos(_) => one.repo == other.repo,
+            Self::OfTrees(_, places) => place(places, one) == place(places, other),
+        }
+    }
+
+    fn of(&self, file: &FileTodo) -> &dyn FileSource {
+        match self {
+            Self::OfRepos(sources) => &*sources[&file.repo],
+            Self::OfTrees(sources, places) => {
+                &**sources[place(places, file)].as_ref().expect("it was listed")
+            }
+        }
+    }
+}
+
+fn place(places: &[usize], file: &FileTodo) -> usize {
+    places[file.number as usize - 1]
+}
+
+/// The files to read, in order.
+pub(crate) enum Queue {
+    /// Those that the session found by comparing. It takes the results, too.
+    Compared,
+    /// These, numbered from 1. The results come back with the group.
+    Given(Vec<FileTodo>),
+}
+
+impl Queue {
+    /// Returns the next files after number `after`, of about `bytes`.
+    async fn next(
+        &self,
+        session: &mut Session,
+        after: i64,
+        bytes: i64,
+    ) -> Result<Vec<FileTodo>, Error> {
+        let Self::Given(files) = self else {
+            return Ok(session.todo(after, BATCH_FILES, bytes).await?);
+        };
+        let rest = files.get(usize::try_from(after).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let mut sum = 0;
+        let batch = rest.iter().take(BATCH_FILES as usize).take_while(|file| {
+            let before = sum;
+            sum += file.bytes;
+            before < bytes
+        });
+        Ok(batch.cloned().collect())
+    }
+}
+
+/// A file that was read for several trees, by its number.
+pub(crate) type ReadRow = (i64, Result<FileRow, SkippedRow>);
 
 impl Plan {
     /// Returns the number of bytes of files to read at once: no more than fit into a shard.
@@ -69,6 +133,8 @@ pub(crate) struct Group {
     pub(crate) stored: Totals,
     /// Shards that hold them.
     pub(crate) filled: Vec<ShardId>,
+    /// The results of reading given files.
+    pub(crate) read: Vec<ReadRow>,
     /// Docs of texts that were sent to be stored without them.
     late: Vec<(ShardId, BlobId, DocRow)>,
 }
@@ -78,6 +144,7 @@ pub(crate) async fn load(
     store: &Store,
     session: &mut Session,
     plan: &Plan,
+    queue: &Queue,
     room: &Room<'_>,
     after: i64,
     progress: &dyn Progress,
@@ -85,7 +152,7 @@ pub(crate) async fn load(
     let mut group = Group { last: after, ..Group::default() };
     let mut loaders = ShardLoaders { store, loaders: Vec::new(), next: 0 };
     let mut bytes = 0;
-    let mut reading = begin(session, plan, after).await?;
+    let mut reading = begin(session, plan, queue, after).await?;
     loop {
         let mut batch = session.await_other(reading).await.expect("reading does not panic");
         let Some(last) = batch.last().map(|(todo, _)| todo.number) else { break };
@@ -98,7 +165,7 @@ pub(crate) async fn load(
             }
         }
         let ends = group.upto.is_some();
-        reading = begin(session, plan, if ends { i64::MAX } else { last }).await?;
+        reading = begin(session, plan, queue, if ends { i64::MAX } else { last }).await?;
         group.last = batch.last().map_or(group.last, |(todo, _)| todo.number);
         let read = Totals {
             files: batch.len() as i64,
@@ -107,10 +174,10 @@ pub(crate) async fn load(
         bytes += read.bytes;
         let at = loaders.turn(session, plan).await?;
         let batch = loaders.loaders[at].hold_back(batch);
-        dispatch(session, &mut loaders, at, batch, &mut group).await?;
+        dispatch(session, queue, &mut loaders, at, batch, &mut group).await?;
         let loader = &loaders.loaders[at];
         if loader.late_bytes > LATE_BYTES || loader.is_full(plan) {
-            dispatch_late(session, &mut loaders, at, &mut group).await?;
+            dispatch_late(session, queue, &mut loaders, at, &mut group).await?;
         }
         progress(Event::Read(read));
         room.check_stored(group.stored.bytes)?;
@@ -119,7 +186,7 @@ pub(crate) async fn load(
         }
     }
     for at in 0..loaders.loaders.len() {
-        dispatch_late(session, &mut loaders, at, &mut group).await?;
+        dispatch_late(session, queue, &mut loaders, at, &mut group).await?;
     }
     loaders.finish().await?;
     session.add_docs(&group.late).await?;
@@ -132,15 +199,16 @@ type Outcome = (FileTodo, Result<ReadFile, Skipped>);
 async fn begin(
     session: &mut Session,
     plan: &Plan,
+    queue: &Queue,
     after: i64,
 ) -> Result<JoinHandle<Vec<Outcome>>, Error> {
-    let todo = session.todo(after, BATCH_FILES, plan.batch_bytes()).await?;
+    let todo = queue.next(session, after, plan.batch_bytes()).await?;
     let (sources, max_bytes) = (Arc::clone(&plan.sources), plan.max_bytes);
     Ok(tokio::task::spawn_blocking(move || {
-        // The files of a repository follow each other.
-        todo.par_chunk_by(|one, next| one.repo == next.repo)
+        // The files of a source follow each other.
+        todo.par_chunk_by(|one, next| sources.is_one(one, next))
             .flat_map(|files| {
-                let reader = sources[&files[0].repo].open(max_bytes);
+                let reader = sources.of(&files[0]).open(max_bytes);
                 let read = move |file: &FileTodo| match &reader {
                     Ok(reader) => read(reader, file),
                     Err(reason) => Err(Skipped::new(*reason, file.bytes as u64)),
@@ -154,6 +222,7 @@ async fn begin(
 /// Stores the files that a loader held back, smaller ones first, in batches.
 async fn dispatch_late(
     session: &mut Session,
+    queue: &Queue,
     loaders: &mut ShardLoaders<'_>,
     at: usize,
     group: &mut Group,
@@ -171,7 +240,7 @@ async fn dispatch_late(
             bytes += text_bytes(&next);
             batch.push(next);
         }
-        dispatch(session, loaders, at, batch, group).await?;
+        dispatch(session, queue, loaders, at, batch, group).await?;
     }
     Ok(())
 }
@@ -184,6 +253,7 @@ fn text_bytes((_, read): &Outcome) -> i64 {
 /// Notes the shard and blob of each file, and sends new contents to a loader to be stored.
 async fn dispatch(
     session: &mut Session,
+    queue: &Queue,
     loaders: &mut ShardLoaders<'_>,
     at: usize,
     batch: Vec<Outcome>,
@@ -209,13 +279,14 @@ async fn dispatch(
     let mut written = Vec::new();
 
     let mut fresh: Vec<Contents> = Vec::new();
-    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    let (mut files, mut left_out, mut numbers) = (Vec::new(), Vec::new(), (Vec::new(), Vec::new()));
     let loader = &mut loaders.loaders[at];
     for (todo, read) in batch {
         let text = match read {
             Ok(text) => text,
             Err(Skipped { reason, bytes, fingerprint, rule, oid }) => {
-                let (FileTodo { repo, path, .. }, reason) = (todo, reason.word());
+                let (FileTodo { number, repo, path, .. }, reason) = (todo, reason.word());
+                numbers.1.push(number);
                 left_out.push(SkippedRow { repo, path, bytes, fingerprint, reason, rule, oid });
                 continue;
             }
@@ -257,7 +328,8 @@ async fn dispatch(
             });
             (place.shard, place.blob)
         });
-        let FileTodo { repo, path, .. } = todo;
+        let FileTodo { number, repo, path, .. } = todo;
+        numbers.0.push(number);
         files.push(FileRow {
             repo,
             path,
@@ -278,6 +350,11 @@ async fn dispatch(
         if !group.filled.contains(&shard) {
             group.filled.push(shard);
         }
+    }
+    if let Queue::Given(_) = queue {
+        group.read.extend(numbers.0.into_iter().zip(files.into_iter().map(Ok)));
+        group.read.extend(numbers.1.into_iter().zip(left_out.into_iter().map(Err)));
+        return Ok(());
     }
     session.loaded(&files).await?;
     session.left_out(&left_out).await?;

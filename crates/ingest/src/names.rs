@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use store::RepoRow;
 
-use super::find::{FoundRepo, Kind, MAX_NAME_BYTES, is_empty};
+use super::find::{FoundRepo, FoundTree, Kind, MAX_NAME_BYTES, is_empty};
 use files::shortened;
-use git::checkout::Unread;
+use git::checkout::{GitData, Unread};
 
 /// A repository that was found, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +34,21 @@ pub(crate) struct NamedRepo {
     pub(crate) from_commit: Option<bool>,
     /// The name that its origin would give it, if it is new and another repository has that name.
     pub(crate) taken: Option<String>,
+    /// Its git data, if they are read.
+    pub(crate) data: Option<GitData>,
+    /// The globs of the branches and tags to index, as its configuration gives them.
+    pub(crate) branches: Option<String>,
+    /// Its other worktrees.
+    pub(crate) trees: Vec<FoundTree>,
+    /// Whether the indexed worktrees stay.
+    pub(crate) keeps_trees: bool,
 }
 
 impl NamedRepo {
     fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
         let FoundRepo { folder, origin, web, commit, rank, git_folders, unread, .. } = repo;
         let (kind, from_commit) = (repo.kind, repo.from_commit);
+        let FoundRepo { data, branches, trees, keeps_trees, .. } = repo;
         let taken = origin.filter(|origin| known.is_none() && *origin != name);
         Self {
             folder,
@@ -53,12 +62,18 @@ impl NamedRepo {
             kind,
             from_commit,
             taken,
+            data,
+            branches,
+            trees,
+            keeps_trees,
         }
     }
 }
 
-/// Names the repositories in `found`. `known` are the indexed ones.
+/// Names the repositories in `found`. `known` are the indexed ones. Older indexes have worktrees among them, which are now
+/// parts of these.
 pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo> {
+    let worktrees: HashSet<PathBuf> = found.iter().flat_map(FoundRepo::worktrees).cloned().collect();
     let by_source: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.source.as_str(), row)).collect();
     let by_name: HashMap<&str, &RepoRow> =
@@ -91,7 +106,10 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
             !names.contains(name)
                 && by_name
                     .get(name.as_str())
-                    .is_none_or(|row| !used.contains(&row.id) && is_gone(&row.source))
+                    .is_none_or(|row| {
+                        let is_free = is_gone(&row.source) || worktrees.contains(Path::new(&row.source));
+                        !used.contains(&row.id) && is_free
+                    })
         };
         let name = candidates.into_iter().find(free).unwrap_or(place);
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());
@@ -152,6 +170,10 @@ mod tests {
                 is_origin_odd: false,
                 kind: Kind::Checkout,
                 from_commit: None,
+                data: None,
+                branches: None,
+                trees: Vec::new(),
+                keeps_trees: false,
             })
             .collect();
         let named: Vec<String> = settle(found, &known)

@@ -183,6 +183,7 @@ async fn ingest(
     let (place, then) = (Arc::clone(place), then.clone());
     let files = Arc::new(Changing { place, then, read: Mutex::default() });
     let options = Options {
+        branches: None,
         paths: Vec::new(),
         depth: None,
         max_bytes: MAX_BYTES,
@@ -214,7 +215,7 @@ async fn ingest(
         from_commit: false,
         languages: None,
     };
-    let repo = Repository { row, files: Arc::clone(&files) as _, unread: Vec::new(), again: false };
+    let repo = Repository { row, files: Arc::clone(&files) as _, trees: crate::trees::OtherTrees::default(), unread: Vec::new(), again: false };
     let mut report = Report::default();
     let updated =
         update(store, &mut session, vec![repo], &[], &options, &mut report, &|_| ()).await;

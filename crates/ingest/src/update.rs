@@ -10,7 +10,9 @@ use git::checkout::Unread;
 use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store};
 
 use super::room::Room;
+use super::load::{Queue, Sources};
 use super::source::FileSource;
+use super::trees::{self, OtherTrees, Shared};
 use super::{Error, Event, Options, Progress, Report, cores, load, walk};
 
 /// Bytes of text at which a shard is full and the next one is started. Each shard costs a search about 0.1 ms, so a
@@ -30,6 +32,8 @@ const GROUP_BYTES: i64 = 4 << 30;
 pub(crate) struct Repository {
     pub(crate) row: RepoRow,
     pub(crate) files: Arc<dyn FileSource>,
+    /// Its trees besides the main one.
+    pub(crate) trees: OtherTrees,
     /// Parts of its git data that are not read.
     pub(crate) unread: Vec<Unread>,
     /// Whether its files are read even if they look unchanged.
@@ -50,7 +54,7 @@ pub(crate) async fn update(
     let plain = files::languages_of(&[]);
     let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
     for mut repo in repos {
-        let Repository { row, files, unread, again } = &mut repo;
+        let Repository { row, files, unread, again, .. } = &mut repo;
         session.note_listing(row.id);
         let walked =
             walk::walk(session, row.id, files, options.max_bytes, report.seen, progress).await?;
@@ -107,13 +111,20 @@ async fn apply(
     report: &mut Report,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let (mut repos, sources): (Vec<RepoRow>, HashMap<RepoId, Arc<dyn FileSource>>) =
-        repos.into_iter().map(|repo| (repo.row.clone(), (repo.row.id, repo.files))).unzip();
+    let (mut rows, mut sources, mut trees) = (Vec::new(), HashMap::new(), HashMap::new());
+    for Repository { row, files, trees: others, .. } in repos {
+        sources.insert(row.id, files);
+        if !others.is_empty() {
+            trees.insert(row.id, others);
+        }
+        rows.push(row);
+    }
+    let mut repos: Vec<RepoRow> = rows;
     // Files are read in this order.
     repos.sort_by_key(|repo| repo.id);
     let (stored, shards) = session.stored_bytes();
     let plan = load::Plan {
-        sources: Arc::new(sources),
+        sources: Arc::new(Sources::OfRepos(sources)),
         max_bytes: options.max_bytes,
         full: options
             .shard_bytes
@@ -127,7 +138,8 @@ async fn apply(
     loop {
         let begun = Instant::now();
         let room = Room::of(&options.disks);
-        let group = load::load(store, session, &plan, &room, after, progress).await?;
+        let group =
+            load::load(store, session, &plan, &Queue::Compared, &room, after, progress).await?;
         report.load += begun.elapsed();
         report.stored += group.stored;
         filled.extend(&group.filled);
@@ -137,6 +149,17 @@ async fn apply(
             group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
         let done: Vec<RepoRow> = repos.drain(..upto).collect();
         session.take_known(&done).await?;
+        for repo in &done {
+            let Some(others) = trees.remove(&repo.id) else { continue };
+            let max_bytes = options.max_bytes;
+            let shared = Shared { store, room: &room, max_bytes, full: plan.full, progress };
+            let begun = Instant::now();
+            report.trees += others.now.len();
+            let more = trees::settle(session, repo.id, others, &shared).await?;
+            report.stored += more.stored;
+            filled.extend(&more.filled);
+            report.trees_time += begun.elapsed();
+        }
 
         let begun = Instant::now();
         let indexed = build_indexes(store, session, progress).await?;

@@ -49,7 +49,7 @@ pub use indexes::{Index, check_index, indexes};
 pub use ingest::{
     BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,
     ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, StoredPlace, SymbolsTodo,
-    SymbolsWriter, Totals, Waiting,
+    SymbolsWriter, Totals, TreeContents, TreeFile, TreeState, Waiting,
 };
 pub use lease::Lease;
 pub use reader::{READER, reader_settings};

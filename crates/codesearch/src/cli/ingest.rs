@@ -8,10 +8,15 @@ use super::serve::ServeArgs;
 
 pub(super) const INGEST_HELP: &str = "\
 What is a repository:
-  Every folder below PATH that contains .git is a repository, also inside another one (a worktree, a submodule). If \
-  there is none, PATH itself is the repository. A repository is named by its remote 'origin' (github.com/golang/go), \
-  or else by its path below PATH. A folder with HEAD, objects/ and refs/ is a bare clone: its files are those of the commit \
-  of HEAD. With --commit, or after 'git config codesearch.source commit' in a clone, so are those of other clones.
+  Every folder below PATH that contains .git is a repository, also inside another one (a submodule). If there is none, \
+  PATH itself is the repository. A repository is named by its remote 'origin' (github.com/golang/go), or else by its \
+  path below PATH. A folder with HEAD, objects/ and refs/ is a bare clone: its files are those of the commit of HEAD. \
+  With --commit, or after 'git config codesearch.source commit' in a clone, so are those of other clones.
+  All worktrees of a clone are trees of one repository, wherever they lie, if you own them and the clone. A search \
+  covers the main tree unless it names others (worktree:NAME) or runs inside one.
+
+Which branches and tags are indexed:
+  Those that --branches or 'git config codesearch.branches' in the clone names. Equal files are stored once.
 
 What is left out:
   Files larger than --max-size, binary files (with a NUL byte), symbolic links, submodules that are not checked out, pointers of Git LFS, paths over 2,500 bytes, and \
@@ -22,7 +27,8 @@ What is left out:
   codesearch repos --skipped NAME lists what is left out, with the rule.
 
 What is remembered:
-  --no-ignore, --ignore, --commit, --no-commit and --secrets hold for the repositories below PATH until an ingest gives another one.
+  --no-ignore, --ignore, --commit, --no-commit, --secrets and --branches hold for the repositories below PATH until an \
+  ingest gives another one.
 
 Which repositories have history:
   Those whose .git leads to git data below PATH, or to git data that lists the repository as a worktree or submodule. \
@@ -82,6 +88,10 @@ pub(crate) struct IngestOptions {
     /// Read git data outside PATH that .git refers to (of a worktree, or borrowed objects) if you own them
     #[arg(long)]
     pub(crate) follow_git: bool,
+    /// Index branches and tags, too: names or globs with commas between (release/*,v1.*), newest:N for the N newest
+    /// branches, none for none; later ingests do the same
+    #[arg(long, value_name = "GLOBS")]
+    pub(crate) branches: Option<String>,
     /// Read every file again, even if it looks unchanged
     #[arg(long)]
     pub(crate) again: bool,

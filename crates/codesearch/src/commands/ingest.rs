@@ -77,6 +77,7 @@ pub(crate) async fn ingest(
         skip_secrets: how.secrets.map(|secrets| secrets == Secrets::Skip),
         commit: (how.commit || how.no_commit).then_some(how.commit),
         follow_git: how.follow_git,
+        branches: how.branches.as_deref().map(ingest::globs),
         again: how.again,
         shard_bytes: how.shard_bytes,
         disks,
@@ -105,6 +106,13 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         HumanCount(report.new_files as u64),
         HumanCount(report.retired_files as u64),
     );
+    if report.trees > 0 {
+        say!(
+            "trees: {} besides the main ones, {:.1} seconds",
+            count(report.trees, "worktree, branch or tag"),
+            seconds(report.trees_time)
+        );
+    }
     for name in &report.removed {
         say!("removed: {name} (its folder no longer exists)");
     }

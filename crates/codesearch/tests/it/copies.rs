@@ -11,13 +11,14 @@ use crate::terminal::on_a_terminal;
 /// A text with a match.
 const TEXT: &str = "fn needle_of_all() {\n    work();\n}\n";
 
-/// An index with a clone, a worktree of it, a fork, and a copy of it in another project.
+/// An index with a clone, a checkout whose git data lie in it, a fork, and a copy of it in another project.
 fn index() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("lib/src/needle.rs", TEXT);
     fixture.write("lib/src/other.rs", "// needle_of_all is elsewhere\n");
     fixture.commit("lib", "All of it");
-    fixture.git("lib", &["worktree", "add", "--quiet", "../a-worktree"]);
+    let apart = ["--separate-git-dir", "lib/.git/apart", "lib", "a-checkout"];
+    fixture.git("", &[&["clone", "--quiet"], &apart[..]].concat());
     fixture.write("the-fork/src/needle.rs", TEXT);
     fixture.write("app/vendor/lib/src/needle.rs", TEXT);
     fixture.ingest();
@@ -33,7 +34,7 @@ fn places(files: &Value) -> Vec<String> {
 
 const ORIGINAL: &str = "lib/src/needle.rs";
 const COPIES: [&str; 3] =
-    ["the-fork/src/needle.rs", "a-worktree/src/needle.rs", "app/vendor/lib/src/needle.rs"];
+    ["the-fork/src/needle.rs", "a-checkout/src/needle.rs", "app/vendor/lib/src/needle.rs"];
 
 #[test]
 fn copies_are_one_result_with_the_original_first() {
@@ -43,7 +44,7 @@ fn copies_are_one_result_with_the_original_first() {
     assert_eq!(places(&answer["files"]), [ORIGINAL, "lib/src/other.rs"]);
     assert_eq!(places(&answer["files"][0]["copies"]), COPIES);
     assert_eq!(answer["files"][0]["copies_total"], 3);
-    assert_eq!(places(&answer["files"][1]["copies"]), ["a-worktree/src/other.rs"]);
+    assert_eq!(places(&answer["files"][1]["copies"]), ["a-checkout/src/other.rs"]);
     // Counts are of files.
     assert_eq!(
         (&answer["stats"]["files"], &answer["stats"]["complete"]),
@@ -61,7 +62,7 @@ fn copies_are_one_result_with_the_original_first() {
     // Of copies that do not match, nothing is said.
     let (_, some) =
         server.json("/search?q=needle_of_all%20-repo:fork%20-file:vendor&sort=relevance&limit=10");
-    assert_eq!(places(&some["files"][0]["copies"]), ["a-worktree/src/needle.rs"]);
+    assert_eq!(places(&some["files"][0]["copies"]), ["a-checkout/src/needle.rs"]);
     // Without a field for them, they are left out, but still no results.
     let (_, bare) = server.json("/search?q=needle_of_all&sort=relevance&limit=10&fields=repo,path");
     assert_eq!(
@@ -74,7 +75,7 @@ fn copies_are_one_result_with_the_original_first() {
 fn answers_with_every_file_have_every_copy() {
     let fixture = index();
     let server = fixture.serve();
-    let all: BTreeSet<String> = [ORIGINAL, "lib/src/other.rs", "a-worktree/src/other.rs"]
+    let all: BTreeSet<String> = [ORIGINAL, "lib/src/other.rs", "a-checkout/src/other.rs"]
         .into_iter()
         .chain(COPIES)
         .map(str::to_owned)
@@ -152,7 +153,7 @@ fn a_terminal_counts_copies_and_names_them_on_request() {
         let ran = Ran::of(command.current_dir(fixture.path().join(folder)).output().unwrap());
         ran.code(0).out.lines().next().unwrap().to_owned()
     };
-    let here = in_folder("a-worktree/src");
+    let here = in_folder("a-checkout/src");
     assert!(here.ends_with("needle.rs") && !here.contains("lib"), "{here}");
     assert_eq!(in_folder("."), ORIGINAL);
     // Output that programs read has every file.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::harness::{Fixture, Ran, eventually};
 use crate::terminal::on_a_terminal;
 
-/// An index of two repositories: `app` with a submodule and a worktree inside, and `lib`.
+/// An index of two repositories: `app` with a submodule and a checkout of its own inside, and `lib`.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("app/src/main.rs", "fn needle() {}\nfn run() { needle() }\n// needle in main\n");
@@ -22,7 +22,8 @@ fn fixture() -> Fixture {
     // Folders with `.git` inside of a clone are repositories of their own.
     fixture.write("app/vendor/sub/sub.rs", "// needle in sub\n");
     fixture.commit("app/vendor/sub", "one");
-    fixture.git("app", &["worktree", "add", "--quiet", "trees/fix", "-b", "fix"]);
+    let apart = ["--separate-git-dir", "app/.git/apart", "app", "app/trees/fix"];
+    fixture.git("", &[&["clone", "--quiet"], &apart[..]].concat());
     fixture.run(&["ingest", "--shards", "4", "."]).code(0);
     fixture
 }
@@ -66,7 +67,7 @@ fn paths_are_those_of_the_folder_and_its_repository_comes_first() {
     assert_eq!(own("app", 3), ["docs/guide.md", "src/deep/more.rs", "src/main.rs"]);
     assert_eq!(own("app/src/deep", 3), ["../../docs/guide.md", "../main.rs", "more.rs"]);
     assert_eq!(own("lib/src", 1), ["lib.rs"]);
-    // The innermost repository wins: a submodule, a worktree.
+    // The innermost repository wins.
     assert_eq!(own("app/vendor/sub", 1), ["sub.rs"]);
     assert_eq!(own("app/trees/fix/src", 3), ["../docs/guide.md", "deep/more.rs", "main.rs"]);
     // A link to a folder is the folder.

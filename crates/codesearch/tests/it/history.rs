@@ -279,8 +279,8 @@ fn history_is_only_that_of_a_trusted_clone() {
     }
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
     assert!(skipped.contains("git data outside the ingested folder") && skipped.contains(".git"));
-    // The private clone itself lists the worktree; and a shallow clone has all of its own objects.
-    for (repo, commits) in [("worktree", 2), ("shallow", 1)] {
+    // The private clone itself lists the worktree, and belongs to the same user; and a shallow clone has all of its own objects.
+    for (repo, commits) in [("private", 2), ("shallow", 1)] {
         let history = ask(&server, &format!("/history?repo={repo}&path=a.py"), 200);
         assert_eq!(history["changes"].as_array().unwrap().len(), commits, "{repo}");
     }

@@ -47,6 +47,7 @@ mod symbol_search;
 mod symbols;
 mod terminal;
 mod torture;
+mod trees;
 mod trigrams;
 mod typed;
 mod updates;

@@ -158,6 +158,11 @@ fn make_filters_old(fixture: &Fixture) {
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop view codesearch_sql.files, codesearch_sql.repositories, codesearch_sql.left_out;
+         drop table trees, tree_sets, odd_blobs;
+         drop sequence tree_set_ids;
+         alter table files drop column trees;
+         alter table skipped drop column trees;
+         alter table repos drop column from_commit, drop column tree_shards, drop column branches, drop column languages;
          alter table blobs drop column encoding;
           alter table repos drop column git_folders, drop column no_ignore, drop column secrets, drop column listed_at;
           alter table skipped drop column rule;

@@ -81,6 +81,18 @@ impl Config {
         }
     }
 
+    /// Returns whether the clone has no main checkout (`core.bare`).
+    pub fn is_bare(&self) -> bool {
+        self.0.boolean("core.bare").ok().flatten().unwrap_or(false)
+    }
+
+    /// Returns the globs of the branches and tags to index, as `ingest --branches` takes them (`codesearch.branches`).
+    pub fn branches(&self) -> Option<String> {
+        let said = self.0.strings("codesearch.branches")?;
+        let said: Vec<_> = said.iter().map(|globs| String::from_utf8_lossy(globs)).collect();
+        Some(said.join(","))
+    }
+
     /// Returns the number of bytes of a hash in the clone's index.
     pub(crate) fn hash_bytes(&self) -> usize {
         let format = self.0.string("extensions.objectFormat");

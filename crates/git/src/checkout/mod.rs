@@ -12,6 +12,7 @@ mod origin;
 mod place;
 mod refs;
 mod trust;
+mod worktrees;
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,7 @@ pub use origin::Origin;
 pub use origin::web;
 pub(crate) use refs::{Head, Refs};
 pub use trust::Trust;
+pub use worktrees::{LinkedWorktree, WorktreePlace};
 
 /// Maximum size of a small git file in bytes: `HEAD`, a branch, a `.git` that is a file.
 const MAX_SMALL: u64 = 4 << 10;

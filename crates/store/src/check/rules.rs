@@ -95,8 +95,73 @@ const RULES: &[Rule] = &[
     ),
     rule(
         "duplicate paths",
-        "select count(*) from (select from {files} t where valid_to = 2147483647
+        "select count(*) from (select from {files} t where valid_to = 2147483647 and trees >= 0
              group by repo, path having count(*) > 1) twice",
+    ),
+    rule(
+        "duplicate paths in a tree",
+        "select count(*) from (
+             select from {files} f join tree_sets s on s.id = abs(f.trees) and s.valid_to = 2147483647
+             cross join generate_series(0, 8 * length(s.members) - 1) bit
+             where f.valid_to = 2147483647 and f.trees <> 0 and get_bit(s.members, bit) = 1 and (f.repo, f.path) in (
+                 select repo, path from {files} t where valid_to = 2147483647 group by repo, path having count(*) > 1)
+             group by f.repo, f.path, bit having count(*) > 1) twice",
+    ),
+    rule(
+        "files whose set of trees does not exist",
+        "select count(*) from (
+             select repo, trees, valid_to from {files} t where trees <> 0
+             union all select repo, trees, valid_to from skipped where trees <> 0) f, state
+         where not exists (select from tree_sets s where s.id = abs(f.trees) and s.repo = f.repo
+             and s.valid_from <= least(epoch, f.valid_to - 1) and s.valid_to > least(epoch, f.valid_to - 1))",
+    ),
+    rule(
+        "sets of trees that no file has",
+        "select count(*) from tree_sets s where valid_to = 2147483647 and id not in (
+             select abs(trees) from {files} t where valid_to = 2147483647
+             union all select abs(trees) from skipped where valid_to = 2147483647)",
+    ),
+    rule(
+        "sets of trees with equal members",
+        "select count(*) from (select from tree_sets where valid_to = 2147483647
+             group by repo, members having count(*) > 1) twice",
+    ),
+    rule(
+        "sets of trees whose members are none or not trees",
+        "select count(*) from tree_sets s where valid_to = 2147483647 and (
+             not exists (select from generate_series(0, 8 * length(members) - 1) bit where get_bit(members, bit) = 1)
+             or exists (select from generate_series(0, 8 * length(members) - 1) bit
+                 where get_bit(members, bit) = 1 and not exists (
+                     select from trees t where t.repo = s.repo and t.bit = bit and t.valid_to = 2147483647)))",
+    ),
+    rule(
+        "duplicate trees",
+        "select (select count(*) from (select from trees where valid_to = 2147483647
+                 group by repo, bit having count(*) > 1) bits)
+              + (select count(*) from (select from trees where valid_to = 2147483647
+                 group by repo, kind, name having count(*) > 1) names)",
+    ),
+    rule(
+        "trees of repositories that no longer exist",
+        "select (select count(*) from trees t where valid_to = 2147483647 and not exists
+                 (select from repos r where r.id = t.repo))
+              + (select count(*) from tree_sets s where valid_to = 2147483647 and not exists
+                 (select from repos r where r.id = s.repo))",
+    ),
+    rule(
+        "trees whose counts are wrong",
+        "with counts as (
+             select abs(trees) as id, count(*) as n from {files} t where valid_to = 2147483647 and trees <> 0 group by 1)
+         select count(*) from trees t where valid_to = 2147483647 and files <> (
+             select coalesce(sum(c.n), 0) from tree_sets s join counts c on c.id = s.id
+             where s.repo = t.repo and s.valid_to = 2147483647 and t.bit < 8 * length(s.members)
+               and get_bit(s.members, t.bit) = 1)",
+    ),
+    rule(
+        "shards of trees that their repository does not list",
+        "select count(*) from (select distinct repo, shard from {files} t
+             where valid_to = 2147483647 and trees < 0) f
+         where not exists (select from repos r where r.id = f.repo and f.shard = any(r.tree_shards))",
     ),
     settled(
         "shards whose size is wrong",
@@ -109,12 +174,17 @@ const RULES: &[Rule] = &[
                  where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
               + (select count(*) from skipped, state
                  where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
+              + (select count(*) from trees, state
+                 where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
+              + (select count(*) from tree_sets, state
+                 where valid_from > epoch or valid_to > epoch and valid_to <> 2147483647)
               + (select count(*) from state where prepared is not null)",
     ),
     rule(
         "repositories whose counts are wrong",
         "select count(*) from repos r
-         left join (select repo, count(*) n from {files} t where valid_to = 2147483647 group by repo) f on f.repo = r.id
+         left join (select repo, count(*) n from {files} t where valid_to = 2147483647 and trees >= 0
+             group by repo) f on f.repo = r.id
          where files <> coalesce(n, 0)",
     ),
 ];

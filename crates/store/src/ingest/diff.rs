@@ -245,7 +245,7 @@ impl Session {
                 "insert into unchanged
                  select s.repo, s.path from seen s
                  join skipped k on k.repo = s.repo and k.path = s.path and k.fingerprint = s.fingerprint
-                 where s.reason is null and s.fingerprint <> 0 and k.valid_to = {FOREVER}
+                 where s.reason is null and s.fingerprint <> 0 and k.valid_to = {FOREVER} and k.trees >= 0
                    and k.reason in {OF_CONTENTS} and s.repo = any($1)"
             )))
             .bind(&trusted)
@@ -283,7 +283,7 @@ impl Session {
         for shard in self.shards_of(&repos).await? {
             let sql = format!(
                 "insert into current_files select shard, blob, repo, path, fingerprint, language
-                 from {} where valid_to = {FOREVER} and repo = any($1)",
+                 from {} where valid_to = {FOREVER} and repo = any($1) and trees >= 0",
                 shard.files()
             );
             sqlx::query(AssertSqlSafe(sql)).bind(&repos).execute(&mut self.conn).await?;
@@ -295,7 +295,7 @@ impl Session {
     /// Returns the shards with files of some repositories.
     pub(crate) async fn shards_of(&mut self, repos: &[i32]) -> Result<Vec<ShardId>> {
         let shards: Vec<i16> = sqlx::query_scalar(
-            "select distinct unnest(shards) from repos where id = any($1) order by 1",
+            "select distinct unnest(shards || tree_shards) from repos where id = any($1) order by 1",
         )
         .bind(repos)
         .fetch_all(&mut self.conn)

@@ -33,7 +33,7 @@ impl Session {
         let changed = std::mem::take(&mut self.changed);
         if !changed.is_empty() {
             let tables: Vec<String> = changed.iter().map(|shard| shard.files()).collect();
-            let sql = format!("analyze {}, skipped, blobs, repos", tables.join(", "));
+            let sql = format!("analyze {}, skipped, blobs, repos, trees, tree_sets", tables.join(", "));
             self.conn.execute(AssertSqlSafe(sql)).await?;
         }
         self.conn.execute("update state set unfinished = false where unfinished").await?;
@@ -76,10 +76,10 @@ impl Session {
                 orphans.insert(shard, blobs);
             }
         }
-        sqlx::query("delete from skipped where valid_to <= $1")
-            .bind(oldest)
-            .execute(&mut *tx)
-            .await?;
+        for table in ["skipped", "trees", "tree_sets"] {
+            let sql = format!("delete from {table} where valid_to <= $1");
+            sqlx::query(AssertSqlSafe(sql)).bind(oldest).execute(&mut *tx).await?;
+        }
         for (shard, blobs) in &orphans {
             delete_unused(&mut tx, self.groups, *shard, blobs).await?;
         }

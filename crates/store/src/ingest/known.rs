@@ -134,7 +134,10 @@ impl Session {
     }
 
     /// Remembers contents that are not indexed by git's names of them.
-    pub(super) async fn note_odd(&mut self, files: &[SkippedRow]) -> Result<()> {
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn note_odd(&mut self, files: &[SkippedRow]) -> Result<()> {
         let odd = files.iter().filter(|file| OF_NAME.contains(&file.reason));
         let (oids, reasons): (Vec<&[u8]>, Vec<&str>) =
             odd.filter_map(|file| Some((file.oid.as_deref()?, file.reason))).unzip();

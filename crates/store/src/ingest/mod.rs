@@ -1,7 +1,8 @@
 //! Ingest: stores the files read as the next epoch of the index.
 //!
 //! A [`Session`] holds the lock on writing. It compares the files on disk with the index ([`diff`], [`known`]), has contents
-//! stored and indexed ([`fill`], [`derive`], [`index`]), makes the new epoch current ([`publish`]) and deletes what is
+//! stored and indexed ([`fill`], [`derive`], [`index`]), compares the other [`trees`], makes the new epoch current
+//! ([`publish`]) and deletes what is
 //! unused ([`gc`]). [`watch`] gives up when Postgres has gone silent.
 //!
 //! The session's data lie in temporary tables, so the program's memory does not grow with the tree, and nothing is left
@@ -19,6 +20,7 @@ mod publish;
 mod scip;
 pub(crate) mod session;
 mod symbols;
+mod trees;
 mod watch;
 
 pub use derive::MAX_DERIVERS;
@@ -28,4 +30,5 @@ pub(crate) use publish::EPOCHS;
 pub use publish::Published;
 pub use scip::{ScipFile, ScipSource, ScipWriter};
 pub use session::Session;
+pub use trees::{TreeContents, TreeFile, TreeState};
 pub use symbols::{BlobTodo, SymbolsTodo, SymbolsWriter, Waiting};

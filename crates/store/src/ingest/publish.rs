@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::diff::RepoRow;
-use super::known::OF_CONTENTS;
 use super::session::{FOREVER, Session};
 use super::symbols;
+use super::trees::{self, Plan, main_left_out};
 use crate::error::Result;
 use crate::scip::keep as scip;
 use crate::{Epoch, RepoId, ShardId};
@@ -27,6 +27,8 @@ pub struct Published {
     pub stored: i64,
     /// Files that are gone or had other contents.
     pub retired: i64,
+    /// Other rows that changed with the trees of repositories.
+    pub moved: i64,
 }
 
 /// An epoch whose rows are written, but which is not current yet.
@@ -46,6 +48,8 @@ struct Counts {
     files: i64,
     bytes: i64,
     shards: Vec<i16>,
+    /// Those with files that the main tree lacks.
+    tree_shards: Vec<i16>,
 }
 
 impl Session {
@@ -88,7 +92,11 @@ impl Session {
                 .await?;
         let mut changed = BTreeSet::new();
         renew(&mut tx).await?;
-        let mut retired = end(&mut tx, next, &ids, &mut changed).await?;
+        let plans = &self.trees;
+        let moved = trees::apply(&mut tx, next, plans, &mut changed).await?;
+        trees::end_of(&mut tx, next, &gone).await?;
+        let mut retired = moved.retired;
+        retired += end(&mut tx, next, &ids, &mut changed).await?;
         for shard in left {
             let sql = format!(
                 "update {} set valid_to = $1 where valid_to = {FOREVER} and repo = any($2)",
@@ -99,9 +107,10 @@ impl Session {
             changed.insert(shard);
         }
         let stored = insert(&mut tx, next, &mut changed).await?;
-        let skips = skip(&mut tx, next, &ids, &gone).await?;
+        let skips = skip(&mut tx, next, &ids, &gone, plans).await?;
         tx.commit().await?;
-        let published = Published { stored: stored as i64, retired: retired as i64 };
+        let (stored, retired, moved) = (stored as i64, retired as i64, moved.rows as i64);
+        let published = Published { stored, retired, moved };
         Ok(Prepared { epoch: Epoch(next), published, skips, changed })
     }
 
@@ -124,6 +133,17 @@ impl Session {
         let languages = count_languages(&mut self.conn, *epoch, changed).await?;
         let mut tx = self.conn.begin().await?;
         let told = update_repos(&mut tx, repos, &counts, &self.listed).await?;
+        let plans = std::mem::take(&mut self.trees);
+        trees::make_current(&mut tx, &plans).await?;
+        for repo in &ids {
+            if let Some(globs) = self.branches.remove(&RepoId(*repo)) {
+                sqlx::query("update repos set branches = $2 where id = $1")
+                    .bind(repo)
+                    .bind(globs)
+                    .execute(&mut *tx)
+                    .await?;
+            }
+        }
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
         scip::delete_imports(&mut tx, self.groups, &gone, None).await?;
         scip::recount(&mut tx, self.groups, &ids).await?;
@@ -149,7 +169,8 @@ impl Session {
                 .await?;
         }
         // The first ingest makes an epoch even if it found nothing to index.
-        let differs = published.stored + published.retired > 0 || skips + told > 0;
+        let Published { stored, retired, moved } = *published;
+        let differs = stored + retired + moved > 0 || skips + told > 0;
         if epoch.0 == 1 || differs || !gone.is_empty() {
             advance(&mut tx, *epoch).await?;
         } else {
@@ -218,7 +239,7 @@ async fn renew(conn: &mut PgConnection) -> Result<()> {
             "update {} f set fingerprint = r.fingerprint
              from unnest($1::int[], $2::int[], $3::text[], $4::bigint[]) r (blob, repo, path, fingerprint)
              where f.shard = {} and f.blob = r.blob and f.repo = r.repo and f.path = r.path
-               and f.valid_to = {FOREVER}",
+               and f.valid_to = {FOREVER} and f.trees >= 0",
             shard.files(),
             shard.0
         );
@@ -255,7 +276,7 @@ async fn end(
         let sql = format!(
             "update {} f set valid_to = $1 from unnest($2::int[], $3::int[], $4::text[]) e (blob, repo, path)
              where f.shard = {} and f.blob = e.blob and f.repo = e.repo and f.path = e.path
-               and f.valid_to = {FOREVER}",
+               and f.valid_to = {FOREVER} and f.trees >= 0",
             shard.files(),
             shard.0
         );
@@ -275,8 +296,8 @@ async fn insert(
     let mut count = 0;
     for shard in shards_in(conn, "loaded").await? {
         let sql = format!(
-            "insert into {} (shard, blob, repo, valid_from, bytes, fingerprint, language, path)
-             select shard, blob, repo, $1, bytes, fingerprint, language, path
+            "insert into {} (shard, blob, repo, valid_from, bytes, fingerprint, language, path, trees)
+             select shard, blob, repo, $1, bytes, fingerprint, language, path, trees
              from loaded where shard = {} order by blob",
             shard.files(),
             shard.0
@@ -291,30 +312,26 @@ async fn insert(
 
 /// Ends and inserts rows of files that are left out. Files left out for their contents were not read again if their
 /// fingerprint was the same. Returns the number of changed rows.
-async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -> Result<u64> {
-    sqlx::query(
-        "insert into left_out select repo, path, bytes, fingerprint, reason, rule from seen
-         where reason is not null and repo = any($1)",
-    )
-    .bind(repos)
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query(AssertSqlSafe(format!(
-        "insert into left_out
-         select k.repo, k.path, k.bytes, k.fingerprint, k.reason, k.rule
-         from skipped k join unchanged u on u.repo = k.repo and u.path = k.path
-         where k.repo = any($1) and k.valid_to = {FOREVER} and k.reason in {OF_CONTENTS}"
-    )))
-    .bind(repos)
-    .execute(&mut *conn)
-    .await?;
+async fn skip(
+    conn: &mut PgConnection,
+    next: i32,
+    repos: &[i32],
+    gone: &[i32],
+    plans: &[Plan],
+) -> Result<u64> {
+    let sql = format!(
+        "insert into left_out (repo, path, bytes, fingerprint, reason, rule) {}",
+        main_left_out()
+    );
+    sqlx::query(AssertSqlSafe(sql)).bind(repos).execute(&mut *conn).await?;
+    trees::apply_to_left_out(conn, plans).await?;
     let ended = sqlx::query(AssertSqlSafe(format!(
         "update skipped k set valid_to = $3
          where k.valid_to = {FOREVER} and (k.repo = any($1) or k.repo = any($2))
            and not exists (select from left_out o
                where o.repo = k.repo and o.path = k.path and o.reason = k.reason
                  and o.bytes = k.bytes and o.fingerprint = k.fingerprint
-                 and o.rule is not distinct from k.rule)"
+                 and o.rule is not distinct from k.rule and o.trees = k.trees)"
     )))
     .bind(repos)
     .bind(gone)
@@ -322,10 +339,12 @@ async fn skip(conn: &mut PgConnection, next: i32, repos: &[i32], gone: &[i32]) -
     .execute(&mut *conn)
     .await?;
     let begun = sqlx::query(AssertSqlSafe(format!(
-        "insert into skipped (repo, valid_from, bytes, fingerprint, reason, rule, path)
-         select o.repo, $1, o.bytes, o.fingerprint, o.reason, o.rule, o.path from left_out o
+        "insert into skipped (repo, valid_from, bytes, fingerprint, reason, rule, path, trees)
+         select o.repo, $1, o.bytes, o.fingerprint, o.reason, o.rule, o.path, o.trees from left_out o
          where not exists (select from skipped k
-             where k.repo = o.repo and k.path = o.path and k.valid_to = {FOREVER})"
+             where k.repo = o.repo and k.path = o.path and k.valid_to = {FOREVER} and k.reason = o.reason
+               and k.bytes = o.bytes and k.fingerprint = o.fingerprint
+               and k.rule is not distinct from o.rule and k.trees = o.trees)"
     )))
     .bind(next)
     .execute(&mut *conn)
@@ -365,20 +384,22 @@ async fn count(
     let mut all: BTreeMap<i32, Counts> = BTreeMap::new();
     for shard in shards {
         let sql = format!(
-            "select repo, count(*), sum(bytes)::bigint from {}
-             where valid_from <= $1 and valid_to > $1 and repo = any($2) group by repo",
+            "select repo, count(*) filter (where trees >= 0),
+                    coalesce(sum(bytes) filter (where trees >= 0), 0)::bigint, bool_or(trees < 0)
+             from {} where valid_from <= $1 and valid_to > $1 and repo = any($2) group by repo",
             shard.files()
         );
-        let rows: Vec<(i32, i64, i64)> = sqlx::query_as(AssertSqlSafe(sql))
+        let rows: Vec<(i32, i64, i64, bool)> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(epoch.0)
             .bind(repos)
             .fetch_all(&mut *conn)
             .await?;
-        for (repo, files, bytes) in rows {
+        for (repo, files, bytes, others) in rows {
             let counts = all.entry(repo).or_default();
             counts.files += files;
             counts.bytes += bytes;
-            counts.shards.push(shard.0);
+            counts.shards.extend((files > 0).then_some(shard.0));
+            counts.tree_shards.extend(others.then_some(shard.0));
         }
     }
     Ok(all)
@@ -432,22 +453,25 @@ async fn update_repos(
     .await?
     .rows_affected();
     // `unnest` would flatten arrays of arrays, so the shards are sent as texts.
-    let shards = counts().map(|counts| {
-        let numbers: Vec<String> = counts.shards.iter().map(i16::to_string).collect();
+    let numbers = |shards: &[i16]| {
+        let numbers: Vec<String> = shards.iter().map(i16::to_string).collect();
         format!("{{{}}}", numbers.join(","))
-    });
+    };
+    let shards = counts().map(|counts| numbers(&counts.shards));
+    let tree_shards = counts().map(|counts| numbers(&counts.tree_shards));
     sqlx::query(AssertSqlSafe(format!(
         "update repos r set name = given.name, source = given.source, web = given.web, commit = given.commit, indexed_at = now(),
-             files = given.files, bytes = given.bytes, shards = given.shards::smallint[],
+             files = given.files, bytes = given.bytes, shards = given.shards::smallint[], tree_shards = given.tree_shards::smallint[],
               no_ignore = given.no_ignore, secrets = case when given.skips then 'skip' else 'keep' end,
               from_commit = given.from_commit, languages = given.languages,
               skipped = coalesce(k.skipped, 0), listed_at = to_timestamp(given.listed)
          from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
-                     $9::boolean[], $10::boolean[], $11::float8[], $12::boolean[], $13::bigint[])
+                     $9::boolean[], $10::boolean[], $11::float8[], $12::boolean[], $13::bigint[],
+                     $14::text[])
              given (id, name, source, web, commit, files, bytes, shards, no_ignore, skips, listed, from_commit,
-                    languages)
+                    languages, tree_shards)
          left join (select repo, count(*) skipped
-                    from skipped where valid_to = {FOREVER} and repo = any($1) group by repo) k
+                    from skipped where valid_to = {FOREVER} and trees >= 0 and repo = any($1) group by repo) k
            on k.repo = given.id
          where r.id = given.id"
     )))
@@ -464,6 +488,7 @@ async fn update_repos(
     .bind(repos.iter().map(|repo| listed.get(&repo.id).copied()).collect::<Vec<Option<f64>>>())
     .bind(repos.iter().map(|repo| repo.from_commit).collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| repo.languages).collect::<Vec<_>>())
+    .bind(tree_shards.collect::<Vec<_>>())
     .execute(conn)
     .await?;
     Ok(renamed + ranked + trusted)

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
+use super::trees::Plan;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::other_work::OtherWork;
@@ -45,6 +46,10 @@ pub struct Session {
     /// What decides the languages of each repository's files, and what does in repositories without rules.
     pub(crate) languages: HashMap<RepoId, i64>,
     pub(crate) plain: Option<i64>,
+    /// What the next publishing makes of the trees of repositories.
+    pub(crate) trees: Vec<Plan>,
+    /// The globs of branches that it remembers.
+    pub(crate) branches: HashMap<RepoId, Vec<String>>,
     pub(crate) groups: Groups,
     pub(crate) other_work: OtherWork,
 }
@@ -79,9 +84,9 @@ impl Store {
                                       fingerprint bigint, language text);
              create temp table known_odd (repo int, path text, bytes bigint, fingerprint bigint, reason text);
              create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
-                                       fingerprint bigint, language text);
+                                       fingerprint bigint, language text, trees int not null default 0);
              create temp table left_out (repo int, path text, bytes bigint, fingerprint bigint,
-                                         reason text, rule text);
+                                         reason text, rule text, trees int not null default 0);
              create temp table renewed (shard smallint, blob int, repo int, path text, fingerprint bigint);
              create temp table ended (shard smallint, blob int, repo int, path text);
              create index loaded_path on loaded (repo, path);
@@ -114,6 +119,8 @@ impl Store {
             listed: HashMap::new(),
             languages: HashMap::new(),
             plain: None,
+            trees: Vec::new(),
+            branches: HashMap::new(),
             groups,
             other_work,
         }))
@@ -205,7 +212,7 @@ async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
     let shards: Vec<(i16,)> =
         sqlx::query_as("select shard from shards order by shard").fetch_all(&mut *conn).await?;
     let mut tables: Vec<String> = shards.iter().map(|(shard,)| ShardId(*shard).files()).collect();
-    tables.push("skipped".to_owned());
+    tables.extend(["skipped", "trees", "tree_sets"].map(str::to_owned));
     let mut tx = conn.begin().await?;
     for table in tables {
         let delete = format!("delete from {table} where valid_from > $1");

@@ -44,7 +44,7 @@ fn nothing_is_seen_of_an_epoch_before_it_is_current() {
         assert_eq!(value::<i64>(store, rows).await, 0);
         assert_eq!(paths(store).await, ["gone", "same"]);
         let published = ingest(store, "r", &now).await;
-        assert_eq!(published, Published { stored: 1, retired: 1 });
+        assert_eq!(published, Published { stored: 1, retired: 1, moved: 0 });
         assert_eq!(paths(store).await, ["new", "same"]);
     });
 }
@@ -89,7 +89,7 @@ fn repositories_are_counted_and_removed() {
         assert_eq!(counts, [("r", 2, 8), ("s", 1, 3)]);
         let mut session = crate::testing::session(store).await;
         let published = session.publish(&[], &[repos[0].id], &[]).await.unwrap();
-        assert_eq!(published, Published { stored: 0, retired: 2 });
+        assert_eq!(published, Published { stored: 0, retired: 2, moved: 0 });
         session.collect_garbage(&[]).await.unwrap();
         session.close().await.unwrap();
         assert_eq!(paths(store).await, ["a"]);
