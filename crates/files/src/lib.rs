@@ -10,7 +10,9 @@ mod skip;
 
 pub use beneath::Folder;
 pub use encoding::{Encoding, UNKNOWN, decode_lossy};
-pub use fingerprint::{RACY, changed_at, fingerprint, fingerprint_of, fingerprint_of_name, languages_of, times};
+pub use fingerprint::{
+    RACY, changed_at, fingerprint, fingerprint_of, fingerprint_of_name, languages_of, times,
+};
 pub use hash::{blob_oid, encoding_of, is_text_of};
 pub use language::{language_named, language_of};
 pub use secret::{SECRET, is_private_key, looks_secret};

@@ -42,8 +42,12 @@ pub(crate) fn read(reader: &Reader<'_>, file: &FileTodo) -> Result<ReadFile, Ski
         && named.as_bytes().len() == found.len()
         && named.as_bytes() != found
     {
-        let rule = format!("git's object {named} has other contents; check the clone with: git fsck");
-        return Err(Skipped { fingerprint: 0, ..skipped(SkipReason::Unreadable, Some(rule), None) });
+        let rule =
+            format!("git's object {named} has other contents; check the clone with: git fsck");
+        return Err(Skipped {
+            fingerprint: 0,
+            ..skipped(SkipReason::Unreadable, Some(rule), None)
+        });
     }
     let name = || named.map(|oid| oid.as_bytes().to_vec()).or(found_oid.map(|oid| oid.to_vec()));
     found.map_err(|(reason, _)| skipped(reason, None, name()))

@@ -71,7 +71,7 @@ impl FileSource for Memory {
             }
             Some(Ok(bytes)) => {
                 Ok(FileContents { bytes: bytes.clone(), fingerprint: hash(bytes), named: None })
-            },
+            }
         }))
     }
 }

@@ -86,7 +86,9 @@ pub(crate) async fn update(
         return Err(Error::Unlisted(unlisted.join("; ")));
     }
     unlisted.iter().for_each(|why| progress(Event::Notice(format!("not updated: {why}"))));
-    if report.seen.files == 0 && gone.is_empty() {
+    // A commit without files is one.
+    let has_commits = repos.iter().any(|repo| repo.row.from_commit);
+    if report.seen.files == 0 && gone.is_empty() && !has_commits {
         return Err(match report.untouched.pop() {
             Some(folder) => Error::Closed(folder),
             None => Error::NoFiles(options.paths.clone()),

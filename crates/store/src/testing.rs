@@ -125,7 +125,17 @@ pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (
 
 pub(crate) fn seen(repo: RepoId, path: &str, fingerprint: i64, text: &str) -> SeenRow {
     let (path, bytes) = (path.to_owned(), text.len() as i64);
-    SeenRow { repo, path, bytes, fingerprint, reason: None, rule: None, oid: None, may_differ: false, language: None }
+    SeenRow {
+        repo,
+        path,
+        bytes,
+        fingerprint,
+        reason: None,
+        rule: None,
+        oid: None,
+        may_differ: false,
+        language: None,
+    }
 }
 
 /// Stores the files to read in the next shard, each text as one chunk. Returns the shards whose indexes were built.

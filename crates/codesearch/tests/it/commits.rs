@@ -15,7 +15,8 @@ fn ingest(fixture: &Fixture, options: &[&str]) -> Ran {
 
 /// Returns the number of files that an ingest read.
 fn read(ran: &Ran) -> usize {
-    let rest = ran.out.split(" repository: ").nth(1).or_else(|| ran.out.split(" repositories: ").nth(1));
+    let rest =
+        ran.out.split(" repository: ").nth(1).or_else(|| ran.out.split(" repositories: ").nth(1));
     rest.unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
@@ -118,10 +119,15 @@ fn a_bare_clone_is_its_commit() {
             fixture.run(&[&["ingest", "--shards", "3"], options, &["all"]].concat()).code(0)
         };
         let told = run(&[]);
-        assert!(told.out.contains("1 symbolic links") && told.out.contains("1 Git LFS pointers"), "{told:?}");
+        assert!(
+            told.out.contains("1 symbolic links") && told.out.contains("1 Git LFS pointers"),
+            "{told:?}"
+        );
         let tree = fixture.git("all/m.git", &["ls-tree", "-r", "--name-only", "HEAD"]);
-        let mut paths: Vec<String> =
-            indexed(&fixture, "m.git").iter().map(|row| row.split(' ').next().unwrap().to_owned()).collect();
+        let mut paths: Vec<String> = indexed(&fixture, "m.git")
+            .iter()
+            .map(|row| row.split(' ').next().unwrap().to_owned())
+            .collect();
         let rows = left_out(&fixture, "m.git");
         paths.extend(rows.iter().map(|row| row.split(':').next().unwrap().to_owned()));
         paths.sort();
@@ -242,7 +248,10 @@ fn checkout_may_convert_and_omit() {
     assert_eq!(disk, b"needle\r\nline\r\n");
     assert_eq!(hex(raw("r", "unix.txt")), hash(&disk));
     assert_eq!(hex(raw("m.git", "unix.txt")), hash(b"needle\nline\n"));
-    assert_eq!(hex(raw("r", "coded.txt")), hash(&fs::read(fixture.path().join("r/coded.txt")).unwrap()));
+    assert_eq!(
+        hex(raw("r", "coded.txt")),
+        hash(&fs::read(fixture.path().join("r/coded.txt")).unwrap())
+    );
     fixture.check_invariants();
 }
 
@@ -332,8 +341,20 @@ fn borrowed_and_partial_objects() {
     fixture.commit("r", "no rules");
     fixture.git("r", &["config", "uploadpack.allowFilter", "true"]);
     fixture.git(".", &["clone", "--quiet", "--bare", "--shared", "r", "shared.git"]);
-    fixture.git(".", &["-c", "protocol.file.allow=always", "clone", "--quiet", "--bare", "--no-local",
-        "--filter=blob:none", &format!("file://{}", fixture.path().join("r").display()), "partial.git"]);
+    fixture.git(
+        ".",
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "clone",
+            "--quiet",
+            "--bare",
+            "--no-local",
+            "--filter=blob:none",
+            &format!("file://{}", fixture.path().join("r").display()),
+            "partial.git",
+        ],
+    );
     for clone in ["shared.git", "partial.git"] {
         fixture.git(clone, &["config", "--unset", "remote.origin.url"]);
     }
@@ -343,8 +364,11 @@ fn borrowed_and_partial_objects() {
     assert!(indexed(&fixture, "shared.git").is_empty());
     let told = one("partial.git");
     let rows = left_out(&fixture, "partial.git");
-    assert!(rows.iter().any(|row| row.starts_with("src/a.rs: unreadable the clone does not have")
-        && row.contains("partial clone")), "{rows:?} {told:?}");
+    assert!(
+        rows.iter().any(|row| row.starts_with("src/a.rs: unreadable the clone does not have")
+            && row.contains("partial clone")),
+        "{rows:?} {told:?}"
+    );
     // Both are complete if the texts are known.
     ingest(&fixture, &[]);
     let files = indexed(&fixture, "r");
@@ -358,6 +382,25 @@ fn borrowed_and_partial_objects() {
 }
 
 #[test]
+fn a_commit_may_have_no_files() {
+    let fixture = Fixture::new();
+    fixture.write("r/a", "needle\n");
+    fixture.commit("r", "one");
+    fs::create_dir(fixture.path().join("all")).unwrap();
+    fixture.git(".", &["clone", "--quiet", "--bare", "r", "all/m.git"]);
+    fixture.git("all/m.git", &["remote", "remove", "origin"]);
+    let all = || fixture.run(&["ingest", "--shards", "3", "all"]).code(0);
+    all();
+    assert_eq!(fixture.search(&["needle"]).len(), 1);
+    fs::remove_file(fixture.path().join("r/a")).unwrap();
+    fixture.commit("r", "none");
+    fixture.git("r", &["push", "--quiet", "../all/m.git", "HEAD"]);
+    all();
+    assert!(fixture.search(&["needle"]).is_empty());
+    fixture.check_invariants();
+}
+
+#[test]
 fn a_broken_clone_keeps_its_last_state() {
     let fixture = Fixture::new();
     project(&fixture, &[]);
@@ -366,12 +409,18 @@ fn a_broken_clone_keeps_its_last_state() {
     fixture.git(".", &["init", "--quiet", "--bare", "empty.git"]);
     let told = fixture.run(&["ingest", "--shards", "3", "."]);
     let told = told.code(2);
-    assert!(told.err.contains("empty.git has no commits; commit or fetch some, and ingest it again"), "{told:?}");
+    assert!(
+        told.err.contains("empty.git has no commits; commit or fetch some, and ingest it again"),
+        "{told:?}"
+    );
     assert_eq!(fixture.sql::<i64>("select count(*) from repos where indexed_at is not null"), 2);
     let files = indexed(&fixture, "m.git");
     let fails = |why: &str| {
         let told = fixture.run(&["ingest", "m.git"]).code(2);
-        assert!(told.err.contains(why) && told.err.contains("the index was not changed"), "{told:?}");
+        assert!(
+            told.err.contains(why) && told.err.contains("the index was not changed"),
+            "{told:?}"
+        );
         assert_eq!(indexed(&fixture, "m.git"), files);
         fixture.check_invariants();
     };
@@ -383,7 +432,8 @@ fn a_broken_clone_keeps_its_last_state() {
     fixture.write("m.git/HEAD", head);
     let packs = fixture.path().join("m.git/objects/pack");
     let pack = fs::read_dir(packs).unwrap().map(|entry| entry.unwrap().path());
-    let pack = pack.into_iter().find(|path| path.extension().is_some_and(|end| end == "pack")).unwrap();
+    let pack =
+        pack.into_iter().find(|path| path.extension().is_some_and(|end| end == "pack")).unwrap();
     Command::new("chmod").arg("u+w").arg(&pack).status().unwrap();
     let good = fs::read(&pack).unwrap();
     fs::write(&pack, &good[..good.len() / 3]).unwrap();

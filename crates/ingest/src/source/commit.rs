@@ -69,7 +69,8 @@ impl CommitSource {
     fn commit(&self, clone: &Clone) -> Result<Oid, String> {
         let folder = self.folder.display();
         if let Some(commit) = &self.commit {
-            return Oid::from_hex(commit.as_bytes()).map_err(|_| format!("{folder}: {commit} is no commit"));
+            return Oid::from_hex(commit.as_bytes())
+                .map_err(|_| format!("{folder}: {commit} is no commit"));
         }
         match clone.head() {
             Ok(Some(commit)) => Ok(commit),
@@ -131,16 +132,17 @@ impl CommitSource {
             (None, Some(Verdict::LeftOut(rule))) => Some(rule),
             (None, Some(Verdict::Taken) | None) => None,
         };
-        let left_out = if let Some((_, reason)) = levels.broken.iter().find(|(broken, _)| *broken == path) {
-            Some((*reason, levels.unread.get(&path).cloned()))
-        } else if let Some(rule) = excluded {
-            Some((SkipReason::Excluded, Some(rule)))
-        } else if self.choice.skips_secrets && files::looks_secret(&path.to_string_lossy()) {
-            Some((SkipReason::Secret, Some("--secrets skip".to_owned())))
-        } else {
-            let rule = || Some(format!("commit {}", file.oid));
-            (file.mode == FileMode::Submodule).then(|| (SkipReason::Submodule, rule()))
-        };
+        let left_out =
+            if let Some((_, reason)) = levels.broken.iter().find(|(broken, _)| *broken == path) {
+                Some((*reason, levels.unread.get(&path).cloned()))
+            } else if let Some(rule) = excluded {
+                Some((SkipReason::Excluded, Some(rule)))
+            } else if self.choice.skips_secrets && files::looks_secret(&path.to_string_lossy()) {
+                Some((SkipReason::Secret, Some("--secrets skip".to_owned())))
+            } else {
+                let rule = || Some(format!("commit {}", file.oid));
+                (file.mode == FileMode::Submodule).then(|| (SkipReason::Submodule, rule()))
+            };
         let language = level.language(&path);
         Listed { path, mode: file.mode, oid: file.oid, left_out, language }
     }
@@ -249,7 +251,10 @@ impl FileSource for CommitSource {
             let read = reader.read(oid, max_bytes);
             let size = || reader.size(oid).unwrap_or(0);
             let read = match read {
-                Ok(Some(bytes)) if skips_secrets && files::is_private_key(path, &String::from_utf8_lossy(&bytes)) => {
+                Ok(Some(bytes))
+                    if skips_secrets
+                        && files::is_private_key(path, &String::from_utf8_lossy(&bytes)) =>
+                {
                     Err(Skipped::new(SkipReason::Secret, bytes.len() as u64))
                 }
                 Ok(Some(bytes)) => {

@@ -288,7 +288,10 @@ pub fn language_named(name: &str) -> Option<String> {
         let all = all.chain(Language::from_extension(known));
         all.map(|language| language.name()).find(|found| found.to_lowercase() == known)
     });
-    Some(found.map_or_else(|| if name.to_lowercase() == known { name } else { known }.to_owned(), str::to_owned))
+    Some(found.map_or_else(
+        || if name.to_lowercase() == known { name } else { known }.to_owned(),
+        str::to_owned,
+    ))
 }
 
 /// Checks that a language is known, under any of its names.

@@ -203,7 +203,8 @@ impl Session {
             rows.i64(file.bytes).i64(file.fingerprint).text(file.reason).text(file.rule.as_deref());
             rows.maybe(file.oid.as_deref()).bool(file.may_differ).text(file.language.as_deref());
         }
-        let statement = "copy seen (repo, path, bytes, fingerprint, reason, rule, oid, may_differ, language)
+        let statement =
+            "copy seen (repo, path, bytes, fingerprint, reason, rule, oid, may_differ, language)
                          from stdin (format binary)";
         copy::send(&mut self.conn, statement, rows).await
     }
@@ -428,10 +429,16 @@ mod tests {
         on_index(2, async |store| {
             let (mut session, repo) = compared(store, "r", &[]).await;
             let id = repo.id;
-            let left_out = [("a", "binary"), ("b", "unreadable")].map(|(path, reason)| {
-                SkippedRow { repo: id, path: path.to_owned(),
-                    bytes: 1, fingerprint: 5, reason, rule: None, oid: None }
-            });
+            let left_out =
+                [("a", "binary"), ("b", "unreadable")].map(|(path, reason)| SkippedRow {
+                    repo: id,
+                    path: path.to_owned(),
+                    bytes: 1,
+                    fingerprint: 5,
+                    reason,
+                    rule: None,
+                    oid: None,
+                });
             session.left_out(&left_out).await.unwrap();
             session.publish(&[repo], &[], &[]).await.unwrap();
             session.close().await.unwrap();

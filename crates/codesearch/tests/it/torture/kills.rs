@@ -89,7 +89,8 @@ fn by_commit(fixture: &Fixture) -> Vec<(String, Vec<String>, Vec<String>)> {
              from files f join repos r on r.id = f.repo join blobs b on b.shard = f.shard and b.id = f.blob, state s
              where r.source = '{source}' and f.valid_from <= s.epoch and s.epoch < f.valid_to"
         ));
-        let tree = fixture.git(source, &["ls-tree", "-r", "--format=%(objectname) %(path)", commit]);
+        let tree =
+            fixture.git(source, &["ls-tree", "-r", "--format=%(objectname) %(path)", commit]);
         (source.to_owned(), indexed, tree.lines().map(str::to_owned).collect())
     };
     repos.into_iter().map(of).collect()
@@ -122,13 +123,15 @@ fn a_killed_ingest_of_commits_leaves_each_clone_at_a_commit() {
             fixture.write(&format!("r/src/{from}.c"), format!("// needle {step} of {to}\n"));
             let _ = std::fs::remove_file(fixture.path().join(format!("r/src/{to}.c")));
         }
-        let before: Vec<String> =
-            fixture.sql("select array_agg(commit order by source) from repos where indexed_at is not null");
+        let before: Vec<String> = fixture.sql(
+            "select array_agg(commit order by source) from repos where indexed_at is not null",
+        );
         let commit = fixture.commit("r", &step.to_string());
         for clone in ["m.git", "n.git"] {
             fixture.git("r", &["push", "--quiet", "--force", &format!("../{clone}"), "HEAD"]);
         }
-        let proxy = Proxy::new(&socket_folder(), Way::ToPostgres, Fault::Hold, run.rng.usize(1..=pieces));
+        let proxy =
+            Proxy::new(&socket_folder(), Way::ToPostgres, Fault::Hold, run.rng.usize(1..=pieces));
         let url = proxy.url(&fixture.index);
         let mut child = fixture.command_on(&url, &args);
         let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -138,9 +141,13 @@ fn a_killed_ingest_of_commits_leaves_each_clone_at_a_commit() {
         killed += usize::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
-        let now: Vec<String> =
-            fixture.sql("select array_agg(commit order by source) from repos where indexed_at is not null");
-        assert!(now == before || now.iter().all(|now| *now == commit), "{before:?} {now:?} {commit}");
+        let now: Vec<String> = fixture.sql(
+            "select array_agg(commit order by source) from repos where indexed_at is not null",
+        );
+        assert!(
+            now == before || now.iter().all(|now| *now == commit),
+            "{before:?} {now:?} {commit}"
+        );
         for (source, indexed, tree) in by_commit(&fixture) {
             assert_eq!(indexed, tree, "{source}");
         }
