@@ -66,7 +66,9 @@ pub(crate) async fn update(
                 continue;
             }
         };
-        listing.notices.into_iter().for_each(|notice| progress(Event::Notice(notice)));
+        for notice in listing.notices {
+            progress(Event::Notice(notice));
+        }
         let languages = files::languages_of(&listing.languages);
         // If the rules are others, all languages are found out again. If there were none, the files that have a rule now
         // are known.
@@ -85,7 +87,9 @@ pub(crate) async fn update(
     if repos.is_empty() && gone.is_empty() && !unlisted.is_empty() {
         return Err(Error::Unlisted(unlisted.join("; ")));
     }
-    unlisted.iter().for_each(|why| progress(Event::Notice(format!("not updated: {why}"))));
+    for why in unlisted {
+        progress(Event::Notice(format!("not updated: {why}")));
+    }
     // A commit without files is one.
     let has_commits = repos.iter().any(|repo| repo.row.from_commit);
     if report.seen.files == 0 && gone.is_empty() && !has_commits {

@@ -204,8 +204,8 @@ impl Tracked {
 
     /// Adds a path that continues the first `keep` bytes of the one before.
     fn push(&mut self, keep: usize, rest: &[u8], kind: Kind, stat: Option<Stat>) -> Option<()> {
-        let start = self.paths.len();
-        if start + keep + rest.len() > MAX_PATHS {
+        let at = self.paths.len();
+        if at + keep + rest.len() > MAX_PATHS {
             return None;
         }
         if keep > 0 {
@@ -217,7 +217,7 @@ impl Tracked {
         let bytes = (keep + rest.len()) as u32;
         let number = stat.map_or(NONE, |_| self.stats.len() as u32);
         self.stats.extend(stat);
-        self.entries.push(Entry { start: u32::try_from(start).ok()?, bytes, kind, stat: number });
+        self.entries.push(Entry { start: u32::try_from(at).ok()?, bytes, kind, stat: number });
         Some(())
     }
 
@@ -287,15 +287,15 @@ fn entry<'d>(data: &'d [u8], hash: usize, version: u32, tracked: &mut Tracked) -
         _ => Kind::File,
     };
     let (flags, mut rest) = u16_of(data.get(STAT_BYTES + hash..)?)?;
-    let mut more = 0;
+    let mut extended = 0;
     if flags & 0x4000 != 0 {
         if version < 3 {
             return None;
         }
-        (more, rest) = u16_of(rest)?;
+        (extended, rest) = u16_of(rest)?;
     }
     // Not of a file in a conflict, or that is only going to be added.
-    let is_settled = flags & 0x3000 == 0 && more & 0x2000 == 0;
+    let is_settled = flags & 0x3000 == 0 && extended & 0x2000 == 0;
     let stat =
         (is_settled && hash == 20 && mode >> 12 == 0o10).then(|| Stat::parse(data)).flatten();
     if version == 4 {

@@ -147,20 +147,6 @@ impl CommitSource {
         Listed { path, mode: file.mode, oid: file.oid, left_out, language }
     }
 
-    /// Returns a file with its size. If its object cannot be read, the attempt to read the file tells why: it need not
-    /// be made if the contents are known.
-    fn entry(&self, file: Listed, reader: &BlobReader) -> Entry {
-        let Listed { path, mode, oid, left_out, language } = file;
-        if let Some((reason, rule)) = left_out {
-            let rule = rule.map(|rule| shortened(&rule, MAX_RULE_BYTES));
-            return Entry { rule, ..Entry::unknown(&path, reason) };
-        }
-        let reason = (mode == FileMode::Link).then_some(SkipReason::Symlink);
-        let bytes = reader.size(oid).unwrap_or(0);
-        let entry = Entry::new(&path, bytes, fingerprint_of_name(oid.as_bytes()), reason);
-        Entry { oid: Some(oid), language, ..entry }
-    }
-
     /// Passes on files, whose sizes are read by several threads.
     fn pass_on(
         &self,
@@ -175,7 +161,7 @@ impl CommitSource {
         }
         std::thread::scope(|scope| {
             let send = |part: Vec<Listed>, reader: &mut BlobReader| {
-                part.into_iter().try_for_each(|file| seen(self.entry(file, reader)))
+                part.into_iter().try_for_each(|file| seen(entry(file, reader)))
             };
             let work: Vec<_> = parts
                 .into_iter()
@@ -186,6 +172,20 @@ impl CommitSource {
             work.into_iter().try_for_each(|work| work.join().expect("listing does not panic"))
         })
     }
+}
+
+/// Returns a file with its size. If its object cannot be read, the attempt to read the file tells why: it need not
+/// be made if the contents are known.
+fn entry(file: Listed, reader: &BlobReader) -> Entry {
+    let Listed { path, mode, oid, left_out, language } = file;
+    if let Some((reason, rule)) = left_out {
+        let rule = rule.map(|rule| shortened(&rule, MAX_RULE_BYTES));
+        return Entry { rule, ..Entry::unknown(&path, reason) };
+    }
+    let reason = (mode == FileMode::Link).then_some(SkipReason::Symlink);
+    let bytes = reader.size(oid).unwrap_or(0);
+    let entry = Entry::new(&path, bytes, fingerprint_of_name(oid.as_bytes()), reason);
+    Entry { oid: Some(oid), language, ..entry }
 }
 
 impl Levels {

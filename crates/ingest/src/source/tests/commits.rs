@@ -80,7 +80,7 @@ impl Disk {
     /// Makes the index look as if it had been written long after the files.
     fn age(&self) {
         let index = fs::File::options().append(true).open(self.at(".git/index")).unwrap();
-        index.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
+        index.set_modified(SystemTime::now() + Duration::from_mins(1)).unwrap();
     }
 }
 
@@ -121,7 +121,10 @@ fn text(name: &[u8], rng: &mut Rng) -> Vec<u8> {
         b".ignore" | b".codesearchignore" => &RULES,
         b".gitattributes" => &LANGUAGES,
         _ => {
-            return (0..rng.usize(..50)).map(|_| rng.u8(..)).filter(|byte| *byte != b'\r').collect();
+            return (0..rng.usize(..50))
+                .map(|_| rng.u8(..))
+                .filter(|byte| *byte != b'\r')
+                .collect();
         }
     };
     let lines = (0..rng.usize(1..4)).map(|_| lines[rng.usize(..lines.len())].to_owned() + "\n");
