@@ -77,6 +77,12 @@ impl Deref for SharedText {
     }
 }
 
+impl From<Arc<str>> for SharedText {
+    fn from(all: Arc<str>) -> Self {
+        Self { at: 0..all.len(), all }
+    }
+}
+
 impl From<&str> for SharedText {
     fn from(text: &str) -> Self {
         Self { all: text.into(), at: 0..text.len() }

@@ -18,6 +18,7 @@ mod indexes;
 mod ingest;
 mod lease;
 mod locks;
+mod named;
 mod other_work;
 mod pool;
 mod prepare;
@@ -52,6 +53,7 @@ pub use ingest::{
     SymbolsWriter, Totals, TreeContents, TreeFile, TreeState, Waiting,
 };
 pub use lease::Lease;
+pub use named::{ClonePlace, NamedBlob};
 pub use reader::{READER, reader_settings};
 pub use repos::{LeftOutRow, Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
