@@ -308,7 +308,7 @@ fn head(
     } else if stats.is_complete() {
         head += " That is all.";
     }
-    if let Some(left) = request::notes::symbols_left(stats) {
+    if let Some(left) = request::notes::unsearched(stats) {
         head += &format!(" Note: {left}.");
     }
     head

@@ -247,7 +247,7 @@ pub(super) const BROKEN: &str =
 
 /// Returns a sentence about files that are left out of the index and might match; empty if there are none.
 pub(super) fn left_out(stats: &Stats) -> String {
-    let symbols = request::notes::symbols_left(stats).map(|left| format!(" Note: {left}."));
+    let symbols = request::notes::unsearched(stats).map(|left| format!(" Note: {left}."));
     let skipped = (!stats.skipped.is_empty()).then(|| {
         format!(" Not in the index, but might match: {}.", request::notes::skipped(stats))
     });

@@ -10,7 +10,7 @@ use search::{Request, Stats, Stopped};
 use serde_json::{Value, json};
 
 use crate::human::count;
-use crate::notes::{skipped, symbols_left};
+use crate::notes::{skipped, unsearched};
 
 /// Prints the explanation of a search instead of its files.
 pub struct Explain {
@@ -84,7 +84,7 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let (files, lines) = (count(stats.files, "result"), count(stats.matches, "matching line"));
     writeln!(out, "found       {files}, {lines}")?;
     writeln!(out, "left out    {} (files not in the index that might match)", skipped(stats))?;
-    if let Some(left) = symbols_left(stats) {
+    if let Some(left) = unsearched(stats) {
         writeln!(out, "symbols     {left}")?;
     }
     let phases = stats.phases;

@@ -19,8 +19,14 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
-/// Returns a sentence without a full stop about symbols that a search could not find; `None` if it could find all.
-pub fn symbols_left(stats: &Stats) -> Option<String> {
+/// Returns a sentence without a full stop about symbols that a search could not find, and about repositories that do not
+/// have its revision; `None` if there is nothing to say.
+pub fn unsearched(stats: &Stats) -> Option<String> {
+    let all: Vec<String> = stats.notes.iter().cloned().chain(symbols_left(stats)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn symbols_left(stats: &Stats) -> Option<String> {
     let left = &stats.symbols;
     if let Some(language) = left.without.first() {
         return Some(format!("symbols of {language} are not supported; search for text instead"));

@@ -65,7 +65,9 @@ pub(crate) async fn near_definitions(
     switch: Switch,
     request: &Request,
 ) -> Result<Vec<FileMatch>, Error> {
-    let of_lines = request.query().settings.select == Select::Lines;
+    // The definitions do not match the query, so they may be of other trees.
+    let of_lines = request.query().settings.select == Select::Lines
+        && request.compiled_query().trees.is_empty();
     let query = of_lines.then(|| boost::near_definitions(request.query()).ok().flatten()).flatten();
     let Some(query) = query else { return Ok(Vec::new()) };
     let (files, _) = auxiliary(plain, switch, request, query, request.timeout).await?;
@@ -221,8 +223,10 @@ impl Stats {
             Some(Stopped::Timeout(_)) => {
                 self.stopped = Some(Stopped::Timeout(request.timeout.unwrap_or_default()));
             }
-            Some(Stopped::Shards(why)) => self.stopped = Some(Stopped::Shards(why.clone())),
-            Some(Stopped::Limit | Stopped::Revision(_)) | None => {}
+            Some(stopped @ (Stopped::Shards(_) | Stopped::Revision(_))) => {
+                self.stopped = Some(stopped.clone());
+            }
+            Some(Stopped::Limit) | None => {}
         }
     }
 }

@@ -11,6 +11,7 @@ use store::{Catalog, File, GivenUp, ShardId, Store};
 use super::shards::ShardCandidate;
 use super::state::Search;
 use super::stats::SymbolsLeft;
+use crate::cache::files::ShardFiles;
 
 /// Maximum extra time, beyond that of the search, for the files that were left out.
 pub(crate) const MOST: Duration = Duration::from_millis(50);
@@ -20,7 +21,9 @@ pub(crate) async fn count(
     search: Arc<Search>,
     catalog: Arc<Catalog>,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
-    catalog.skipped().await?;
+    if search.selection.on_demand.is_none() {
+        catalog.skipped().await?;
+    }
     // A content pattern may match any unread text, so it cannot rule a file out.
     let unread = |of| matches!(of, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
     let expr = &search.query().expr;
@@ -34,7 +37,11 @@ pub(crate) async fn count(
         let begun = Instant::now();
         let go_on = || begun.elapsed() < MOST;
         let trees = &search.selection.files.trees;
-        for file in catalog.skipped_now().iter().filter(|of| trees.passes(of.repo, of.trees)) {
+        let skipped = match &search.selection.on_demand {
+            None => catalog.skipped_now(),
+            Some(on_demand) => &on_demand.left_out,
+        };
+        for file in skipped.iter().filter(|of| trees.passes(of.repo, of.trees)) {
             let known = |of| match of {
                 Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
                 // After the time limit, files count as matching, so the count may be too high.
@@ -73,15 +80,15 @@ pub(crate) async fn symbols<'s>(
         return Ok(left);
     }
     let selection = &search.selection;
-    let unknown: Vec<_> =
-        selection.shards.iter().filter(|of| of.cached.symbols.is_none()).collect();
+    let stored = selection.shards.iter().filter(|of| selection.memory_at(of.shard.id).is_none());
+    let unknown: Vec<_> = stored.filter(|of| of.cached.symbols.is_none()).collect();
     let languages = selection.files.languages.as_ref().filter(|_| !found);
     let kept = |of: &'s ShardCandidate| {
         let given_up = of.cached.symbols.as_ref()?.given_up();
         (!given_up.is_empty()).then_some((of, Cow::Borrowed(given_up)))
     };
     let mut given_up: Vec<OfShard<'s>> = selection.shards.iter().filter_map(kept).collect();
-    if unknown.is_empty() && languages.is_none() {
+    if unknown.is_empty() && languages.is_none() && selection.memory().is_none() {
         left.given_up = reasons(search, store, given_up).await?;
         return Ok(left);
     }
@@ -101,7 +108,19 @@ pub(crate) async fn symbols<'s>(
             .filter(|(_, upto, chunks)| upto < chunks)
             .map(|(id, upto, _)| (id, upto))
             .collect();
-        left.pending = lease.files_after(&shards, &selection.files, &known).await?;
+        left.pending = match &selection.on_demand {
+            None => lease.files_after(&shards, &selection.files, &known).await?,
+            Some(on_demand) => {
+                let after = |(id, upto): &(ShardId, i32)| {
+                    let files = on_demand.shards.get(id)?;
+                    Some(pending(search, files, *upto, &known))
+                };
+                shards.iter().filter_map(after).sum()
+            }
+        };
+    }
+    if let Some(memory) = selection.memory() {
+        left.pending += pending(search, &memory.files, 0, &known);
     }
     lease.done();
     left.given_up = reasons(search, store, given_up).await?;
@@ -111,6 +130,20 @@ pub(crate) async fn symbols<'s>(
         left.without.clone_from(languages);
     }
     Ok(left)
+}
+
+/// Returns the number of files of a shard that the query may mean, with blobs from a number on, and in some languages.
+fn pending(search: &Search, files: &ShardFiles, from: i32, languages: &[String]) -> usize {
+    let begun = Instant::now();
+    let go_on = || begun.elapsed() < MOST;
+    let files = files.of(None, &search.selection.files);
+    let is_pending = |file: &&File| {
+        let language = file.language.as_ref().map(|language| language.to_lowercase());
+        file.blob.0 >= from
+            && language.is_some_and(|language| languages.contains(&language))
+            && may_mean(search, file, &go_on)
+    };
+    files.iter().filter(is_pending).count()
 }
 
 /// A shard, and its blobs with incomplete symbols.

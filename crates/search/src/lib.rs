@@ -17,9 +17,11 @@
 //! | add context lines; count skipped files | [`context`], [`left_out`] |
 //! | find the best beyond the first | [`best`] |
 //! | compare revisions, and search what changed between them | [`changes`] |
+//! | search commits that are not indexed | [`revision`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
+mod at;
 mod batch;
 mod best;
 mod blocks;
@@ -46,6 +48,7 @@ mod prefetch;
 mod ranked;
 mod reader;
 mod reads;
+mod revision;
 mod searcher;
 mod sender;
 mod shard;
@@ -64,6 +67,7 @@ mod types;
 mod verify;
 mod view;
 
+pub use at::{ContentsAt, TreeAt};
 pub use entry::FileEntry;
 pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};

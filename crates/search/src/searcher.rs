@@ -7,6 +7,7 @@ use store::{Catalog, Store};
 use tokio::runtime::Handle;
 
 use crate::cache::ShardCache;
+use crate::revision::Commits;
 use crate::snapshot::Snapshots;
 use crate::tree::Tree;
 
@@ -23,13 +24,16 @@ pub struct Searcher {
     snapshots: Snapshots,
     cache: Option<Arc<ShardCache>>,
     tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+    /// Commits that were searched on demand.
+    commits: Arc<Commits>,
 }
 
 impl Searcher {
     /// Creates a searcher that searches `parallel` shards at a time and keeps no shards in memory.
     pub fn new(store: Store, parallel: usize) -> Self {
         let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
-        Self { store, parallel, max_time: None, threads: None, snapshots, cache: None, tree }
+        let commits = Arc::default();
+        Self { store, parallel, max_time: None, threads: None, snapshots, cache: None, tree, commits }
     }
 
     /// Limits the time of every search, whatever its request.
@@ -134,6 +138,11 @@ impl Searcher {
     /// Returns the files of the newest epoch, if they were requested before.
     pub(crate) fn tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
         &self.tree
+    }
+
+    /// Returns the commits that were searched on demand.
+    pub(crate) fn commits(&self) -> &Arc<Commits> {
+        &self.commits
     }
 
     /// Returns the bytes of compressed text in memory, and the limit.

@@ -8,6 +8,8 @@ use store::{CatalogRepo, FileFilter, RepoId, Shard, ShardId, TreeFilter, TreeSet
 
 use super::blocks::TermBlocks;
 use super::plans::{PlanCache, ShardQuery};
+use super::revision::OnDemand;
+use super::revision::memory::{MEMORY_SHARD, MemoryShard};
 use crate::cache::{CachedShard, ShardCache};
 
 /// The repositories and shards of a search.
@@ -25,6 +27,8 @@ pub(crate) struct Selection {
     pub(crate) predicates: Vec<Predicate>,
     /// Whether every plan is a scan.
     pub(crate) brute: bool,
+    /// The commits that are searched on demand.
+    pub(crate) on_demand: Option<Arc<OnDemand>>,
 }
 
 /// A shard that may have to be searched.
@@ -78,6 +82,7 @@ impl Selection {
             trees: query.trees.iter().map(|term| MeantTrees::of(term, repos)).collect(),
             predicates,
             brute,
+            on_demand: None,
         };
         // For each shard with wanted files: the values on which its repositories agree.
         let chosen = selection.choose_repos(repos, query, go_on);
@@ -99,6 +104,67 @@ impl Selection {
             });
         }
         selection
+    }
+
+    /// Makes this a search of commits on demand: of the shards that have their contents, each with the files of the
+    /// commits. [`add_memory`](Self::add_memory) adds the others.
+    pub(crate) fn demand(
+        &mut self,
+        on_demand: &Arc<OnDemand>,
+        shards: &[Shard],
+        repos: &HashMap<RepoId, CatalogRepo>,
+        cache: Option<&ShardCache>,
+    ) {
+        for (term, set) in on_demand.sets() {
+            self.trees[term].sets.insert(set);
+        }
+        // Stored contents may lie in any shard.
+        let holds = |shard: ShardId, (id, repo): &(&RepoId, &CatalogRepo)| {
+            on_demand.repos.contains(id) || repo.shards.contains(&shard)
+        };
+        let is_chosen = |(id, _): &(&RepoId, &CatalogRepo)| {
+            self.files.repos.as_ref().is_none_or(|chosen| chosen.binary_search(id).is_ok())
+        };
+        let agreed = |shard: ShardId| {
+            let here: Vec<RepoId> = repos
+                .iter()
+                .filter(|of| is_chosen(of) && holds(shard, of))
+                .map(|(id, _)| *id)
+                .collect();
+            let agree = |predicate: &Predicate| {
+                let mut values = here.iter().map(|repo| self.repo_holds(*repo, *predicate));
+                let first = values.next()??;
+                values.all(|value| value == Some(first)).then_some(first)
+            };
+            self.predicates.iter().map(agree).collect::<Vec<_>>()
+        };
+        let cache = cache.filter(|_| !self.brute);
+        let of_shard = |(shard, cached): (Shard, CachedShard)| {
+            let agreed = agreed(shard.id);
+            ShardCandidate { shard, cached, agreed, expected_blocks: None }
+        };
+        self.shards = on_demand.shards(shards, cache).map(of_shard).collect();
+        self.on_demand = Some(Arc::clone(on_demand));
+    }
+
+    /// Adds the shard in memory, if there is one, after the others.
+    pub(crate) fn add_memory(&mut self) {
+        let Some(memory) = self.memory() else { return };
+        // It needs nothing of Postgres.
+        let files = Some(Arc::clone(&memory.files));
+        let cached = CachedShard { files, texts: true, ..CachedShard::default() };
+        let (shard, agreed) = (memory.shard(self.files.epoch), vec![None; self.predicates.len()]);
+        self.shards.push(ShardCandidate { shard, cached, agreed, expected_blocks: None });
+    }
+
+    /// Returns the shard in memory.
+    pub(crate) fn memory(&self) -> Option<&Arc<MemoryShard>> {
+        self.on_demand.as_ref()?.memory.as_ref()
+    }
+
+    /// Returns the shard in memory, if that is the shard with a number.
+    pub(crate) fn memory_at(&self, shard: ShardId) -> Option<&Arc<MemoryShard>> {
+        self.memory().filter(|_| shard == MEMORY_SHARD)
     }
 
     /// Returns the search task for a shard; `None` if its repositories and filters rule it out.
@@ -151,6 +217,9 @@ impl Selection {
         trees: Trees,
         query: &CompiledQuery,
     ) -> Vec<String> {
+        if let Some(names) = self.on_demand.as_ref().and_then(|of| of.names(trees)) {
+            return names;
+        }
         if repo.trees.trees.is_empty() {
             return Vec::new();
         }

@@ -48,6 +48,10 @@ pub struct Stats {
     pub switch: Switch,
     /// Hash of the query.
     pub query: u64,
+    /// Hash of the commits that were searched on demand; 0 if none were.
+    pub commits: u64,
+    /// Sentences, without a full stop, about repositories that do not have the revision of the query.
+    pub notes: Vec<String>,
     /// Progress of the answer, including the results of the searches that this one continued.
     pub progress: AnswerProgress,
     /// Shards in the order in which they were searched.
@@ -100,6 +104,11 @@ impl Stats {
         for (reason, files) in other.symbols.given_up {
             *self.symbols.given_up.entry(reason).or_default() += files;
         }
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
         self.stopped = self.stopped.take().or(other.stopped);
     }
 
@@ -110,9 +119,11 @@ impl Stats {
 
     /// Returns the position at which this search began.
     pub fn from_start(&self, request: &Request) -> Resume {
-        request.resume.unwrap_or(Resume {
+        let commits = self.commits;
+        request.resume.map(|from| Resume { commits, ..from }).unwrap_or(Resume {
             switch: self.switch,
             query: self.query,
+            commits,
             results: 0,
             searched: ShardSet::default(),
             last: None,

@@ -138,6 +138,8 @@ pub struct Resume {
     pub switch: Switch,
     /// A hash of the query: [`Stats::query`](crate::Stats::query).
     pub query: u64,
+    /// A hash of the commits that were searched on demand; 0 if none were.
+    pub commits: u64,
     /// Number of earlier results.
     pub results: usize,
     /// Shards that were searched to their end.
@@ -202,15 +204,21 @@ impl ShardSet {
     }
 }
 
+/// Before the hash of commits in the numbers of a position. No shard has this number.
+const WITH_COMMITS: u64 = 1 << 32;
+
 impl Resume {
     /// Returns the position before the first result of a query in a state of the index.
     pub(crate) fn start(switch: Switch, query: u64) -> Self {
-        Self { switch, query, results: 0, searched: ShardSet::default(), last: None }
+        Self { switch, query, commits: 0, results: 0, searched: ShardSet::default(), last: None }
     }
 
     /// Encodes the position as numbers for a cursor.
     pub fn numbers(&self) -> Vec<u64> {
         let mut numbers = vec![self.switch.0.cast_unsigned(), self.query, self.results as u64];
+        if self.commits != 0 {
+            numbers.extend([WITH_COMMITS, self.commits]);
+        }
         if let Some(LastFile { shard, blob, files }) = self.last {
             numbers.extend([shard.0 as u64, blob.0 as u64, u64::from(files)]);
             let used = self.searched.0.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);
@@ -225,6 +233,10 @@ impl Resume {
             [switch, query, results, rest @ ..] => (*switch, *query, *results, rest),
             _ => return None,
         };
+        let (commits, rest) = match rest {
+            [WITH_COMMITS, commits, rest @ ..] => (*commits, rest),
+            _ => (0, rest),
+        };
         let mut searched = ShardSet::default();
         let last = match rest {
             [] => None,
@@ -237,7 +249,7 @@ impl Resume {
             _ => return None,
         };
         let (switch, results) = (Switch(switch.cast_signed()), usize::try_from(results).ok()?);
-        Some(Self { switch, query, results, searched, last })
+        Some(Self { switch, query, commits, results, searched, last })
     }
 }
 
@@ -256,6 +268,9 @@ pub enum Error {
     /// The epoch of [`Request::resume`] is gone.
     #[error("the index has changed since this cursor was issued; search again")]
     Gone,
+    /// The query's revision cannot be searched; a sentence.
+    #[error("{0}")]
+    Revision(String),
     /// [`Request::resume`] belongs to another query.
     #[error("this cursor belongs to another query; send the original query unchanged")]
     OtherQuery,
@@ -277,8 +292,11 @@ mod tests {
             [(ShardSet::default(), None), (ShardSet::default(), Some(last)), (searched, Some(last))]
         {
             let switch = Switch(i64::MAX);
-            let resume = Resume { switch, query: u64::MAX, results: 100, searched, last };
-            assert_eq!(Resume::from_numbers(&resume.numbers()), Some(resume));
+            for commits in [0, 1, u64::MAX] {
+                let (query, results) = (u64::MAX, 100);
+                let resume = Resume { switch, query, commits, results, searched, last };
+                assert_eq!(Resume::from_numbers(&resume.numbers()), Some(resume));
+            }
         }
         for mangled in [&[][..], &[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 1 << 20, 5, 6], &[0; 11]] {
             assert_eq!(Resume::from_numbers(mangled), None);

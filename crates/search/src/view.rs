@@ -14,6 +14,10 @@ use crate::cache::read_files;
 use crate::clock::Clock;
 use crate::merge::Merge;
 use crate::plans::PlanCache;
+use crate::revision::choose::Notes;
+use crate::revision::load::Sources;
+use crate::revision::memory::{self, MEMORY_SHARD};
+use crate::revision::prepare::prepare;
 use crate::searcher::Searcher;
 use crate::shards::Selection;
 use crate::state::{EndOnDrop, Search, SearchState};
@@ -297,14 +301,22 @@ impl View {
         done: &mut Stats,
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Option<(Arc<Search>, Arc<Catalog>)>, Error> {
-        let mut plans = PlanCache::default();
+        let (mut plans, mut notes) = (PlanCache::default(), Notes::default());
         let choosing = async {
-            let catalog = self.snapshot(request.resume.as_ref()).await?;
+            let all = self.snapshot(request.resume.as_ref()).await?;
+            let catalog = self.visible_of(Arc::clone(&all));
             let (query, cache) = (request.compiled_query(), self.searcher.cache().map(Arc::as_ref));
             let (of, repos) = ((catalog.filter(), &*catalog.shards), &catalog.repos);
+            let from = self.sources(&all);
+            let (resume, clock) = (request.resume, &state.clock);
+            let on_demand = prepare(from, repos, query, resume, clock, &mut notes).await?;
             let go_on = || state.clock.goes_on();
             let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
+            if let Some(on_demand) = &on_demand {
+                selection.demand(on_demand, &all.shards, repos, cache);
+            }
             order::sort(&mut selection, query, &mut plans, self.store()).await?;
+            selection.add_memory();
             Ok::<_, Error>((catalog, selection))
         };
         let chosen = state.clock.wait(choosing).await;
@@ -315,13 +327,19 @@ impl View {
         let (catalog, selection) = chosen?;
         done.switch = catalog.switch;
         done.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
-        done.shards = catalog.shards.len();
+        // A commit may have contents in shards of other repositories, and in memory.
+        done.shards = catalog.shards.len().max(selection.shards.len());
         done.shards_pruned = done.shards - selection.shards.len();
+        done.commits = selection.on_demand.as_ref().map_or(0, |on_demand| on_demand.commits);
+        done.notes = notes.notes;
         let (request, state) = (Arc::clone(request), Arc::clone(state));
         let repos = Arc::clone(&catalog.repos);
         let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, self.store(), self.searcher.cache(), self.parallel());
         merge.run(&mut plans, self.searcher.threads(), done, found).await?;
+        if let Some(why) = notes.cut {
+            done.stopped.get_or_insert(Stopped::Revision(why));
+        }
         // An ingest may have deleted rows of an unlocked epoch during the search.
         if self.searcher.snapshots().may_be_old(&catalog) && !catalog.is_held().await {
             // Without a cursor, repeating the same search finds the newest epoch.
@@ -334,6 +352,16 @@ impl View {
             });
         }
         Ok(Some((search, catalog)))
+    }
+
+    /// Returns what commits are loaded from.
+    pub(crate) fn sources<'a>(&'a self, catalog: &'a Catalog) -> Sources<'a> {
+        Sources {
+            store: self.store(),
+            cache: self.searcher.cache().map(Arc::as_ref),
+            commits: self.searcher.commits(),
+            catalog,
+        }
     }
 
     /// Returns how many files that might match a request were left out of the index, by reason.
@@ -359,9 +387,10 @@ impl View {
         })
     }
 
-    /// Returns the catalog that a search reads: the newest, or that of the position from which it resumes.
+    /// Returns the catalog that a search reads, with all repositories: the newest, or that of the position from which it
+    /// resumes.
     async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
-        let newest = self.catalog().await?;
+        let newest = self.searcher.catalog().await?;
         match resume {
             Some(from) if from.switch != newest.switch => {
                 self.searcher.snapshots().earlier(from.switch).await.ok_or(Error::Gone)
@@ -376,12 +405,17 @@ impl View {
     /// The database query fails.
     pub fn state(&self, switch: Switch) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
         Box::pin(async move {
-            let catalog = self.catalog().await?;
-            Ok(if catalog.switch == switch {
-                catalog
-            } else {
-                self.searcher.snapshots().earlier(switch).await.unwrap_or(catalog)
-            })
+            Ok(self.visible_of(self.whole_state(switch).await?))
+        })
+    }
+
+    /// Like [`state`](Self::state), with all repositories: the contents of a result may lie in any shard.
+    async fn whole_state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
+        let newest = self.searcher.catalog().await?;
+        Ok(if newest.switch == switch {
+            newest
+        } else {
+            self.searcher.snapshots().earlier(switch).await.unwrap_or(newest)
         })
     }
 
@@ -430,10 +464,13 @@ impl View {
         (before, after): (usize, usize),
     ) -> BoxFuture<'a, Result<(), store::Error>> {
         Box::pin(async move {
-            let catalog = self.state(switch).await?;
+            let catalog = self.whole_state(switch).await?;
             let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
             for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
                 by_shard.entry(file.blob_key.0).or_default().push(file);
+            }
+            if let Some(files) = by_shard.remove(&MEMORY_SHARD) {
+                memory::add_context(self.searcher.commits(), files, switch, (before, after)).await;
             }
             for (id, files) in by_shard {
                 let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
@@ -476,7 +513,7 @@ impl View {
             if by_shard.is_empty() {
                 return Ok(());
             }
-            let catalog = self.state(switch).await?;
+            let catalog = self.whole_state(switch).await?;
             for (id, files) in by_shard {
                 let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
                     continue;

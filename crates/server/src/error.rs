@@ -183,6 +183,7 @@ impl From<search::Error> for Failure {
             error @ (search::Error::Gone | search::Error::OtherQuery) => {
                 Self::new(StatusCode::GONE, "gone", error.to_string())
             }
+            search::Error::Revision(why) => Self::new(StatusCode::BAD_REQUEST, "revision", why),
         }
     }
 }

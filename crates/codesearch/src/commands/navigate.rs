@@ -219,7 +219,7 @@ fn report(console: &Console, stats: &Stats, all: usize, shown: usize, what: &str
         }
         None => {}
     }
-    if let Some(left) = request::notes::symbols_left(stats) {
+    if let Some(left) = request::notes::unsearched(stats) {
         note!(to console, "codesearch: {left}");
     }
 }

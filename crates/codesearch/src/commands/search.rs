@@ -437,7 +437,7 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
         }
         _ => {}
     }
-    if let Some(left) = request::notes::symbols_left(stats).filter(|_| !args.output.quiet) {
+    if let Some(left) = request::notes::unsearched(stats).filter(|_| !args.output.quiet) {
         note!(to console, "codesearch: {left}");
     }
     if args.how.stats {

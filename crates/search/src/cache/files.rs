@@ -30,6 +30,8 @@ pub(crate) struct ShardFiles {
     blocks: Vec<FileBlock>,
     /// The trees of each file; empty if all are of main trees alone.
     trees: Vec<Trees>,
+    /// Whether `starts` also has the ends of blobs, as the shard has many other blobs between those of the files.
+    is_sparse: bool,
 }
 
 /// Data on a block of [`BLOCK_FILES`] files, besides its filter.
@@ -89,6 +91,7 @@ impl ShardFiles {
             starts: Arc::new(BlobStarts::new(files.iter().map(|file| file.blob))),
             blocks: Vec::new(),
             trees: Vec::new(),
+            is_sparse: false,
         };
         if files.iter().any(|file| file.trees != Trees::default()) {
             all.trees.extend(files.iter().map(|file| file.trees));
@@ -118,6 +121,17 @@ impl ShardFiles {
             all.rows.push(Row { blob, bytes, repo, path: path_at, language });
         }
         all.filters = BitSlices::new(FilterKind::PathGroup, &bloom_filters);
+        all
+    }
+
+    /// Creates the table of some files of a shard, in order. `ends` are the numbers after the last chunks of their blobs,
+    /// as far as they are known: chunks from there on belong to other files.
+    pub(crate) fn sparse(files: Vec<File>, mut ends: Vec<i32>) -> Self {
+        ends.extend(files.iter().map(|file| file.blob.0));
+        ends.sort_unstable();
+        let mut all = Self::new(files);
+        all.starts = Arc::new(BlobStarts::new(ends.iter().copied().map(BlobId)));
+        all.is_sparse = true;
         all
     }
 

@@ -3,6 +3,7 @@
 use query::Select;
 use store::{BlobId, ShardId};
 
+use super::super::revision::memory::MEMORY_SHARD;
 use super::super::state::Search;
 use crate::types::{AnswerProgress, Resume};
 use answer::FileMatch;
@@ -53,7 +54,9 @@ impl Limit {
 
     /// Returns whether an earlier page searched a shard to its end.
     pub(super) fn is_searched(&self, shard: ShardId) -> bool {
-        self.resume_of_files().is_some_and(|from| from.searched.contains(shard))
+        // The shard in memory is the last one. Its number may stand for another in the set.
+        let is_stored = shard != MEMORY_SHARD;
+        is_stored && self.resume_of_files().is_some_and(|from| from.searched.contains(shard))
     }
 
     /// Returns the blob at which the search of a shard begins.

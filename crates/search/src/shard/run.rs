@@ -12,6 +12,8 @@ use super::super::find::Finder;
 use super::super::reader::{PrefetchedRows, ShardReader};
 use super::super::sender::ShardEvent;
 use super::super::shards::ShardTask;
+use super::super::source::Source;
+use super::super::revision::memory::MemorySource;
 use super::super::state::{ChunkCount, Search};
 use super::super::survivors::Survivors;
 use super::ShardSearch;
@@ -68,6 +70,10 @@ impl ShardRun {
     /// Searches the shard, and sends its results.
     pub(crate) async fn run(self, events: mpsc::Sender<ShardEvent>) {
         let (search, task) = (&*self.search, &self.task);
+        if let Some(memory) = search.selection.memory_at(task.shard.id) {
+            let (shard, filter) = (Arc::clone(memory), search.selection.files.clone());
+            return self.search(MemorySource { shard, filter }, events).await;
+        }
         let reader = ShardReader {
             store: self.store.clone(),
             shard: task.shard.clone(),
@@ -89,10 +95,14 @@ impl ShardRun {
             in_memory: self.in_memory,
             ready: self.candidates.as_ref(),
         };
+        self.search(finder, events).await;
+    }
+
+    async fn search(&self, source: impl Source, events: mpsc::Sender<ShardEvent>) {
         let search = ShardSearch {
-            search,
-            task,
-            source: finder,
+            search: &self.search,
+            task: &self.task,
+            source,
             from: self.from,
             max_repeats: self.max_repeats,
             cores: self.cores,

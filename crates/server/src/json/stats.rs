@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-use search::{Stats, SymbolsLeft};
+use search::{Stats, Stopped, SymbolsLeft};
 use serde::Serialize;
 
 use crate::search_stream::stopped;
@@ -30,6 +30,8 @@ pub(crate) struct StatsJson {
     skipped: BTreeMap<String, usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<SymbolsLeftJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 /// Symbols that a search could not find.
@@ -65,7 +67,12 @@ impl StatsJson {
 impl From<&Stats> for StatsJson {
     fn from(stats: &Stats) -> Self {
         let stopped = stopped(stats);
+        let mut notes = stats.notes.clone();
+        if let Some(Stopped::Revision(why)) = &stats.stopped {
+            notes.push(why.clone());
+        }
         Self {
+            notes,
             duration_ms: ms(stats.duration),
             files: stats.files,
             matches: stats.matches,

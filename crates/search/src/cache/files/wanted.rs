@@ -104,7 +104,13 @@ impl ShardFileFilter<'_> {
                 if may {
                     let blob = row.blob.0;
                     let later = files.rows[at + 1..].iter().find(|next| next.blob.0 > blob);
-                    let end = later.map_or(range.end, |next| next.blob.0.min(range.end));
+                    let mut end = later.map_or(range.end, |next| next.blob.0.min(range.end));
+                    if files.is_sparse {
+                        end = end.min(files.starts.extent(row.blob).end);
+                        if end <= range.start {
+                            continue;
+                        }
+                    }
                     match chunks.last_mut() {
                         Some(last) if last.end >= blob => last.end = end,
                         _ => chunks.push(blob.max(range.start)..end),

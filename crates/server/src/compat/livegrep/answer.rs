@@ -131,7 +131,7 @@ async fn search(
     }
     let count = if query.paths_only { file_results.len() } else { results.len() };
     let why = match stats.stopped {
-        Some(Stopped::Timeout(_) | Stopped::Shards(_)) => "TIMEOUT",
+        Some(Stopped::Timeout(_) | Stopped::Shards(_) | Stopped::Revision(_)) => "TIMEOUT",
         _ if full(count, bytes) => "MATCH_LIMIT",
         // livegrep has no other word for a search that is incomplete.
         _ if !stats.is_complete() => "TIMEOUT",

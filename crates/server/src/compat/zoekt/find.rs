@@ -202,7 +202,9 @@ pub(super) async fn matching(
     counts.file_count = found.files;
     counts.match_count = found.matches;
     counts.files_skipped = found.skipped + stats.symbols.files();
-    if found.cut || matches!(stats.stopped, Some(Stopped::Limit | Stopped::Timeout(_))) {
+    let stopped = stats.stopped.as_ref();
+    let is_cut = stopped.is_some_and(|stopped| !matches!(stopped, Stopped::Shards(_)));
+    if found.cut || is_cut {
         counts.files_skipped += documents.saturating_sub(stats.files_considered).max(1);
     }
     let names: BTreeMap<String, String> =

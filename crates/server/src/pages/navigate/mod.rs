@@ -112,7 +112,7 @@ pub fn refused(error: navigate::Error) -> Failure {
 /// Returns the reason why the results are incomplete.
 fn why(stats: &Stats) -> Option<String> {
     let ended = stopped(stats).map(|(_, sentence)| sentence);
-    let all: Vec<String> = ended.into_iter().chain(request::notes::symbols_left(stats)).collect();
+    let all: Vec<String> = ended.into_iter().chain(request::notes::unsearched(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 

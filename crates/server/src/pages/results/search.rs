@@ -388,7 +388,7 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
 
 /// Returns why the result is incomplete, and which symbols are missing.
 fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
-    let all: Vec<String> = why.into_iter().chain(request::notes::symbols_left(stats)).collect();
+    let all: Vec<String> = why.into_iter().chain(request::notes::unsearched(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
