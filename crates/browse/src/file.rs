@@ -5,7 +5,7 @@ use store::{BlobId, ShardId, StoredBlob};
 
 use files::Encoding;
 use files::encoding_of;
-use search::View;
+use search::{ContentsAt, View};
 
 /// A file with its text.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct FileText {
     pub stored: Option<(ShardId, BlobId)>,
     /// Whether the file has this text in the newest epoch.
     pub is_current: bool,
+    /// The tree that has the file, as typed, if it is not the main one.
+    pub revision: Option<String>,
 }
 
 /// Most copies of a file that are listed.
@@ -64,6 +66,7 @@ pub fn file_text<'a>(
             hash,
             stored: Some((shard.id, blob)),
             is_current: true,
+            revision: None,
         }))
     })
 }
@@ -107,7 +110,61 @@ pub fn file_text_of<'a>(
             hash: hash.to_owned(),
             stored: Some((id, blob)),
             is_current: false,
+            revision: None,
         }))
+    })
+}
+
+/// Returns a file of another tree of a repository: of an indexed worktree, branch or tag, or of any commit that its clone
+/// has. `None` if there is no such file.
+///
+/// # Errors
+/// The revision is unknown, or a statement failed, or a part of the text is missing; the file was left out.
+pub fn file_text_at<'a>(
+    view: &'a View,
+    repo: &'a str,
+    path: &'a str,
+    revision: &'a str,
+) -> BoxFuture<'a, Result<Option<FileText>, search::Error>> {
+    Box::pin(async move {
+        let Some(at) = view.tree_at(repo, revision).await? else { return Ok(None) };
+        let Some(contents) = at.contents(view, repo, path).await? else { return Ok(None) };
+        let of = revision.to_owned();
+        match contents {
+            ContentsAt::LeftOut(reason) => {
+                let why = format!("{path} at {revision} is not shown: it was left out ({reason})");
+                Err(search::Error::Revision(why))
+            }
+            ContentsAt::Read { hash, text, encoding } => {
+                let language = files::language_of(path, &text);
+                let text = FileText::elsewhere((repo, path, &hash), (text, encoding), language);
+                Ok(Some(FileText { revision: Some(of), ..text }))
+            }
+            ContentsAt::Stored { shard, blob, bytes, language } => {
+                let texts = view.texts(&shard, &[(blob, bytes)]).await?;
+                let text = texts.get(&blob).cloned().unwrap_or_default();
+                if text.len() != bytes {
+                    let have = text.len();
+                    let what = format!("{repo}/{path} has {have} of its {bytes} bytes");
+                    return Err(store::Error::Damaged(what).into());
+                }
+                let (hash, encoding) = view.hash(shard.id, blob).await?;
+                let encoding = encoding_of(encoding.as_deref(), &text, &hash);
+                let copies = view.tree().await?.copies(shard.id, blob, (repo, path), MAX_COPIES);
+                Ok(Some(FileText {
+                    repo: repo.to_owned(),
+                    path: path.to_owned(),
+                    language,
+                    text,
+                    encoding,
+                    copies,
+                    hash,
+                    stored: Some((shard.id, blob)),
+                    is_current: false,
+                    revision: Some(of),
+                }))
+            }
+        }
     })
 }
 
@@ -128,6 +185,7 @@ impl FileText {
             hash: hash.to_owned(),
             stored: None,
             is_current: false,
+            revision: None,
         }
     }
 }

@@ -4,6 +4,6 @@ mod file;
 mod find;
 mod left_out;
 
-pub use file::{FileText, MAX_COPIES, file_text, file_text_of};
+pub use file::{FileText, MAX_COPIES, file_text, file_text_at, file_text_of};
 pub use find::{FindRequest, NearFile, find};
 pub use left_out::{LeftOut, left_out_file, why_left_out};

@@ -32,6 +32,10 @@ pub(super) struct ReadFile {
     /// The path of a file or folder in the repository; empty for the root folder.
     #[serde(default)]
     path: String,
+    /// A branch, a tag or a commit, or the name of an indexed worktree, to read the file there; by default, the current
+    /// file.
+    #[serde(default)]
+    revision: Option<String>,
     /// A symbol of the file, as outline prints it, or with its container (Foo.bar), to read only its definition.
     #[serde(default)]
     symbol: Option<String>,
@@ -146,6 +150,9 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     };
     let path = plain_path(&asked.path);
     let path = path.as_str();
+    if let Some(revision) = asked.revision.take().filter(|revision| !revision.trim().is_empty()) {
+        return read_at(view, &asked, path, revision.trim()).await;
+    }
     if let Some(document) = browse::file_text(view, &asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let mut what = format!("{language}{}", count(document.text.len(), "byte", "bytes"));
@@ -192,6 +199,36 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
         bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
     }
     bail!("there is no file '{path}' in {}; similar paths: {}", asked.repo, near.join(", "));
+}
+
+/// Reads a file or folder of another tree of a repository.
+async fn read_at(view: &View, asked: &ReadFile, path: &str, revision: &str) -> Result<Answer> {
+    if asked.symbol.as_ref().is_some_and(|symbol| !symbol.trim().is_empty()) {
+        bail!("symbol: leave it out, and read lines; the symbols of a revision are not looked up");
+    }
+    if let Some(document) = browse::file_text_at(view, &asked.repo, path, revision).await? {
+        let language = document.language.map_or(String::new(), |name| format!("{name}, "));
+        let bytes = count(document.text.len(), "byte", "bytes");
+        let mut what = format!("At {revision}: {language}{bytes}");
+        if looks_secret(path) || is_private_key(path, &document.text) {
+            what = format!("{what}, {SECRET}");
+        }
+        return lines(&what, &document.text, asked);
+    }
+    let at = view.tree_at(&asked.repo, revision).await?;
+    let folder = at.as_ref().and_then(|at| {
+        let children = at.tree().folder(at.tree().repo(&asked.repo)?, path)?;
+        Some((children, at.is_indexed()))
+    });
+    let Some((children, has_sizes)) = folder else {
+        bail!("there is no file or folder '{path}' in {} at {revision}", asked.repo);
+    };
+    let plain = |child: &FolderItem| match child.files {
+        None if !has_sizes => format!("{}\n", child.name),
+        _ => entry(child),
+    };
+    let text: String = children.iter().map(plain).collect();
+    lines(&format!("A folder at {revision}"), &text, asked)
 }
 
 /// Removes the redundant parts of a path: `./fmt//print.go/` is `fmt/print.go`.

@@ -122,6 +122,16 @@ pub(crate) fn folder(repo: &str, folder: &str) -> String {
     to("/repos", &[("repo", repo), ("path", folder)])
 }
 
+/// Returns the address of a folder's page at a revision, if one is given.
+pub(crate) fn folder_at(repo: &str, folder: &str, rev: Option<&str>) -> String {
+    to("/repos", &[("repo", repo), ("path", folder), ("rev", rev.unwrap_or_default())])
+}
+
+/// Returns the address of a file's page at a revision, if one is given.
+pub(crate) fn file_at(repo: &str, path: &str, rev: Option<&str>) -> String {
+    to("/file", &[("repo", repo), ("path", path), ("rev", rev.unwrap_or_default())])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,20 +32,26 @@ struct Item {
 }
 
 /// Returns the tree around a file as HTML: the items of its folder and of each folder above.
-pub(super) fn files_around(tree: &Tree, repo: &RepoTree, path: &str) -> String {
+pub(super) fn files_around(
+    tree: &Tree,
+    repo: &RepoTree,
+    path: &str,
+    rev: Option<&str>,
+) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let mut inner = String::new();
     for depth in (0..parts.len()).rev() {
         let folder = parts[..depth].join("/");
         let children = tree.folder(repo, &folder).unwrap_or_default();
-        inner = level(children, &repo.name, &folder, parts[depth], depth + 1 == parts.len(), inner);
+        let is_last = depth + 1 == parts.len();
+        inner = level(children, (&repo.name, rev), &folder, parts[depth], is_last, inner);
     }
     inner
 }
 
 fn level(
     children: Vec<FolderItem>,
-    repo: &str,
+    (repo, rev): (&str, Option<&str>),
     folder: &str,
     open: &str,
     is_last: bool,
@@ -70,9 +76,9 @@ fn level(
             let is_folder = item.files.is_some();
             Item {
                 href: if is_folder {
-                    link::folder(repo, &path)
+                    link::folder_at(repo, &path, rev)
                 } else {
-                    link::file(repo, &path, "", None)
+                    link::file_at(repo, &path, rev)
                 },
                 name: item.name,
                 folder: is_folder,
@@ -82,6 +88,6 @@ fn level(
         })
         .collect();
     let behind = count - before - items.len();
-    let level = Level { items, before, behind, all: link::folder(repo, folder), inner };
+    let level = Level { items, before, behind, all: link::folder_at(repo, folder, rev), inner };
     level.render().unwrap_or_default()
 }

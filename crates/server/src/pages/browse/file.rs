@@ -1,6 +1,7 @@
 //! `/file` and `/raw`: a file with the matches of a query, or its text alone.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use askama::Template;
@@ -22,7 +23,7 @@ use super::around::files_around;
 use super::missing::{no_such_file, no_such_text, not_in_index};
 use super::outline::{Pane, pane};
 use super::{
-    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, RENDERED, answered, crumbs,
+    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, RENDERED, REV, TREE, answered, crumbs_at,
     repo,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
@@ -73,8 +74,8 @@ struct FilePage<'a> {
     outline_href: String,
     /// The address of the page with exactly this text, even if the file changes.
     permalink: String,
-    /// If this text is not the current one, the address of the file, and the first digits of this text's hash.
-    present: Option<(String, &'a str)>,
+    /// If this text is not the current one, the address of the file, and the first digits of this text's hash or the revision, after a word for it.
+    present: Option<(String, (&'static str, &'a str))>,
     /// A sentence if the file has changed on disk since it was indexed.
     stale: Option<String>,
     /// The addresses of its blame and its history, if it comes from a clone.
@@ -96,11 +97,12 @@ pub(crate) const FILE: Endpoint = Endpoint {
             PATH.required(),
             LINE_RANGE,
             HASH,
+            REV,
             Param::text("q", "For a page: a query whose matches are marked.")
                 .at_most(MAX_QUERY_BYTES),
             FORMAT,
         ],
-        undocumented: &[RENDERED],
+        undocumented: &[RENDERED, TREE],
     },
     doc: Some(Doc {
         summary: "A file",
@@ -130,8 +132,8 @@ pub(crate) const RAW: Endpoint = Endpoint {
     class: Class::Read,
     admits: Admits::Clients,
     params: DeclaredParams {
-        documented: &[IN_REPO, PATH.required(), HASH, DOWNLOAD],
-        undocumented: &[],
+        documented: &[IN_REPO, PATH.required(), HASH, REV, DOWNLOAD],
+        undocumented: &[TREE],
     },
     doc: Some(Doc {
         summary: "The text of a file",
@@ -164,6 +166,10 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
         return Err(Failure::bad_request("the file is missing; give repo= and path="));
     }
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
+    if let Some(rev) = &wanted.rev {
+        let found = browse::file_text_at(server.view(), repo, path, rev).await?;
+        return found.map(Some).ok_or_else(|| no_such_file_at(repo, path, rev));
+    }
     let Some(hash) = wanted.hash.as_deref() else {
         return Ok(browse::file_text(server.view(), repo, path).await?);
     };
@@ -178,6 +184,11 @@ async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileT
     // The clone may have texts that are no longer stored.
     let text = text_before(server, repo, path, hash).await?;
     Ok(text.map(|(text, language)| FileText::elsewhere((repo, path, hash), text, language)))
+}
+
+/// Returns the failure for a path that a tree does not have as a file.
+fn no_such_file_at(repo: &str, path: &str, rev: &str) -> Failure {
+    Failure::no_such(format!("{repo} has no file {path} at {rev}"))
 }
 
 async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
@@ -198,7 +209,14 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let is_current = document.is_current;
     // The web address shows the text read at the last ingest.
     let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
-    let tree = server.view().tree().await?;
+    let rev = wanted.rev.as_deref();
+    let tree = match rev {
+        None => server.view().tree().await?,
+        Some(rev) => match server.view().tree_at(&wanted.repo, rev).await? {
+            Some(at) => Arc::clone(at.tree()),
+            None => return Err(no_such_file_at(&wanted.repo, &wanted.path, rev)),
+        },
+    };
     let symbols = navigate::outline_of_text(server.view(), &document).await?;
     let is_markdown =
         document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
@@ -210,7 +228,8 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let work = tokio::task::spawn_blocking(move || {
         let lines = file_lines(&document, &q);
         let around = tree.repo(&document.repo);
-        let around = around.map(|repo| files_around(&tree, repo, &document.path));
+        let rev = document.revision.as_deref();
+        let around = around.map(|repo| files_around(&tree, repo, &document.path, rev));
         let beside = (around.unwrap_or_default(), pane(&document, symbols));
         let rendered =
             is_rendered.then(|| markdown(&document.text, &document.repo, &document.path));
@@ -230,8 +249,13 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     }
     let (repo, path) = (("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()));
     let hash = ("hash", document.hash.as_str());
-    let of_text = if is_current { ("hash", "") } else { hash };
-    let history = (is_cloned && server.shows_history())
+    let of_text = match rev {
+        Some(rev) => ("rev", rev),
+        None if is_current => ("hash", ""),
+        None => hash,
+    };
+    // These are of the commit that was checked out at the last ingest.
+    let history = (is_cloned && rev.is_none() && server.shows_history())
         .then(|| (link::to("/blame", &[repo, path]), link::to("/history", &[repo, path])));
     let same = document
         .copies
@@ -239,7 +263,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
     let page = FilePage {
         query: &wanted.q,
-        crumbs: crumbs(&wanted.repo, &wanted.path),
+        crumbs: crumbs_at(&wanted.repo, &wanted.path, rev),
         facts: facts.join(" · "),
         raw: link::to("/raw", &[repo, path, of_text]),
         download: link::to("/raw", &[repo, path, of_text, ("download", "1")]),
@@ -259,13 +283,15 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         outline_href: link::to("/outline", &[repo, path]),
         permalink: {
             let rendered = ("rendered", if is_rendered { "1" } else { "" });
+            let hash = if rev.is_some() { of_text } else { hash };
             link::to("/file", &[repo, path, hash, rendered])
         },
         present: (!is_current).then(|| {
-            (
-                link::file(repo.1, path.1, &wanted.q, None),
-                document.hash.get(..12).unwrap_or_default(),
-            )
+            let what = match rev {
+                Some(rev) => ("revision", rev),
+                None => ("hash", document.hash.get(..12).unwrap_or_default()),
+            };
+            (link::file(repo.1, path.1, &wanted.q, None), what)
         }),
         stale: request::stale::of_file(&stale),
         history,

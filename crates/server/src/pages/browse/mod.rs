@@ -46,6 +46,16 @@ const HASH: Param = Param::text(
 )
 .at_most(128);
 
+/// Another tree of a repository.
+const REV: Param = Param::text(
+    "rev",
+    "A branch, a tag or a commit, or the name of an indexed worktree: its files are shown in place of the current ones.",
+)
+.at_most(1000);
+
+/// The same, as the addresses of results have it.
+const TREE: Param = Param::text("tree", "The same as rev.").at_most(1000);
+
 /// Makes the browser save the file.
 const DOWNLOAD: Param = Param::word("download", "1 to save the file instead of showing it.");
 
@@ -72,6 +82,8 @@ pub(crate) struct BrowseParams {
     lines: Option<String>,
     /// The hash of the contents, if they are not the current ones.
     hash: Option<String>,
+    /// The tree whose files are shown, if it is not the main one.
+    rev: Option<String>,
     /// A language.
     lang: Option<String>,
     /// Most files to list.
@@ -95,6 +107,7 @@ impl From<CheckedParams> for BrowseParams {
             q: given.text(&Q),
             lines: some(&LINE_RANGE),
             hash: given.get(&HASH).map(str::to_lowercase),
+            rev: some(&REV).or_else(|| some(&TREE)).filter(|rev| !rev.is_empty()),
             lang: some(&LANG),
             limit: given.number(&LIMIT),
             download: given.get(&DOWNLOAD).is_some(),
@@ -127,14 +140,19 @@ pub(super) async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Fa
 
 /// Splits a path into its parts, each with its address.
 pub(super) fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
-    let mut crumbs = vec![Crumb { name: repo.to_owned(), href: link::folder(repo, "") }];
+    crumbs_at(repo, path, None)
+}
+
+/// Like [`crumbs`], for a revision.
+fn crumbs_at(repo: &str, path: &str, rev: Option<&str>) -> Vec<Crumb> {
+    let mut crumbs = vec![Crumb { name: repo.to_owned(), href: link::folder_at(repo, "", rev) }];
     let mut upto = String::new();
     for part in path.split('/').filter(|part| !part.is_empty()) {
         if !upto.is_empty() {
             upto.push('/');
         }
         upto.push_str(part);
-        crumbs.push(Crumb { name: part.to_owned(), href: link::folder(repo, &upto) });
+        crumbs.push(Crumb { name: part.to_owned(), href: link::folder_at(repo, &upto, rev) });
     }
     crumbs
 }

@@ -14,7 +14,9 @@ use serde_json::json;
 use store::{Repo, ScipImport};
 
 use super::missing::{no_such_file, no_such_repo};
-use super::{Answered, BrowseParams, Crumb, ORDER, PATH, answered, crumbs, repo};
+use super::{
+    Answered, BrowseParams, Crumb, ORDER, PATH, REV, TREE, answered, crumbs, crumbs_at, repo,
+};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::pages::home::held;
@@ -170,9 +172,10 @@ pub(crate) const REPOS: Endpoint = Endpoint {
             Param::text("q", "Part of the names to list."),
             REPO.saying("A repository."),
             PATH.saying("A folder in the repository."),
+            REV,
             FORMAT,
         ],
-        undocumented: &[ORDER],
+        undocumented: &[ORDER, TREE],
     },
     doc: Some(Doc {
         summary: "List repositories, or a folder of one repository",
@@ -312,6 +315,9 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
         return no_such_repo(&tree, wanted, page);
     };
     let folder = wanted.path.trim_matches('/');
+    if let Some(rev) = &wanted.rev {
+        return one_revision(server, &repo, folder, rev, page).await;
+    }
     let Some(children) = tree.folder(of, folder) else {
         return no_such_file(server, wanted, page).await;
     };
@@ -330,30 +336,83 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
         return Ok(Json(body).into_response());
     }
     let about = if folder.is_empty() { Some(about(server, &repo, &tree).await?) } else { None };
-    let within = |name: &str| {
-        if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
-    };
-    let rows = children
-        .into_iter()
-        .map(|child| FolderRow {
-            href: match child.files {
-                Some(_) => link::folder(&repo.name, &within(&child.name)),
-                None => link::file(&repo.name, &within(&child.name), "", None),
-            },
-            folder: child.files.is_some(),
-            count: child.files.map_or_else(String::new, grouped),
-            size: size(child.bytes as u64),
-            language: child.language.unwrap_or_default(),
-            name: child.name,
-        })
-        .collect();
-    let mut search = query::exactly("repo", &repo.name);
-    if !folder.is_empty() {
-        search = format!("{search} {}", query::below("file", folder));
-    }
+    let rows = folder_rows(&repo.name, folder, children, None, true);
+    let search = search_in(&repo.name, folder);
     let crumbs = crumbs(&repo.name, folder);
     let page = FolderPage { query: "", crumbs, repo: &repo, about, rows, search: search + " " };
     Ok(render(StatusCode::OK, &page))
+}
+
+/// Answers for a folder of another tree of a repository.
+async fn one_revision(
+    server: &Server,
+    repo: &Repo,
+    folder: &str,
+    rev: &str,
+    page: bool,
+) -> Answered {
+    let name = &repo.name;
+    let at = server.view().tree_at(name, rev).await?;
+    let no_such = || Failure::no_such(format!("{name} has no folder {folder} at {rev}"));
+    let at = at.ok_or_else(no_such)?;
+    let tree = at.tree();
+    let children = tree.repo(name).and_then(|of| tree.folder(of, folder)).ok_or_else(no_such)?;
+    if page {
+        let rows = folder_rows(name, folder, children, Some(rev), at.is_indexed());
+        let search = format!("{} {} ", search_in(name, folder), query::written("rev", rev));
+        let crumbs = crumbs_at(name, folder, Some(rev));
+        let page = FolderPage { query: "", crumbs, repo, about: None, rows, search };
+        return Ok(render(StatusCode::OK, &page));
+    }
+    let imports = server.view().scip_imports().await?;
+    let mut body = repo_json(repo, &imports);
+    body["path"] = json!(folder);
+    body["rev"] = json!(rev);
+    body["files"] = json!(children.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>());
+    let bytes = children.iter().map(|child| child.bytes).sum::<usize>();
+    body["bytes"] = json!(at.is_indexed().then_some(bytes));
+    if let Some(commit) = at.commit() {
+        body["commit"] = json!(commit);
+    }
+    let mut children: Vec<_> = children.iter().map(child_json).collect();
+    if !at.is_indexed() {
+        children.iter_mut().for_each(|child| child["bytes"] = json!(null));
+    }
+    body["children"] = json!(children);
+    Ok(Json(body).into_response())
+}
+
+/// Returns the query for a folder of a repository.
+fn search_in(repo: &str, folder: &str) -> String {
+    let search = query::exactly("repo", repo);
+    if folder.is_empty() { search } else { format!("{search} {}", query::below("file", folder)) }
+}
+
+/// Returns the rows of the page of a folder.
+fn folder_rows(
+    repo: &str,
+    folder: &str,
+    children: Vec<FolderItem>,
+    rev: Option<&str>,
+    has_sizes: bool,
+) -> Vec<FolderRow> {
+    let within = |name: &str| {
+        if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    };
+    children
+        .into_iter()
+        .map(|child| FolderRow {
+            href: match child.files {
+                Some(_) => link::folder_at(repo, &within(&child.name), rev),
+                None => link::file_at(repo, &within(&child.name), rev),
+            },
+            folder: child.files.is_some(),
+            count: child.files.map_or_else(String::new, grouped),
+            size: if has_sizes { size(child.bytes as u64) } else { String::new() },
+            language: child.language.unwrap_or_default(),
+            name: child.name,
+        })
+        .collect()
 }
 
 fn child_json(child: &FolderItem) -> serde_json::Value {
