@@ -36,6 +36,7 @@ mod private_postgres;
 mod property;
 mod prose;
 mod ranking;
+mod revisions;
 mod ripgrep;
 mod scip;
 mod search;
