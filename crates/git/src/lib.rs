@@ -1,6 +1,6 @@
-//! Reads the history of files from the clones that repositories were ingested from.
+//! Reads commits and the history of files from the clones that repositories were ingested from.
 //!
-//! The program `git` reads it, in a process without network, hooks and the user's configuration ([`run`]). Since a
+//! Branches, trees and commits are read by gix ([`Clone`]). The program `git` reads the history of a file, in a process without network, hooks and the user's configuration ([`run`]). Since a
 //! clone may come from anybody, git sees nothing of it but the objects ([`skeleton`]), if ingest allowed reading them.
 
 pub mod attributes;

@@ -224,6 +224,8 @@ fn a_clone_runs_no_program() {
         assert!(!sprung.exists(), "{path} ran a program");
     }
     assert_eq!(server.json(&format!("/file?{FILE}&hash={missing}")).0, 404);
+    let changed = fixture.run(&["search", &format!("diff:{first}..HEAD two")]).code(0).out;
+    assert!(changed.contains("def two") && !sprung.exists(), "{changed}");
     fixture.ingest();
     assert!(!sprung.exists(), "a program was run for an object that is missing, or by an ingest");
     // Git itself falls into the trap.
@@ -277,6 +279,20 @@ fn history_is_only_that_of_a_trusted_clone() {
         assert_eq!(server.json(&of_file).0, 404, "{repo}");
         assert_eq!(server.get(&of_file.replace("/file", "/raw"), "*/*").0, 404, "{repo}");
     }
+    // The same for changes, by any name of a commit.
+    let commit = |revision: &str| fixture.git("private", &["rev-parse", revision]);
+    let (old, new) = (commit("HEAD~1"), commit("HEAD"));
+    let changes = |repo: &str, from: &str, to: &str| {
+        let ran = fixture.run(&["search", &format!("repo:^{repo}$ diff:{from}..{to} two")]);
+        (ran.status.code(), ran.out, ran.err)
+    };
+    for repo in ["file", "link", "common", "borrows", "objects", "later", "shallow"] {
+        for (from, to) in [(&*old, &*new), (&old[..7], &new[..7]), ("HEAD~1", "HEAD")] {
+            let (code, out, err) = changes(repo, from, to);
+            assert!(code != Some(0) && !out.contains("def two"), "{repo}: {out}{err}");
+        }
+    }
+    assert!(changes("worktree", &old, &new).1.contains("def two"), "its clone is trusted");
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
     assert!(skipped.contains("git data outside the ingested folder") && skipped.contains(".git"));
     // The private clone itself lists the worktree, and belongs to the same user; and a shallow clone has all of its own objects.
