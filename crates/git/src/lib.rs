@@ -1,7 +1,8 @@
 //! Reads commits and the history of files from the clones that repositories were ingested from.
 //!
-//! Branches, trees and commits are read by gix ([`Clone`]). The program `git` reads the history of a file, in a process without network, hooks and the user's configuration ([`run`]). Since a
-//! clone may come from anybody, git sees nothing of it but the objects ([`skeleton`]), if ingest allowed reading them.
+//! Branches, trees and commits are read by gix ([`Clone`]). The program `git` reads the history of a file, in a process
+//! without network, hooks and the user's configuration ([`run`]). Since a clone may come from anybody, git sees nothing of
+//! it but the objects ([`skeleton`]), if ingest allowed reading them.
 
 pub mod attributes;
 mod blame;
