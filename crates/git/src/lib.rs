@@ -151,6 +151,15 @@ pub fn branch_of(repo: &store::Repo) -> Option<String> {
     (now == known).then(|| data.branch(&mut trust).ok().flatten()).flatten()
 }
 
+/// Returns whether the configuration of the clone in a folder wants the history of its lines to be indexed
+/// (`codesearch.history`); `None` if it does not say. `folders` may be read, too.
+pub fn wants_history(source: &Path, folders: Vec<PathBuf>) -> Option<bool> {
+    let mut trust = Trust::known(folders);
+    let data = GitData::of(source, &mut trust).ok().flatten().filter(GitData::has_head);
+    let data = data.or_else(|| GitData::bare(source))?;
+    data.config(&mut trust).ok().flatten()?.history()
+}
+
 /// A file in a clone, at a commit.
 #[derive(Clone, Debug)]
 pub struct TrackedFile {

@@ -93,6 +93,11 @@ impl Config {
         Some(said.join(","))
     }
 
+    /// Returns whether the history of lines is to be indexed: `codesearch.history`. `None` if it is not set, or no boolean.
+    pub fn history(&self) -> Option<bool> {
+        self.0.boolean("codesearch.history").ok().flatten()
+    }
+
     /// Returns the number of bytes of a hash in the clone's index.
     pub(crate) fn hash_bytes(&self) -> usize {
         let format = self.0.string("extensions.objectFormat");

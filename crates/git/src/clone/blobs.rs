@@ -1,6 +1,9 @@
 //! Reads the contents of files.
 
+use super::changes;
+use super::entry::TreeChange;
 use super::finder::{Finder, Found};
+use super::history::CommitInfo;
 use super::open::Clone;
 use crate::{Error, Oid};
 
@@ -32,6 +35,22 @@ impl BlobReader {
             Found::Object(..) | Found::Large(_) => Ok(None),
             Found::Missing => Err(self.0.lacks(object)),
         }
+    }
+
+    /// Reads a commit.
+    ///
+    /// # Errors
+    /// It is missing or damaged, or the clone cannot be read any more.
+    pub fn commit(&self, commit: Oid) -> Result<CommitInfo, Error> {
+        self.0.commit(commit)
+    }
+
+    /// Like [`Clone::changes`], for many commits.
+    ///
+    /// # Errors
+    /// The same as [`Clone::changes`].
+    pub fn changes(&self, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<TreeChange>, Error> {
+        changes::between(&self.0, old, new)
     }
 
     /// Returns the size of an object in bytes.

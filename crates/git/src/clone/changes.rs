@@ -23,16 +23,23 @@ impl Clone {
     /// An object is missing or damaged, a path is one that git forbids, there are more than 1,000,000 changes, or the
     /// clone cannot be read any more.
     pub fn changes(&self, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<TreeChange>, Error> {
-        let finder = Finder::new(self);
-        let tree = |commit: Option<Oid>| commit.map(|commit| finder.tree_of(commit)).transpose();
-        let (old, new) = (tree(old)?, tree(new)?);
-        let mut walk = Walk { finder: &finder, path: Vec::new(), entries: 0, changes: Vec::new() };
-        if old != new {
-            walk.trees(old.as_deref(), new.as_deref(), 0)?;
-        }
-        let changes = similar::join(&finder, walk.changes)?;
-        Ok(changes)
+        between(&Finder::new(self), old, new)
     }
+}
+
+/// Returns the files that differ between two commits: see [`Clone::changes`].
+pub(super) fn between(
+    finder: &Finder,
+    old: Option<Oid>,
+    new: Option<Oid>,
+) -> Result<Vec<TreeChange>, Error> {
+    let tree = |commit: Option<Oid>| commit.map(|commit| finder.tree_of(commit)).transpose();
+    let (old, new) = (tree(old)?, tree(new)?);
+    let mut walk = Walk { finder, path: Vec::new(), entries: 0, changes: Vec::new() };
+    if old != new {
+        walk.trees(old.as_deref(), new.as_deref(), 0)?;
+    }
+    similar::join(finder, walk.changes)
 }
 
 /// A walk through two trees.

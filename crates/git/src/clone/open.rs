@@ -53,6 +53,11 @@ impl Clone {
         Ok(Some(Self(Arc::new(Inner { data, trust, store: Mutex::new(Arc::new(store)) }))))
     }
 
+    /// Returns the commits at which a shallow clone ends, sorted. None of them has parents here.
+    pub fn shallow(&self) -> Vec<Oid> {
+        self.store().shallow.clone()
+    }
+
     /// Returns a copy.
     pub(super) fn another(&self) -> Self {
         Self(Arc::clone(&self.0))
