@@ -44,6 +44,7 @@ pub async fn check(
     };
     if options.sample.is_none() {
         report.problems.extend(check.indexes().await?);
+        report.problems.extend(check.histories().await?);
     }
     let shards = check.shards(options.sample).await?;
     for (read, shard) in shards.iter().enumerate() {

@@ -155,7 +155,10 @@ impl Statement {
 
     /// Binds its parameters.
     fn bind(&self, bound: BoundStatement, epoch: Epoch, shards: &[i16]) -> BoundStatement {
-        let mut bound = bound.bind(epoch.0).bind(shards);
+        self.bind_patterns(bound.bind(epoch.0).bind(shards))
+    }
+
+    fn bind_patterns(&self, mut bound: BoundStatement) -> BoundStatement {
         for pattern in &self.patterns {
             bound = match pattern {
                 Pattern::NoRecheck(pattern) => bound.bind(pattern.as_bytes()),
@@ -270,6 +273,27 @@ impl Statement {
             self.condition(sql, column, part);
         }
         sql.push(')');
+    }
+}
+
+/// The condition that a column `lexemes` may hold some literals.
+pub(crate) struct LexemesCondition(Statement);
+
+impl LexemesCondition {
+    pub(crate) fn of(literals: &LiteralQuery, no_recheck: bool) -> Self {
+        let lookup =
+            Lookup { scope: Scope::Chunk, terms: Vec::new(), literals: literals.clone() };
+        Self(Statement::of(&[&lookup], no_recheck))
+    }
+
+    /// Returns it as SQL. Its first parameter is `$3`.
+    pub(crate) fn sql(&self) -> &str {
+        &self.0.conditions[0]
+    }
+
+    /// Binds its parameters after two others.
+    pub(crate) fn bind(&self, bound: BoundStatement) -> BoundStatement {
+        self.0.bind_patterns(bound)
     }
 }
 

@@ -14,6 +14,7 @@ mod disk;
 mod docs;
 mod error;
 mod filters;
+mod history;
 mod indexes;
 mod ingest;
 mod lease;
@@ -46,6 +47,11 @@ pub use disk::Recorded;
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
 pub use filters::ChunkRows;
+pub use history::{
+    ChangedFile, ChangedLine, HistoryBatch, HistoryCommit, HistoryPaths, HistoryRow,
+    HistorySnapshot, HistoryState, HistoryUpdate, NewBatch, NewLines, PackedNumbers, pack_changes,
+    unpack_changes,
+};
 pub use indexes::{Index, check_index, indexes};
 pub use ingest::{
     BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,

@@ -157,7 +157,9 @@ fn make_filters_old(fixture: &Fixture) {
 /// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop view codesearch_sql.files, codesearch_sql.repositories, codesearch_sql.left_out;
+        "drop table histories, history_batches, history_commits, history_lines cascade;
+         drop sequence history_numbers;
+         drop view codesearch_sql.files, codesearch_sql.repositories, codesearch_sql.left_out;
          drop table trees, tree_sets, odd_blobs;
          drop sequence tree_set_ids;
          alter table files drop column trees;

@@ -94,6 +94,27 @@ const RULES: &[Rule] = &[
               where c.import = i.id)",
     ),
     rule(
+        "histories of repositories that no longer exist",
+        "select count(*) from histories h where not exists (select from repos r where r.id = h.repo)",
+    ),
+    rule(
+        "parts of histories that no longer exist",
+        "select (select count(*) from history_batches b where not exists (select from histories h where h.repo = b.repo))
+              + (select count(*) from history_lines l where not exists
+                     (select from history_batches b where b.first = l.batch and b.repo = l.repo))
+              + (select count(*) from history_commits c where not exists
+                     (select from history_batches b
+                      where b.first <= c.number and c.number < b.upto and b.repo = c.repo))",
+    ),
+    rule(
+        "batches of histories that overlap",
+        "select count(*) from (select upto > lead(first) over (order by first) as meets from history_batches) b where meets",
+    ),
+    rule(
+        "commits that are twice in a history",
+        "select count(*) from (select from history_commits group by repo, oid having count(*) > 1) twice",
+    ),
+    rule(
         "duplicate paths",
         "select count(*) from (select from {files} t where valid_to = 2147483647 and trees >= 0
              group by repo, path having count(*) > 1) twice",

@@ -52,15 +52,19 @@ impl Store {
     /// The server cannot be reached or has no connection left.
     pub async fn loader(&self) -> Result<Loader> {
         let mut conn = self.helper().await?;
-        // Uses lz4 if the server was built with it: it is faster than pglz, in writing and reading.
-        let _ = conn
-            .execute(
-                "select set_config('default_toast_compression', 'lz4', false) from pg_settings
-                 where name = 'default_toast_compression' and 'lz4' = any(enumvals)",
-            )
-            .await?;
+        use_lz4(&mut conn).await?;
         Ok(Loader { conn })
     }
+}
+
+/// Has a connection use lz4 if the server was built with it: it is faster than pglz, in writing and reading.
+pub(crate) async fn use_lz4(conn: &mut PgConnection) -> Result<()> {
+    conn.execute(
+        "select set_config('default_toast_compression', 'lz4', false) from pg_settings
+         where name = 'default_toast_compression' and 'lz4' = any(enumvals)",
+    )
+    .await?;
+    Ok(())
 }
 
 impl Loader {

@@ -12,7 +12,7 @@
 pub(crate) mod copy;
 mod derive;
 mod diff;
-mod fill;
+pub(crate) mod fill;
 mod gc;
 pub(crate) mod index;
 mod known;

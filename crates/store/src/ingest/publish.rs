@@ -14,6 +14,7 @@ use super::session::{FOREVER, Session};
 use super::symbols;
 use super::trees::{self, Plan, main_left_out};
 use crate::error::Result;
+use crate::history::keep as history;
 use crate::scip::keep as scip;
 use crate::{Epoch, RepoId, ShardId};
 
@@ -146,6 +147,7 @@ impl Session {
         }
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
         scip::delete_imports(&mut tx, self.groups, &gone, None).await?;
+        history::delete(&mut tx, &gone).await?;
         scip::recount(&mut tx, self.groups, &ids).await?;
         let numbers = |shards: &mut dyn Iterator<Item = ShardId>| -> Vec<i16> {
             shards.map(|shard| shard.0).collect()
