@@ -129,6 +129,17 @@ impl IngestProgress {
             }
             Event::Indexing(bytes) => self.begin_bytes(&mut state, bytes, "indexing"),
             Event::Indexed(bytes) => self.show_bytes(&mut state, bytes, "indexing"),
+            Event::History(commits) => {
+                state.all_bytes = commits;
+                const BAR: &str =
+                    "history  {bar:30} {human_pos}/{human_len} commits {per_sec} {eta} left";
+                self.begin(&mut state, commits, BAR);
+            }
+            Event::HistoryRead(commits) => {
+                state.bar.set_position(commits as u64);
+                let all = count(state.all_bytes as usize, "commit");
+                self.tell(&mut state, format!("history: {} of {all}", HumanCount(commits as u64)));
+            }
             Event::Symbols(bytes) => self.begin_bytes(&mut state, bytes, "symbols "),
             Event::SymbolsTaken(bytes) => self.show_bytes(&mut state, bytes, "symbols"),
             Event::Scip(bytes) => self.begin_bytes(&mut state, bytes, "importing"),

@@ -15,6 +15,7 @@ mod folders;
 pub mod fuzz;
 #[cfg(any(test, fuzzing))]
 mod fuzz_files;
+pub mod history;
 mod load;
 mod names;
 mod notices;
@@ -32,7 +33,7 @@ mod walk;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use store::{Session, Store, Totals};
+use store::{RepoId, Session, Store, Totals};
 
 pub use files::SkipReason;
 pub use trees::refs::globs;
@@ -53,6 +54,8 @@ pub struct Options {
     /// Whether to take the files of a clone's commit instead of those in its folder; `None` for what its configuration
     /// or the repository's last ingest chose.
     pub commit: Option<bool>,
+    /// Whether to index the history of lines, too; `None` for what each repository's last ingest chose.
+    pub history: Option<bool>,
     /// Whether to read git's data outside of a path if the user owns them.
     pub follow_git: bool,
     /// Globs of the branches and tags to index; `None` for what each repository's last ingest chose, none for none.
@@ -98,6 +101,10 @@ pub struct Report {
     pub index: Duration,
     /// Time for publishing and collecting garbage.
     pub publish: Duration,
+    /// The history of lines.
+    pub history: history::Report,
+    /// Time for the history of lines.
+    pub history_time: Duration,
 }
 
 /// Progress events of an ingest.
@@ -117,6 +124,10 @@ pub enum Event {
     Indexing(i64),
     /// Bytes of the shards whose indexes are built.
     Indexed(i64),
+    /// Number of the commits whose lines will be read.
+    History(i64),
+    /// Number of those read so far.
+    HistoryRead(i64),
     /// Bytes of the texts whose symbols will be extracted.
     Symbols(i64),
     /// Bytes of the texts already processed.
@@ -234,7 +245,11 @@ async fn bring_up_to_date(
     let (mut session, repos, gone) =
         folders::repositories(store, options, &mut report, progress).await?;
     report.walk = begun.elapsed();
+    let ids: Vec<RepoId> = repos.iter().map(|repo| repo.row.id).collect();
     update::update(store, &mut session, repos, &gone, options, &mut report, progress).await?;
+    let begun = Instant::now();
+    report.history = history::update(store, &mut session, &ids, options, progress).await?;
+    report.history_time = begun.elapsed();
     session.close().await?;
     report.repos.sort();
     Ok(report)

@@ -188,6 +188,7 @@ async fn ingest(
         depth: None,
         max_bytes: MAX_BYTES,
         no_ignore: None,
+        history: None,
         skip_secrets: None,
         commit: None,
         follow_git: false,

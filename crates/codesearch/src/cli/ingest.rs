@@ -27,8 +27,8 @@ What is left out:
   codesearch repos --skipped NAME lists what is left out, with the rule.
 
 What is remembered:
-  --no-ignore, --ignore, --commit, --no-commit, --secrets and --branches hold for the repositories below PATH until an \
-  ingest gives another one.
+  --history, --no-history, --no-ignore, --ignore, --commit, --no-commit, --secrets and --branches hold for the repositories \
+  below PATH until an ingest gives another one. In a clone, `git config codesearch.history true` stands for --history.
 
 Which repositories have history:
   Those whose .git leads to git data below PATH, or to git data that lists the repository as a worktree or submodule. \
@@ -57,6 +57,9 @@ pub(crate) struct IngestArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) how: IngestOptions,
+    /// Remove the history of lines from the index: the default of a new repository
+    #[arg(long, conflicts_with = "history")]
+    pub(crate) no_history: bool,
     /// Extract no symbols; a later ingest or `codesearch symbols` does
     #[arg(long)]
     pub(crate) no_symbols: bool,
@@ -79,6 +82,9 @@ pub(crate) struct IngestOptions {
     /// Index files that look like secrets (.env, private keys) or leave them out; later ingests do the same [default: keep]
     #[arg(long, value_name = "WHAT")]
     pub(crate) secrets: Option<Secrets>,
+    /// Index the history of lines, too, for history:PATTERN; later ingests do the same until ingest --no-history
+    #[arg(long)]
+    pub(crate) history: bool,
     /// Index the commit of a clone's HEAD instead of the files in its folder; later ingests do the same until --no-commit
     #[arg(long, overrides_with = "no_commit")]
     pub(crate) commit: bool,

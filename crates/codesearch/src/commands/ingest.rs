@@ -22,7 +22,8 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
     database.run(async |store| {
-        let report = ingest(store, &args.paths, &args.how, disks.clone()).await?;
+        let history = (args.how.history || args.no_history).then_some(args.how.history);
+        let report = ingest(store, &args.paths, &args.how, history, disks.clone()).await?;
         if !args.no_symbols {
             symbols::take(store).await?;
         }
@@ -58,11 +59,13 @@ pub(crate) fn check_paths(paths: &[PathBuf]) -> Result<(), ingest::Error> {
     })
 }
 
-/// Ingests, and prints a summary.
+/// Ingests, and prints a summary. `history` has the histories of lines indexed or removed; `None` for what was chosen
+/// before.
 pub(crate) async fn ingest(
     store: &Store,
     paths: &[PathBuf],
     how: &IngestOptions,
+    history: Option<bool>,
     disks: Vec<PathBuf>,
 ) -> Result<Report> {
     let shards = store.in_time(store.init(how.shards)).await?;
@@ -75,6 +78,7 @@ pub(crate) async fn ingest(
         max_bytes: how.max_size,
         no_ignore: (how.no_ignore || how.ignore).then_some(how.no_ignore),
         skip_secrets: how.secrets.map(|secrets| secrets == Secrets::Skip),
+        history,
         commit: (how.commit || how.no_commit).then_some(how.commit),
         follow_git: how.follow_git,
         branches: how.branches.as_deref().map(ingest::globs),
@@ -111,6 +115,15 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
             "trees: {} besides the main ones, {:.1} seconds",
             count(report.trees, "worktree, branch or tag"),
             seconds(report.trees_time)
+        );
+    }
+    let history = &report.history;
+    if history.commits + history.removed > 0 {
+        say!(
+            "history: {} read with {}, {} no longer reached",
+            count(history.commits as usize, "commit"),
+            count(history.lines as usize, "changed line"),
+            HumanCount(history.removed as u64)
         );
     }
     for name in &report.removed {
@@ -151,11 +164,12 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         size(docs as u64)
     );
     say!(
-        "seconds: {:.1} scanning, {:.1} reading and storing, {:.1} indexing, {:.1} publishing",
+        "seconds: {:.1} scanning, {:.1} reading and storing, {:.1} indexing, {:.1} publishing, {:.1} history",
         seconds(report.walk),
         seconds(report.load),
         seconds(report.index),
-        seconds(report.publish)
+        seconds(report.publish),
+        seconds(report.history_time)
     );
     Ok(())
 }

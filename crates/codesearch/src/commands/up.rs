@@ -46,7 +46,8 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
 }
 
 async fn ingest_all(database: &Database, args: &UpArgs, disks: Vec<PathBuf>) -> Result<()> {
-    ingest::ingest(&database.store, &args.paths, &args.how, disks.clone()).await?;
+    let history = args.how.history.then_some(true);
+    ingest::ingest(&database.store, &args.paths, &args.how, history, disks.clone()).await?;
     ingest::settle(&database.store, &disks).await
 }
 
