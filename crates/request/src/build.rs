@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use query::{Count, Defaults, Query, Select};
+use query::{Changes, Count, Defaults, Query, Select};
 use search::Request;
 
 use super::client::Client;
@@ -93,6 +93,10 @@ fn build_with(
     request.skipped = options.skipped || client.skipped && of_files;
     request.enclosing = options.enclosing;
     request.brute = options.brute;
+    if options.oldest_first && query.changes != Some(Changes::History) {
+        return Err(option("sort", &"only commits have an oldest one; search for history:PATTERN"));
+    }
+    request.oldest_first = options.oldest_first;
     request.resume = options.resume;
     Ok(request)
 }

@@ -36,6 +36,8 @@ pub struct Options {
     pub enclosing: bool,
     /// Whether to read every stored byte instead of using the index.
     pub brute: bool,
+    /// Whether a search of the history of lines begins with the oldest commit.
+    pub oldest_first: bool,
     /// The position where an earlier search ended.
     pub resume: Option<Resume>,
 }

@@ -19,6 +19,7 @@
 //! | compare revisions, and search what changed between them | [`changes`] |
 //! | search commits that are not indexed | [`revision`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
+//! | search the history of lines | [`history`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod at;
@@ -38,6 +39,7 @@ mod entry;
 mod evaluate;
 mod filters;
 mod find;
+mod history;
 mod jobs;
 mod left_out;
 mod merge;

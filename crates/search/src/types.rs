@@ -31,6 +31,8 @@ pub struct Request {
     pub skipped: bool,
     /// Whether to read every stored text instead of using the index.
     pub brute: bool,
+    /// Whether a search of the history of lines begins with the oldest commit.
+    pub oldest_first: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
     /// The time spent on compiling its patterns.
@@ -64,6 +66,7 @@ impl Request {
             enclosing: false,
             skipped: false,
             brute: false,
+            oldest_first: false,
             resume: None,
             is_auxiliary: false,
             best: false,
@@ -106,6 +109,7 @@ impl Request {
             enclosing: self.enclosing,
             skipped: false,
             brute: self.brute,
+            oldest_first: self.oldest_first,
             resume: None,
             compiling: Duration::ZERO,
             is_auxiliary: true,

@@ -205,8 +205,12 @@ impl View {
                 Arc::new(bounded)
             });
             let request = bounded.as_ref().unwrap_or(request);
-            if let Some(Changes::Between(comparison)) = &request.query().changes {
-                return self.search_changes(request, comparison, found).await;
+            match &request.query().changes {
+                Some(Changes::Between(comparison)) => {
+                    return self.search_changes(request, comparison, found).await;
+                }
+                Some(Changes::History) => return self.search_history(request, found).await,
+                None => {}
             }
             if request.best {
                 let plain = |request, found| self.plain(request, found);

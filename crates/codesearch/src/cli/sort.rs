@@ -9,6 +9,8 @@ pub(crate) enum Sort {
     Relevance,
     /// By path, folder by folder; printing starts when the search has ended
     Path,
+    /// The oldest commit first; only for history:
+    Oldest,
     /// As they are found
     None,
 }
@@ -31,6 +33,7 @@ pub(super) fn reverse_order(name: &str) -> Result<Sort, String> {
         Sort::Relevance => {
             Err("the least relevant files are not known; use --sort relevance".to_owned())
         }
+        Sort::Oldest => Err("the newest commit is the first anyway; leave out --sortr".to_owned()),
         order => Ok(order),
     }
 }

@@ -34,7 +34,7 @@ impl Collected {
             _ => (usual, false),
         };
         match order {
-            Sort::None => None,
+            Sort::None | Sort::Oldest => None,
             Sort::Relevance => {
                 // Without an explicit order or number of lines, people read only the top.
                 let unsaid = output.sort.is_none() && output.sortr.is_none();

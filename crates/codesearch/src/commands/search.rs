@@ -56,7 +56,9 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
         // What was asked for is one list for a quiet search, for an explanation, and in the order of paths.
         let output = &args.output;
         let sorted = [output.sort, output.sortr].contains(&Some(Sort::Path));
-        let grouped = !sorted && !output.quiet && !args.how.explain;
+        // So are changes, which have an order of their own.
+        let in_order = sorted || query.changes.is_some();
+        let grouped = !in_order && !output.quiet && !args.how.explain;
         let queries = scope.queries(&here, query, grouped)?;
         let paths = Paths::of(here, console, output.local || output.vimgrep);
         // Whoever names a folder means the files in it.
@@ -363,6 +365,7 @@ fn options(console: &Console, args: &SearchArgs) -> Options {
         skipped: how.stats || how.explain,
         enclosing: false,
         brute: how.brute,
+        oldest_first: output.sort == Some(Sort::Oldest),
         resume: None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::store::Store;
 use crate::checkout::{GitData, Trust, Unread};
-use crate::{Error, not_read};
+use crate::{Error, Oid, not_read};
 
 /// A clone that is open for reading. It is cheap to copy, and its copies may be used by several threads.
 #[derive(Clone)]

@@ -63,9 +63,10 @@ pub(crate) const FORMAT: Param =
     Param::one_of("format", &["json", "html"], "json or html; overrides the Accept header.");
 pub(crate) const SORT: Param = Param::one_of(
     "sort",
-    &["relevance", "path"],
+    &["relevance", "path", "oldest"],
     "The order of results. `relevance`: ranks the first 500 matching files, and files that define the name; each \
-     cursor ranks the next 500. `path`: by repository and path. `limit` may be at most 1000. Without sort, JSON is \
+     cursor ranks the next 500. `path`: by repository and path. `oldest`: the oldest \
+     commit of `history:` first. Except for this one, `limit` may be at most 1000. Without sort, JSON is \
      ordered by repository and path; large answers are in the order of the search.",
 );
 /// Makes a page list all values that narrow its search.

@@ -53,6 +53,7 @@ impl SearchParams {
             languages: all(&LANG),
             context: context.transpose()?.unwrap_or_default(),
             enclosing: self.is_on(&ENCLOSING),
+            oldest_first: self.is_oldest_first(),
             ..Options::default()
         })
     }
@@ -124,9 +125,13 @@ impl SearchParams {
         self.given.get(&SORT).and_then(Order::named).unwrap_or(Order::Relevance)
     }
 
-    /// Returns whether an order is requested.
+    /// Returns whether an order is requested for which results are collected.
     pub(crate) fn sorts(&self) -> bool {
-        self.given.get(&SORT).is_some()
+        self.given.get(&SORT).is_some() && !self.is_oldest_first()
+    }
+
+    fn is_oldest_first(&self) -> bool {
+        self.given.get(&SORT) == Some("oldest")
     }
 
     pub(crate) fn explains(&self) -> bool {

@@ -60,7 +60,7 @@ pub(crate) struct OutputArgs {
     /// The default is all lines; on a terminal, in order of relevance, it is the best 10 and the number of the others.
     #[arg(short = 'm', long, value_name = "N")]
     pub(crate) max_count: Option<usize>,
-    /// Print files in this order: relevance, path, none
+    /// Print files in this order: relevance, path, oldest (commits of history:), none
     ///
     /// The default is relevance on a terminal if --limit is at most 500, else none.
     #[arg(long, value_name = "ORDER", value_parser = order, overrides_with = "sortr")]
