@@ -23,6 +23,7 @@ mod help;
 mod here;
 mod hints;
 mod history;
+mod history_lines;
 mod http;
 mod ignore;
 mod ingest;
