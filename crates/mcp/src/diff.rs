@@ -30,7 +30,7 @@ pub(super) struct Diff {
     #[serde(default = "context")]
     #[schemars(range(min = 0, max = 100))]
     context_lines: usize,
-    /// Number of changed files to skip: next_offset of the previous answer.
+    /// Number of changed files to skip: `next_offset` of the previous answer.
     #[serde(default)]
     #[schemars(range(min = 0))]
     offset: usize,

@@ -63,13 +63,13 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DiffArgs) -> Resu
             printer.end(&mut out)?;
             out.flush()
         };
-        let (compared, printed) = tokio::join!(view.compare(&what, found), printing);
-        match printed {
+        let (compared, output) = tokio::join!(view.compare(&what, found), printing);
+        match output {
             // The reader has closed the pipe: `codesearch diff A..B | head`.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 return Ok(crate::FOUND);
             }
-            printed => printed.context("cannot write")?,
+            output => output.context("cannot write")?,
         }
         let compared = compared?;
         match &compared.stopped {

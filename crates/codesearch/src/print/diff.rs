@@ -20,6 +20,9 @@ pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 /// Most signs that show how many lines of a file changed.
 const MAX_SIGNS: usize = 40;
 
+/// The numbers of added and removed lines, or why they are unknown.
+type Counts = Result<(usize, usize), &'static str>;
+
 enum Form {
     Unified,
     Stat,
@@ -35,7 +38,7 @@ pub(crate) struct DiffPrinter<'a> {
     repo: &'a str,
     paths: Paths,
     /// For numbers: the names of the files, and the numbers of added and removed lines or why they are unknown.
-    counted: Vec<(String, Result<(usize, usize), &'static str>)>,
+    counted: Vec<(String, Counts)>,
     totals: Totals,
 }
 

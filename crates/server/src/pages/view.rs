@@ -197,7 +197,7 @@ pub(crate) fn file(
     let first = file.lines.iter().find(|line| !line.ranges.is_empty() && line.change.is_none());
     let folder = [(0..file.path.rfind('/').map_or(0, |at| at + 1), "dir")];
     let changes = link::changes(file);
-    let changed = file.lines.iter().find(|line| !line.ranges.is_empty());
+    let first_changed = file.lines.iter().find(|line| !line.ranges.is_empty());
     // The page of a file that the main tree lacks is about the first tree that has it.
     let has_main = file.trees.iter().any(|name| name == MAIN_TREE);
     let tree = file.trees.first().filter(|name| !has_main && trees.term(name).is_some());
@@ -209,7 +209,7 @@ pub(crate) fn file(
     FileView {
         path: pieces(&file.path, &file.path_ranges, &folder, 0..file.path.len()),
         href: match &changes {
-            Some(changes) => format!("{changes}{}", changed.map(anchor).unwrap_or_default()),
+            Some(changes) => format!("{changes}{}", first_changed.map(anchor).unwrap_or_default()),
             None => address(first.map(|line| line.number)),
         },
         base: changes.unwrap_or_else(|| address(None)),

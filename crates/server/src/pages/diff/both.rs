@@ -119,8 +119,8 @@ fn span(first: usize, lines: usize) -> String {
 
 /// Adds the rows of a block: removed lines beside the added ones that follow them.
 fn add(rows: &mut Vec<Row>, block: &Block<'_>, old: &[Vec<Coloured>], new: &[Vec<Coloured>]) {
-    let removed = |line: &DiffLine<'_>| cell(line, line.old, old);
-    let added = |line: &DiffLine<'_>| cell(line, line.new, new);
+    let removed = |line: &&DiffLine<'_>| cell(line, line.old, old);
+    let added = |line: &&DiffLine<'_>| cell(line, line.new, new);
     for run in block.lines.chunk_by(|line, next| line.change.is_some() == next.change.is_some()) {
         if run[0].change.is_none() {
             rows.extend(run.iter().map(|line| Row::Lines {
@@ -133,10 +133,7 @@ fn add(rows: &mut Vec<Row>, block: &Block<'_>, old: &[Vec<Coloured>], new: &[Vec
         let (olds, news): (Vec<_>, Vec<_>) = run.iter().partition(is_removed);
         for at in 0..olds.len().max(news.len()) {
             let (old, new) = (olds.get(at), news.get(at));
-            rows.push(Row::Lines {
-                old: old.map(|line| removed(line)),
-                new: new.map(|line| added(line)),
-            });
+            rows.push(Row::Lines { old: old.map(&removed), new: new.map(&added) });
         }
     }
 }

@@ -36,7 +36,9 @@ struct Row {
 pub(super) fn draw(wanted: &DiffParams, compared: &Compared, files: &[ChangedFile]) -> Response {
     let mut head = Head::of(wanted);
     let mut totals = Totals::default();
-    files.iter().for_each(|file| totals.add(file));
+    for file in files {
+        totals.add(file);
+    }
     let next = next(wanted, compared, files.len());
     let shown = match (wanted.skip, next) {
         (0, None) => totals.text(),
