@@ -64,7 +64,7 @@ pub(crate) enum Kind {
 impl FoundRepo {
     /// Returns the folders of its other worktrees.
     pub(crate) fn worktrees(&self) -> impl Iterator<Item = &PathBuf> {
-        self.trees.iter().filter_map(|tree| Some(&tree.found.as_ref()?.folder))
+        self.trees.iter().filter_map(|tree| Some(&tree.found.as_ref().ok()?.folder))
     }
 }
 
@@ -73,8 +73,8 @@ impl FoundRepo {
 pub(crate) struct FoundTree {
     /// Its name in the clone.
     pub(crate) name: String,
-    /// Its checkout; `None` if that cannot be read, so that what the index has of it stays.
-    pub(crate) found: Option<FoundRepo>,
+    /// Its checkout, or a sentence that says why that cannot be read, so that what the index has of it stays.
+    pub(crate) found: Result<FoundRepo, String>,
 }
 
 /// The result of the search for repositories below a folder.

@@ -135,7 +135,7 @@ pub(crate) async fn repositories(
         };
         let mut trees =
             OtherTrees { known: known_trees.remove(&id).unwrap_or_default(), ..OtherTrees::default() };
-        add_worktrees(&mut trees, &repo, &all, &choice);
+        add_worktrees(&mut trees, &repo, &all, &choice, progress);
         let remembered = branches.get(&id).cloned().unwrap_or_default();
         let globs = options.branches.clone().or_else(|| repo.branches.as_deref().map(refs::globs));
         let globs = globs.unwrap_or_else(|| remembered.clone());
@@ -211,6 +211,7 @@ fn add_worktrees(
     repo: &names::NamedRepo,
     all: &[PathBuf],
     choice: &Choice,
+    progress: &dyn Progress,
 ) {
     let is_worktree = |tree: &&store::Tree| tree.kind == TreeKind::Worktree;
     let is_closed = repo.data.is_none() && !repo.unread.is_empty();
@@ -219,11 +220,18 @@ fn add_worktrees(
         trees.now.extend(kept);
     }
     for FoundTree { name, found } in &repo.trees {
-        let Some(found) = found else {
-            let known = trees.known.iter().filter(is_worktree).find(|tree| tree.name == *name);
-            let kept = known.map(OtherTree::kept);
-            trees.now.extend(kept);
-            continue;
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => {
+                // A copy of a clone lists the worktrees of the original, which nobody misses.
+                let known = trees.known.iter().filter(is_worktree).find(|tree| tree.name == *name);
+                if let Some(known) = known {
+                    progress(Event::Notice(why.clone()));
+                    let kept = OtherTree::kept(known);
+                    trees.now.push(kept);
+                }
+                continue;
+            }
         };
         let choice = Choice { git_folders: found.git_folders.clone(), ..choice.clone() };
         trees.now.push(OtherTree {

@@ -86,17 +86,26 @@ fn of_clone(
         checkouts.into_iter().map(|repo| (repo.folder.clone(), repo)).collect();
     for LinkedWorktree { name, place } in listed {
         let of = format!("the worktree {name} of {}", main.folder.display());
-        let kept = match place {
-            WorktreePlace::At(folder) => match by_folder.remove(&folder) {
-                Some(repo) => Ok(repo),
-                None => follow(&main, &folder, asked).ok_or_else(|| {
-                    Some(format!(
+        let found = match place {
+            WorktreePlace::At(folder) => {
+                let found = by_folder.remove(&folder).or_else(|| follow(&main, &folder, asked));
+                let Some(found) = found else {
+                    notices.push(format!(
                         "not indexed: {of}: its folder {} is outside of the given ones, and you do not own both it and \
                          the clone; to index it, name this folder, too",
                         folder.display()
+                    ));
+                    continue;
+                };
+                if find::is_empty(&folder) || find::check_readable(&folder).is_err() {
+                    Err(format!(
+                        "not updated: {of}: {} is empty or cannot be read; is a disk missing?",
+                        folder.display()
                     ))
-                }),
-            },
+                } else {
+                    Ok(found)
+                }
+            }
             WorktreePlace::Gone { folder, is_locked } => {
                 // No disk is missing where the clone is.
                 let is_inside = folder.starts_with(&main.folder);
@@ -105,35 +114,21 @@ fn of_clone(
                     // Git would prune it, too.
                     continue;
                 }
-                Err(Some(format!(
+                Err(format!(
                     "not updated: {of}: its folder {} does not exist; is a disk missing? To remove it, run: git worktree \
                      remove --force {name}",
                     folder.display()
-                )))
+                ))
             }
-            WorktreePlace::Elsewhere(folder) => Err(Some(format!(
+            WorktreePlace::Elsewhere(folder) => Err(format!(
                 "not updated: {of}: the .git of {} does not lead to it; to repair that, run: git worktree repair {}",
                 folder.display(),
                 folder.display()
-            ))),
-            WorktreePlace::Broken(reason) => Err(Some(format!(
+            )),
+            WorktreePlace::Broken(reason) => Err(format!(
                 "not updated: {of}: its data in {} cannot be read ({reason})",
                 data.common().join("worktrees").join(&name).display()
-            ))),
-        };
-        let found = match kept {
-            Ok(repo) if find::is_empty(&repo.folder) || find::check_readable(&repo.folder).is_err() => {
-                notices.push(format!(
-                    "not updated: {of}: {} is empty or cannot be read; is a disk missing?",
-                    repo.folder.display()
-                ));
-                None
-            }
-            Ok(repo) => Some(repo),
-            Err(notice) => {
-                notices.extend(notice);
-                None
-            }
+            )),
         };
         main.trees.push(FoundTree { name, found });
     }
