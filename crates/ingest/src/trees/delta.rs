@@ -23,12 +23,33 @@ pub(super) struct Other {
 pub(super) enum What {
     /// A row that is known, by its place.
     Known(usize),
-    /// Contents by their name in git, about how many bytes, and the language that `.gitattributes` gives it.
-    Named(git::Oid, u64, Option<String>),
-    /// Contents that must be read, as above.
+    /// Contents by their name in git, and the language that `.gitattributes` gives it.
+    Named(Name, Option<String>),
+    /// Contents that must be read, about how many bytes, and the language.
     Unknown(u64, Option<String>),
     /// A file that is left out.
     LeftOut { reason: &'static str, rule: Option<String>, bytes: u64 },
+}
+
+/// Git's name of the contents of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    pub(super) oid: git::Oid,
+    /// The size of the file in bytes.
+    pub(super) bytes: u64,
+    /// Whether git may have written other contents to the file. If so, their size differs.
+    pub(super) may_differ: bool,
+}
+
+impl Name {
+    /// Returns whether a row has these contents.
+    fn is_of(self, file: &TreeFile) -> bool {
+        let is_size = || match &file.contents {
+            TreeContents::Text { bytes, .. } => i64::from(*bytes) == self.bytes as i64,
+            TreeContents::LeftOut { reason, .. } => reason == SkipReason::Binary.word(),
+        };
+        file.oids.iter().any(|known| known == self.oid.as_bytes()) && (!self.may_differ || is_size())
+    }
 }
 
 /// A tree, compared with the main one.
@@ -74,8 +95,8 @@ impl<'s> Known<'s> {
     }
 
     /// Returns the row of a path with these contents, by their name in git.
-    pub(super) fn named(&self, path: &str, oid: &git::Oid) -> Option<(usize, &'s TreeFile)> {
-        self.rows(path).find(|(_, file)| file.oids.iter().any(|known| known == oid.as_bytes()))
+    pub(super) fn named(&self, path: &str, name: Name) -> Option<(usize, &'s TreeFile)> {
+        self.rows(path).find(|(_, file)| name.is_of(file))
     }
 
     /// Returns the row of a path with the same contents.
@@ -140,21 +161,18 @@ impl<'s> Known<'s> {
         let others = Mutex::new(Vec::new());
         let seen = |entry: Entry| {
             let Entry { path, bytes, left_out, rule, oid, may_differ, language, .. } = entry;
-            // If git wrote other contents than it names, they are read.
-            let oid = oid.filter(|_| !may_differ);
+            let name = oid.map(|oid| Name { oid, bytes, may_differ });
             let reason = left_out.or((bytes > max_bytes).then_some(SkipReason::TooLarge));
             let main = self.rows(&path).find(|(_, file)| {
                 file.in_main
-                    && match (&file.contents, reason, &oid) {
+                    && match (&file.contents, reason, name) {
                         (
                             TreeContents::LeftOut { reason: other, rule: other_rule, .. },
                             Some(reason),
                             _,
                         ) => other == reason.word() && *other_rule == rule,
                         (_, Some(_), _) => false,
-                        (_, None, Some(oid)) => {
-                            file.oids.iter().any(|known| known == oid.as_bytes())
-                        }
+                        (_, None, Some(name)) => name.is_of(file),
                         (_, None, None) => false,
                     }
             });
@@ -162,9 +180,9 @@ impl<'s> Known<'s> {
                 equal[at / 64].fetch_or(1 << (at % 64), Ordering::Relaxed);
                 return ControlFlow::Continue(());
             }
-            let what = match (reason, oid) {
+            let what = match (reason, name) {
                 (Some(reason), _) => What::LeftOut { reason: reason.word(), rule, bytes },
-                (None, Some(oid)) => What::Named(oid, bytes, language),
+                (None, Some(name)) => What::Named(name, language),
                 (None, None) => What::Unknown(bytes, language),
             };
             let mut others = others.lock().unwrap_or_else(PoisonError::into_inner);

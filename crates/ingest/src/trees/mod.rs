@@ -21,7 +21,8 @@ use super::load::{self, Group, Plan, Queue, Sources};
 use super::room::Room;
 use super::source::FileSource;
 use super::{Error, Event, Progress};
-use delta::{Known, Listed, What};
+use delta::{Known, Listed, Name, What};
+use files::SkipReason;
 use members::Members;
 
 /// A tree of a repository besides its main one.
@@ -157,7 +158,7 @@ fn texts(files: &[TreeFile]) -> Vec<u64> {
 struct Wanted {
     path: String,
     bytes: u64,
-    oid: Option<git::Oid>,
+    name: Option<Name>,
     /// The language that `.gitattributes` gives it.
     language: Option<String>,
     /// The trees that have it, by their places.
@@ -220,7 +221,7 @@ impl Comparison {
         let known = Known::new(&self.state);
         let mut added: Vec<TreeFile> = Vec::new();
         let mut new: HashMap<(String, String, Option<String>), usize> = HashMap::new();
-        let mut wanted: HashMap<(String, git::Oid), usize> = HashMap::new();
+        let mut wanted: HashMap<(String, Name), usize> = HashMap::new();
         for (tree, listed) in self.listed.iter_mut().enumerate() {
             for delta::Other { path, what } in std::mem::take(&mut listed.others) {
                 let mut has = |at: usize, in_main: bool| {
@@ -242,22 +243,22 @@ impl Comparison {
                         });
                         has(at, false);
                     }
-                    What::Named(oid, bytes, language) => {
-                        let row = known.named(&path, &oid);
+                    What::Named(name, language) => {
+                        let row = known.named(&path, name);
                         if let Some((at, file)) = row.filter(|(_, file)| file.is_current) {
                             has(at, file.in_main);
                             continue;
                         }
-                        let at = *wanted.entry((path.clone(), oid)).or_insert_with(|| {
-                            let (oid, trees) = (Some(oid), Vec::new());
-                            self.wanted.push(Wanted { path, bytes, oid, language, trees });
+                        let at = *wanted.entry((path.clone(), name)).or_insert_with(|| {
+                            let (bytes, trees) = (name.bytes, Vec::new());
+                            self.wanted.push(Wanted { path, bytes, name: Some(name), language, trees });
                             self.wanted.len() - 1
                         });
                         self.wanted[at].trees.push(tree);
                     }
                     What::Unknown(bytes, language) => {
                         let trees = vec![tree];
-                        self.wanted.push(Wanted { path, bytes, oid: None, language, trees });
+                        self.wanted.push(Wanted { path, bytes, name: None, language, trees });
                     }
                 }
             }
@@ -303,15 +304,19 @@ impl Comparison {
 
     /// Takes contents from what is wanted that are known not to be texts.
     async fn leave_out_odd(&mut self, session: &mut Session) -> Result<(), Error> {
-        let named = self.wanted.iter().filter_map(|wanted| wanted.oid);
-        let oids: Vec<Vec<u8>> = named.map(|oid| oid.as_bytes().to_vec()).collect();
+        let named = self.wanted.iter().filter_map(|wanted| wanted.name);
+        let oids: Vec<Vec<u8>> = named.map(|name| name.oid.as_bytes().to_vec()).collect();
         let odd = session.odd_blobs(&oids).await?;
         if odd.is_empty() {
             return Ok(());
         }
         let mut rows = self.rows();
         for wanted in std::mem::take(&mut self.wanted) {
-            let reason = wanted.oid.and_then(|oid| odd.get(oid.as_bytes()));
+            // A binary file stays one however git writes its lines.
+            let reason = wanted.name.and_then(|name| {
+                let reason = odd.get(name.oid.as_bytes());
+                reason.filter(|reason| !name.may_differ || *reason == SkipReason::Binary.word())
+            });
             let Some(reason) = reason else {
                 self.wanted.push(wanted);
                 continue;
@@ -352,7 +357,7 @@ impl Comparison {
         (shared.progress)(Event::Reading(read));
         let todo = self.wanted.iter().zip(1..).map(|(wanted, number)| {
             let (path, bytes) = (wanted.path.clone(), wanted.bytes as i64);
-            let oid = wanted.oid.map(|oid| oid.as_bytes().to_vec());
+            let oid = wanted.name.map(|name| name.oid.as_bytes().to_vec());
             FileTodo { number, repo, path, bytes, oid, language: wanted.language.clone() }
         });
         let queue = Queue::Given(todo.collect());
