@@ -101,6 +101,8 @@ pub struct FileCopy {
     pub path_ranges: Vec<Range<usize>>,
     /// Language, if it was recognised.
     pub language: Option<String>,
+    /// The trees with it, as [`FileMatch::trees`].
+    pub trees: Vec<String>,
 }
 
 /// A line of a file.
@@ -156,6 +158,7 @@ impl FileMatch {
             path: take(&mut self.path),
             path_ranges: take(&mut self.path_ranges),
             language: self.language.take(),
+            trees: take(&mut self.trees),
         };
         copies.insert(0, own);
         copies
@@ -164,19 +167,18 @@ impl FileMatch {
     /// Makes the first of some copies this file, and the others its copies.
     pub fn lead(&mut self, copies: Vec<FileCopy>) {
         let mut copies = copies.into_iter();
-        let Some(FileCopy { repo_id, repo, rank, path, path_ranges, language }) = copies.next()
-        else {
-            return;
-        };
+        let Some(first) = copies.next() else { return };
+        let FileCopy { repo_id, repo, rank, path, path_ranges, language, trees } = first;
         (self.repo_id, self.repo, self.rank) = (repo_id, repo, rank);
         (self.path, self.path_ranges, self.language) = (path, path_ranges, language);
+        self.trees = trees;
         self.copies = copies.collect();
     }
 
     /// Folds another file into this one: it and its copies become copies.
     pub fn fold(&mut self, other: Self) {
-        let Self { repo_id, repo, rank, path, path_ranges, language, copies, .. } = other;
-        self.copies.push(FileCopy { repo_id, repo, rank, path, path_ranges, language });
+        let Self { repo_id, repo, rank, path, path_ranges, language, trees, copies, .. } = other;
+        self.copies.push(FileCopy { repo_id, repo, rank, path, path_ranges, language, trees });
         self.copies.extend(copies);
     }
 }

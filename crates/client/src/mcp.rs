@@ -5,6 +5,7 @@
 //! [`Engine`] in this process answers them. So an agent's process costs little memory beside a server, and does not end with it.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::header::CONTENT_TYPE;
@@ -23,6 +24,12 @@ const PATH: &str = "/mcp";
 
 /// The accepted media types: progress arrives as events.
 const ACCEPTED: &str = "application/json, text/event-stream";
+
+/// The field of a call's metadata that names the folder in which the agent works.
+const FOLDER: &str = "codesearch/folder";
+
+/// The id of this process's own request to the agent.
+const ROOTS: &str = "codesearch-roots";
 
 /// JSON-RPC's code for an error of the server.
 const INTERNAL: i32 = -32603;
@@ -54,6 +61,8 @@ pub async fn serve<E: Engine>(
         engine,
         answers,
         initialize: Mutex::default(),
+        has_roots: Mutex::default(),
+        root: Mutex::default(),
         running: Mutex::default(),
         own: OnceCell::new(),
     });
@@ -90,16 +99,33 @@ struct Agent<E> {
     answers: mpsc::Sender<String>,
     /// The message that begins the protocol, which an engine that starts later must have, too.
     initialize: Mutex<Option<String>>,
+    /// Whether the agent tells its roots.
+    has_roots: Mutex<bool>,
+    /// The folder of its first root.
+    root: Mutex<Option<PathBuf>>,
     /// The requests that a server answers, by their ids.
     running: Mutex<HashMap<String, AbortHandle>>,
     own: OnceCell<Result<Own, String>>,
 }
 
 impl<E: Engine> Agent<E> {
-    fn pass(self: &Arc<Self>, line: String, tasks: &mut JoinSet<()>) {
+    fn pass(self: &Arc<Self>, mut line: String, tasks: &mut JoinSet<()>) {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         match message["method"].as_str() {
-            Some("initialize") => *lock(&self.initialize) = Some(line.clone()),
+            Some("initialize") => {
+                *lock(&self.initialize) = Some(line.clone());
+                let has_roots = message["params"]["capabilities"]["roots"].is_object();
+                *lock(&self.has_roots) = has_roots;
+            }
+            Some("notifications/initialized" | "notifications/roots/list_changed") => {
+                self.ask_roots(tasks);
+            }
+            Some("tools/call") => line = self.with_folder(message.clone()).to_string(),
+            None if message["id"] == ROOTS => {
+                let uri = message["result"]["roots"][0]["uri"].as_str();
+                *lock(&self.root) = uri.and_then(folder_of);
+                return;
+            }
             Some("notifications/cancelled") => {
                 let id = message["params"]["requestId"].to_string();
                 // Dropping a request cancels it on the server.
@@ -124,6 +150,32 @@ impl<E: Engine> Agent<E> {
             lock(&self.running).insert(id, handle);
         }
         let _ = registered.send(());
+    }
+
+    /// Asks the agent for its roots, if it has any.
+    fn ask_roots(self: &Arc<Self>, tasks: &mut JoinSet<()>) {
+        if !*lock(&self.has_roots) {
+            return;
+        }
+        let agent = Arc::clone(self);
+        tasks.spawn(async move {
+            let ask = json!({ "jsonrpc": "2.0", "id": ROOTS, "method": "roots/list" });
+            let _ = agent.answers.send(ask.to_string()).await;
+        });
+    }
+
+    /// Returns a call with the folder in which the agent works: its first root, or else that of this process.
+    fn with_folder(&self, mut call: Value) -> Value {
+        let root = lock(&self.root).clone();
+        let folder = root.or_else(|| std::env::current_dir().ok());
+        let folder = folder.as_deref().and_then(Path::to_str);
+        if let (Some(folder), Some(params)) = (folder, call["params"].as_object_mut()) {
+            let meta = params.entry("_meta").or_insert_with(|| json!({}));
+            if let Some(meta) = meta.as_object_mut() {
+                meta.insert(FOLDER.to_owned(), json!(folder));
+            }
+        }
+        call
     }
 
     /// Has a message answered by the server, or else by this process.
@@ -159,6 +211,11 @@ impl<E: Engine> Agent<E> {
             let _ = self.answers.send(answer.to_string()).await;
         }
     }
+}
+
+/// Returns the folder of a `file:` URI.
+fn folder_of(uri: &str) -> Option<PathBuf> {
+    reqwest::Url::parse(uri).ok().filter(|uri| uri.scheme() == "file")?.to_file_path().ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -271,6 +328,13 @@ impl Own {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_root_is_a_folder() {
+        assert_eq!(folder_of("file:///a/b%20c").as_deref(), Some(Path::new("/a/b c")));
+        assert_eq!(folder_of("https://x.example/a"), None);
+        assert_eq!(folder_of("/a"), None);
+    }
 
     #[test]
     fn the_data_of_an_event_are_its_lines() {

@@ -50,6 +50,13 @@ impl Answer {
         Self::new(text, &summary, name, Vec::new(), MAX_BYTES)
     }
 
+    /// Says at the end which trees were read instead of main ones.
+    pub(super) fn in_trees(mut self, trees: &str) -> Self {
+        let gap = if self.text.ends_with('\n') { "\n" } else { "\n\n" };
+        self.text.push_str(&format!("{gap}(Read {trees}.)\n"));
+        self.and("in_trees", json!(trees))
+    }
+
     /// Adds a value, such as where to continue.
     pub(super) fn and(mut self, name: &str, value: Value) -> Self {
         self.structured.insert(name.to_owned(), value);

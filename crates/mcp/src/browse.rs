@@ -11,11 +11,15 @@ use search::View;
 use search::{FolderItem, Tree};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use store::{MAIN_TREE, Repo, RepoTrees};
 
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
 use request::human;
 use request::scip::scip_text;
+
+/// Trees named of a repository in JSON.
+const MOST_TREES: usize = 20;
 
 /// Default number of files or repositories in an answer.
 const ENTRIES: usize = 50;
@@ -380,6 +384,16 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
     let imports = view.scip_imports().await?;
+    let catalog = view.catalog().await?;
+    let trees_of = |repo: &Repo| -> Vec<String> {
+        let trees = catalog.repos.get(&repo.id).map(|known| Arc::clone(&known.trees));
+        let trees = trees.filter(|trees| !trees.trees.is_empty());
+        let names = |trees: Arc<RepoTrees>| {
+            let others = trees.trees.iter().map(|tree| tree.name.clone());
+            [MAIN_TREE.to_owned()].into_iter().chain(others).collect()
+        };
+        trees.map(names).unwrap_or_default()
+    };
     let offset = asked.offset;
     let lines: Vec<(String, Value)> = repos
         .iter()
@@ -388,10 +402,20 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
         .map(|repo| {
             let scip = imports.iter().filter(|import| import.repo == repo.id);
             let scip: Vec<String> = scip.map(scip_text).collect();
-            let item = json!({
+            let mut item = json!({
                 "repo": repo.name, "files": repo.files, "bytes": repo.bytes, "left_out": repo.skipped,
                 "indexed_at": repo.indexed_at, "scip": &scip,
             });
+            let trees = trees_of(repo);
+            if !trees.is_empty() {
+                item["trees"] = json!(&trees[..trees.len().min(MOST_TREES)]);
+                item["trees_total"] = json!(trees.len());
+            }
+            let scip = if trees.is_empty() {
+                scip
+            } else {
+                [scip, vec![format!("trees: {}", human::trees(&trees))]].concat()
+            };
             let scip = [&[String::new()], scip.as_slice()].concat().join("; ");
             let line = format!(
                 "{} ({}, {:.1} MB of text, {} left out, indexed at {}{scip})\n",

@@ -12,6 +12,7 @@ mod browse;
 mod diff;
 mod docs;
 mod exhaustive;
+mod folder;
 mod hints;
 mod navigate;
 mod progress;
@@ -33,7 +34,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
 pub use search::View;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::answer::Answer;
 use self::progress::FileCounter;
@@ -43,8 +44,15 @@ const INSTRUCTIONS: &str = "\
 Searches the source code of all indexed repositories. Use search for names and code in files, definitions and references \
 to follow a name, outline for what a file defines, docs for questions in words, find_file for files by their names, \
 read_file for the lines around a match, diff for what changed between revisions, list_repos for the indexed repositories. Answers name a file by its \
-repository and path, as REPOSITORY: PATH. Answers are limited: the first line \
+repository and path, as REPOSITORY: PATH. If you work in a worktree of a clone, give its folder in folder: then its \
+files are searched instead of those of the main checkout. Answers are limited: the first line \
 says whether the answer is complete, and how to get the rest.";
+
+/// The argument of all tools that names the agent's folder.
+const FOLDER: &str = "folder";
+
+/// The field of a request's metadata in which `codesearch mcp` tells the agent's folder.
+pub const FOLDER_OF_CLIENT: &str = "codesearch/folder";
 
 /// Most bytes of a tool's name that an error repeats.
 const MAX_NAME: usize = 64;
@@ -63,10 +71,30 @@ impl Tools {
         Self { view }
     }
 
-    /// Runs the tool that a call names.
-    async fn call(&self, tool: &Tool, given: JsonObject, found: &FileCounter) -> Result<Answer> {
+    /// Runs the tool that a call names, for an agent in a folder.
+    async fn call(
+        &self,
+        tool: &Tool,
+        given: JsonObject,
+        folder: Option<String>,
+        found: &FileCounter,
+    ) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
-        let view = &self.view;
+        let here = folder::of(&self.view, asked[FOLDER].as_str(), folder.as_deref()).await?;
+        let answer = self.answer(tool, asked, &here.in_view(&self.view), found).await?;
+        Ok(match here.trees_note() {
+            Some(trees) => answer.in_trees(&trees),
+            None => answer,
+        })
+    }
+
+    async fn answer(
+        &self,
+        tool: &Tool,
+        asked: Value,
+        view: &View,
+        found: &FileCounter,
+    ) -> Result<Answer> {
         match &*tool.name {
             "search" => answer_search(view, of(asked)?, found).await,
             "docs" => docs::docs(view, of(asked)?).await,
@@ -108,7 +136,10 @@ fn tool<T: JsonSchema + 'static>(name: &'static str, description: String) -> Too
         .with_input_schema::<T>()
         .with_annotations(reads_only)
         .with_raw_output_schema(schemas::output(name));
-    arguments::plain(Arc::make_mut(&mut tool.input_schema));
+    let schema = Arc::make_mut(&mut tool.input_schema);
+    let arguments = schema.entry("properties").or_insert_with(|| json!({}));
+    arguments[FOLDER] = json!({ "type": "string", "description": folder::DESCRIPTION });
+    arguments::plain(schema);
     tool
 }
 
@@ -138,7 +169,8 @@ impl ServerHandler for Tools {
             return Err(ErrorData::invalid_params(message, None));
         };
         let found = FileCounter::default();
-        let call = self.call(tool, request.arguments.unwrap_or_default(), &found);
+        let folder = context.meta.get(FOLDER_OF_CLIENT).and_then(Value::as_str).map(str::to_owned);
+        let call = self.call(tool, request.arguments.unwrap_or_default(), folder, &found);
         let call = AssertUnwindSafe(progress::with_progress(&context, &found, call)).catch_unwind();
         let done = tokio::select! {
             done = call => done,

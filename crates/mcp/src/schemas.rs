@@ -90,6 +90,8 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             let one = json!({
                 "repo": text(), "files": number(), "bytes": number(), "left_out": number(), "indexed_at": text(),
                 "scip": { "type": "array", "items": text(), "description": "Its SCIP indexes." },
+                "trees": { "type": "array", "items": text(), "description": "Its first trees, if it has several." },
+                "trees_total": number(),
             });
             let needed = ["repo", "files", "bytes", "left_out", "indexed_at", "scip"];
             ("repositories", object(&one, &needed), Some(("next_offset", "integer")))
@@ -106,6 +108,7 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             "description": "Number of entries at the end of the text that this JSON omits for lack of space.",
         },
         name: { "type": "array", "items": item },
+        "in_trees": { "type": "string", "description": "The trees that were read instead of main checkouts." },
     });
     let mut needed = vec!["summary", "left_out", name];
     if let Some((next, kind)) = next {

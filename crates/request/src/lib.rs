@@ -28,7 +28,7 @@ pub mod stale;
 pub use build::{build, build_in_time, limit_or, parse};
 pub use client::Client;
 pub use docs::{DocsQuery, docs};
-pub use here::{Here, InRepo};
+pub use here::{Below, Here, InRepo};
 pub use options::{MAX_CONTEXT, Options, case, context, count};
 pub use refused::Refused;
 pub use spell::{LinePattern, as_one_query};

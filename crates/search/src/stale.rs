@@ -13,13 +13,16 @@ use answer::FileMatch;
 use files::beneath::read_all;
 use files::{Folder, RACY, SkipReason, blob_oid, fingerprint};
 use futures_util::future::BoxFuture;
-use store::{BlobId, RepoId, ShardId};
+use store::{BlobId, Catalog, CatalogRepo, MAIN_TREE, RepoId, ShardId, Tree, TreeFilter};
 use tokio::sync::Semaphore;
 
 use crate::view::View;
 
 /// Most files of an answer that are checked.
 const MOST_FILES: usize = 200;
+
+/// Trees of a file among which one is looked for.
+const MOST_TREES: usize = 8;
 
 /// Time for one step of the check, after which it begins no other file.
 const STEP_TIME: Duration = Duration::from_millis(20);
@@ -43,6 +46,8 @@ pub struct ShownFiles(Vec<ShownFile>);
 #[derive(Clone, Debug)]
 struct ShownFile {
     repo: RepoId,
+    /// The trees that have it, among those that were searched; none for the chosen one.
+    trees: Vec<String>,
     path: String,
     blob_key: (ShardId, BlobId),
 }
@@ -50,14 +55,28 @@ struct ShownFile {
 impl ShownFiles {
     /// Adds a file, unless there are enough.
     pub fn add(&mut self, file: &FileMatch) {
-        self.add_path(file.repo_id, &file.path, file.blob_key);
+        if file.blob_key != FileMatch::NOT_STORED && self.0.len() < MOST_FILES {
+            let trees = &file.trees[..file.trees.len().min(MOST_TREES)];
+            self.add_in(file.repo_id, trees, &file.path, file.blob_key);
+        }
     }
 
     /// Adds a file by its repository, path and blob, unless there are enough.
     pub fn add_path(&mut self, repo: RepoId, path: &str, blob_key: (ShardId, BlobId)) {
+        self.add_in(repo, &[], path, blob_key);
+    }
+
+    fn add_in(
+        &mut self,
+        repo: RepoId,
+        trees: &[String],
+        path: &str,
+        blob_key: (ShardId, BlobId),
+    ) {
         // The results of a search for repositories have no paths.
         if self.0.len() < MOST_FILES && !path.is_empty() {
-            self.0.push(ShownFile { repo, path: path.to_owned(), blob_key });
+            let (trees, path) = (trees.to_vec(), path.to_owned());
+            self.0.push(ShownFile { repo, trees, path, blob_key });
         }
     }
 }
@@ -105,6 +124,9 @@ enum State {
     Deleted,
 }
 
+/// The tree in whose folder a file is looked at: its repository, and the bit of the tree; `None` for the main one.
+type OnDisk = (RepoId, Option<usize>);
+
 /// The files to check in one folder.
 struct InFolder {
     folder: PathBuf,
@@ -151,16 +173,16 @@ impl View {
 
     async fn read_stale(&self, shown: &[ShownFile]) -> Result<Stale, store::Error> {
         let catalog = self.catalog().await?;
-        let mut folders: BTreeMap<RepoId, InFolder> = BTreeMap::new();
+        let mut folders: BTreeMap<OnDisk, InFolder> = BTreeMap::new();
+        let (mut places, mut sources) = (vec![None; shown.len()], BTreeMap::new());
         for (number, file) in shown.iter().enumerate() {
             let Some(repo) = catalog.repos.get(&file.repo) else { continue };
-            // The files of a commit do not change.
-            if repo.commit.is_some() {
-                continue;
-            }
-            let of = folders.entry(file.repo).or_insert_with(|| InFolder {
-                folder: PathBuf::from(&repo.source),
-                listed: repo.listed.map(time),
+            let Some((bit, source, listed)) = on_disk(&catalog, repo, file) else { continue };
+            places[number] = Some((file.repo, bit));
+            sources.insert((file.repo, bit), source);
+            let of = folders.entry((file.repo, bit)).or_insert_with(|| InFolder {
+                folder: PathBuf::from(source),
+                listed: listed.map(time),
                 files: Vec::new(),
             });
             of.files.push((number, PathBuf::from(&file.path)));
@@ -192,6 +214,12 @@ impl View {
             let files: Vec<_> = numbers.iter().map(of).collect();
             let recorded = lease.recorded(catalog.epoch, shard, &files).await?;
             for (number, recorded) in numbers.into_iter().zip(recorded) {
+                // The fingerprint is that in the main tree.
+                let is_main = places[number].is_some_and(|(_, bit)| bit.is_none());
+                let recorded = recorded.map(|of| store::Recorded {
+                    fingerprint: if is_main { of.fingerprint } else { 0 },
+                    ..of
+                });
                 match (recorded, states[number]) {
                     // The index has changed, too.
                     (None, _) => states[number] = State::Same,
@@ -213,21 +241,23 @@ impl View {
             // Without an answer, nothing is known.
             states = read.await.unwrap_or_default();
         }
-        let mut stale: BTreeMap<RepoId, (Vec<String>, Vec<String>)> = BTreeMap::new();
-        for (file, state) in shown.iter().zip(states) {
+        let mut stale: BTreeMap<OnDisk, (Vec<String>, Vec<String>)> = BTreeMap::new();
+        for ((file, place), state) in shown.iter().zip(&places).zip(states) {
+            let Some(place) = place else { continue };
             match state {
                 State::Same | State::Unsure(_) => {}
-                State::Changed => stale.entry(file.repo).or_default().0.push(file.path.clone()),
-                State::Deleted => stale.entry(file.repo).or_default().1.push(file.path.clone()),
+                State::Changed => stale.entry(*place).or_default().0.push(file.path.clone()),
+                State::Deleted => stale.entry(*place).or_default().1.push(file.path.clone()),
             }
         }
-        let ids: Vec<RepoId> = stale.keys().copied().collect();
+        let ids: Vec<RepoId> = stale.keys().map(|(repo, _)| *repo).collect();
         let times = if ids.is_empty() { HashMap::new() } else { lease.indexed(&ids).await? };
         lease.done();
-        let of = |(id, (changed, deleted)): (RepoId, (Vec<String>, Vec<String>))| {
-            let repo = catalog.repos.get(&id)?;
-            let (name, folder) = (repo.name.clone(), repo.source.clone());
-            Some(StaleRepo { name, folder, since: time(*times.get(&id)?), changed, deleted })
+        let of = |(place, (changed, deleted)): (OnDisk, (Vec<String>, Vec<String>))| {
+            let repo = catalog.repos.get(&place.0)?;
+            let (name, folder) = (repo.name.clone(), (*sources.get(&place)?).to_owned());
+            let since = time(*times.get(&place.0)?);
+            Some(StaleRepo { name, folder, since, changed, deleted })
         };
         let mut repos: Vec<StaleRepo> = stale.into_iter().filter_map(of).collect();
         repos.sort_by(|a, b| a.name.cmp(&b.name));
@@ -244,6 +274,38 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
         work()
     });
     tokio::time::timeout(PATIENCE, work).await.ok()?.ok()
+}
+
+/// Returns the tree in whose folder a file is looked at, its folder, and when that was listed; `None` if it is only in
+/// commits.
+fn on_disk<'c>(
+    catalog: &'c Catalog,
+    repo: &'c CatalogRepo,
+    file: &ShownFile,
+) -> Option<(Option<usize>, &'c str, Option<f64>)> {
+    let main = || {
+        // The files of a commit do not change.
+        repo.commit.is_none().then_some((None, repo.source.as_str(), repo.listed))
+    };
+    let chosen = match catalog.filter().trees {
+        TreeFilter::Chosen(chosen) => chosen.trees.iter().find(|(id, ..)| *id == file.repo).cloned(),
+        TreeFilter::Main | TreeFilter::All => None,
+    };
+    let is_meant = |tree: &&Tree| match (file.trees.is_empty(), &chosen) {
+        (true, Some((_, bit, _))) => tree.bit == *bit,
+        (true, None) => false,
+        (false, _) => file.trees.contains(&tree.name),
+    };
+    let is_main = if file.trees.is_empty() {
+        chosen.is_none()
+    } else {
+        file.trees.iter().any(|name| name == MAIN_TREE)
+    };
+    if is_main {
+        return main();
+    }
+    let mut trees = repo.trees.trees.iter().filter(is_meant);
+    trees.find_map(|tree| Some((Some(tree.bit), tree.source.as_deref()?, tree.listed)))
 }
 
 fn time(seconds: f64) -> SystemTime {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use search::{Searcher, View, Visible};
-use store::{Catalog, Store};
+use store::{Catalog, InTree, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -131,6 +131,11 @@ impl Server {
     /// Returns a view of the repositories that clients may see.
     pub(super) fn view(&self) -> &View {
         &self.view
+    }
+
+    /// Returns the server whose view has a tree instead of the main one of its repository.
+    pub(super) fn in_tree(&self, tree: &InTree) -> Self {
+        Self { view: self.view.clone().in_trees(std::slice::from_ref(tree)), ..self.clone() }
     }
 
     /// Returns the data that only operators may see.

@@ -38,7 +38,8 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DiffArgs) -> Resu
         return super::search::run(index, console, &args.search(&words));
     }
     index.read(connections(), cores(), async |view| {
-        let shown = Paths::new(view, console, false).await?;
+        let here = Here::of(view, console.folder.as_deref()).await?;
+        let shown = Paths::of(here, console, false);
         let repo = repository(view, shown.here(), args).await?;
         let condition = condition(shown.here(), &paths)?;
         let what = Comparing {
@@ -118,7 +119,7 @@ fn condition(here: &Here, paths: &[&String]) -> Result<Tree> {
     let mut any = Vec::new();
     for path in paths {
         match here.below(path)? {
-            Some(below) => any.push(below),
+            Some(below) => any.push(below.condition),
             None => bail!("{path} is in no indexed repository"),
         }
     }

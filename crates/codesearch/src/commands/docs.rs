@@ -14,7 +14,7 @@ use crate::print::Paths;
 use crate::print::docs::print;
 use request::docs_answer::{Answer, stopped};
 use request::hints;
-use request::{self, DocsQuery};
+use request::{self, DocsQuery, Here};
 
 pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Result<u8> {
     let query = args.query.join(" ");
@@ -35,7 +35,9 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
     let wide = of_repos(&repos)?;
     let parallel = std::thread::available_parallelism().map_or(2, usize::from);
     index.read(2 * parallel as u32, parallel, async |view| {
-        let paths = Paths::new(view, console, false).await?;
+        let here = Here::of(view, console.folder.as_deref()).await?;
+        let view = &here.in_view(view);
+        let paths = Paths::of(here, console, false);
         let mut found = docs::find(view, &wide).await?;
         // The documents of the current folder's repository come first.
         if let Some(here) = paths.here().inside().filter(|_| repos.is_empty()) {
@@ -60,6 +62,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
             other => other.context("cannot write")?,
         }
         drop(out);
+        super::tell_trees(console, paths.here());
         if let Some(notice) = asked.notice() {
             note!(to console, "codesearch: {notice}");
         }

@@ -11,6 +11,7 @@ use crate::cli::FilesArgs;
 use crate::console::Console;
 use crate::database::{Index, connections, cores};
 use crate::print::Paths;
+use request::Here;
 use request::hints::missing_repository;
 
 pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Result<u8> {
@@ -20,7 +21,9 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
     let languages = args.lang.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("--lang: {why}"))?;
     index.read(connections(), cores(), async |view| {
-        let paths = Paths::new(view, console, args.local).await?;
+        let here = Here::of(view, console.folder.as_deref()).await?;
+        let view = &here.in_view(view);
+        let paths = Paths::of(here, console, args.local);
         let tree = view.tree().await?;
         let limit = if args.limit == 0 { tree.len() } else { args.limit };
         let here = paths.here().inside().map(|inside| inside.repo.clone());
@@ -55,6 +58,9 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
                     "language": file.language,
                     "matched": file.matched,
                 });
+                if let Some(tree) = paths.here().tree_of(&file.repo) {
+                    line["tree"] = tree.into();
+                }
                 if args.local {
                     line["file"] = path.into();
                 }
@@ -64,6 +70,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
             }
         }
         out.flush()?;
+        super::tell_trees(console, paths.here());
         if near.len() < all {
             note!(to console,
                 "codesearch: the {} nearest of {all} files (--limit for more, 0 for all)",

@@ -27,7 +27,7 @@ pub(crate) mod token;
 pub(crate) mod up;
 
 use anyhow::{Result, bail};
-use request::Refused;
+use request::{Here, Refused};
 
 use crate::cli::Command;
 use crate::console::Console;
@@ -47,6 +47,13 @@ pub(crate) fn read(command: &Command, index: &Index<'_>, console: &Console) -> R
         Command::Outline(args) => navigate::outline(index, console, args),
         Command::Docs(args) => docs::run(index, console, args),
         _ => bail!("this command does not read the index"),
+    }
+}
+
+/// Tells people which trees were searched instead of main ones.
+fn tell_trees(console: &Console, here: &Here) {
+    if let Some(trees) = here.trees_note().filter(|_| console.stderr_is_terminal) {
+        note!(to console, "codesearch: {trees}");
     }
 }
 

@@ -26,7 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// `codesearch def`.
 pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
     index.read(connections(), cores(), async |view| {
-        let paths = Paths::new(view, console, args.local || args.vimgrep).await?;
+        let here = here(view, console, args.from.as_deref()).await?;
+        let view = &here.in_view(view);
+        let paths = Paths::of(here, console, args.local || args.vimgrep);
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::definitions(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
@@ -41,6 +43,9 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
                     "container": one.symbol.container.as_ref().map(|(name, _)| name),
                     "near": one.near.word(), "basis": one.basis.word(),
                 });
+                if let Some(tree) = paths.here().tree_of(&one.repo) {
+                    line["tree"] = tree.into();
+                }
                 if args.local {
                     line["file"] = path.into();
                 }
@@ -55,6 +60,7 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
             }
         }
         out.flush()?;
+        super::tell_trees(console, paths.here());
         report(console, &found.stats, found.count, found.found.len(), "definition");
         if found.found.is_empty() {
             nothing(console, "defines", args, &found.stats);
@@ -66,7 +72,9 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
 /// `codesearch refs`.
 pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
     index.read(connections(), cores(), async |view| {
-        let paths = Paths::new(view, console, args.local || args.vimgrep).await?;
+        let here = here(view, console, args.from.as_deref()).await?;
+        let view = &here.in_view(view);
+        let paths = Paths::of(here, console, args.local || args.vimgrep);
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::references(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
@@ -90,6 +98,9 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
                         "ranges": ranges, "labels": labels,
                         "enclosing": line.enclosing.as_ref().map(|of| qualified(of)),
                     });
+                    if let Some(tree) = paths.here().tree_of(&file.repo) {
+                        object["tree"] = tree.into();
+                    }
                     if args.local {
                         object["file"] = path.clone().into();
                     }
@@ -104,6 +115,7 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
             }
         }
         out.flush()?;
+        super::tell_trees(console, paths.here());
         report(console, &found.stats, found.count, found.files.len(), "file");
         if found.files.is_empty() {
             nothing(console, "mentions", args, &found.stats);
@@ -115,7 +127,8 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
 /// `codesearch outline`.
 pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) -> Result<u8> {
     index.read(connections(), cores(), async |view| {
-        let here = Here::of(view, console.folder.as_deref()).await?;
+        let here = here(view, console, Some(&args.path)).await?;
+        let view = &here.in_view(view);
         let place = place(view, &here, &args.path).await?;
         let outline = match navigate::outline(view, &place).await {
             Ok(outline) => outline,
@@ -145,6 +158,16 @@ pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) 
     })
 }
 
+/// Returns the place of the current folder, with the tree in which a place lies that was typed.
+async fn here(view: &View, console: &Console, place: Option<&str>) -> Result<Here> {
+    let here = Here::of(view, console.folder.as_deref()).await?;
+    let at = place.and_then(|place| here.locate(Place::split(place).0));
+    Ok(match at.filter(|at| !at.path.is_empty()) {
+        Some(at) => here.choosing_that_of(&at),
+        None => here,
+    })
+}
+
 async fn request(view: &View, here: &Here, args: &NameArgs) -> Result<NameRequest> {
     let from = match &args.from {
         Some(from) => Some(place(view, here, from).await?),
@@ -167,7 +190,7 @@ async fn place(view: &View, here: &Here, text: &str) -> Result<Place> {
     let on_disk = here.locate(file).filter(|at| !at.path.is_empty());
     // The name of a repository may look like a path in the current folder.
     let tree = view.tree().await?;
-    if let Some(InRepo { repo, path }) =
+    if let Some(InRepo { repo, path, .. }) =
         on_disk.clone().filter(|at| tree.file(&at.repo, &at.path).is_some())
     {
         return Ok(Place { line, column, ..Place::file(repo, path) });
@@ -175,7 +198,7 @@ async fn place(view: &View, here: &Here, text: &str) -> Result<Place> {
     match (navigate::place(view, text).await, on_disk) {
         (Ok(place), _) => Ok(place),
         // The reason why the file on disk is not in the index.
-        (Err(_), Some(InRepo { repo, path })) if here.is_file(&repo, &path) => {
+        (Err(_), Some(InRepo { repo, path, .. })) if here.is_file(&repo, &path) => {
             Ok(Place { line, column, ..Place::file(repo, path) })
         }
         (Err(error), _) => Err(with_near(view, error).await),

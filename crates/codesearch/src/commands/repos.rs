@@ -1,6 +1,7 @@
 //! `codesearch repos`, `remove` and `init`: lists and changes the contents of the index.
 
 use std::io::{IsTerminal, stdout};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use ingest::{self, SkipReason};
@@ -11,7 +12,7 @@ use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
 use crate::progress::IngestProgress;
 use request::hints::near_name;
-use request::human::{count, since, size};
+use request::human::{self, count, since, size};
 use request::scip::{scip_json, scip_text};
 
 pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
@@ -49,6 +50,10 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         }
         let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
         let imports = view.scip_imports().await?;
+        let catalog = view.catalog().await?;
+        let trees_of = |repo: &store::Repo| {
+            catalog.repos.get(&repo.id).map(|known| Arc::clone(&known.trees)).unwrap_or_default()
+        };
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json {
             say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
@@ -62,6 +67,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     "skipped": repo.skipped, "rank": repo.rank, "no_ignore": repo.no_ignore,
                     "secrets": repo.secrets, "indexed_at": repo.indexed_at,
                     "scip": scip.map(scip_json).collect::<Vec<_>>(),
+                    "trees": trees_of(repo).trees.iter().map(tree_json).collect::<Vec<_>>(),
                 });
                 say!("{line}");
             } else {
@@ -82,6 +88,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                 for import in scip {
                     say!("  {}", scip_text(import));
                 }
+                say_trees(&trees_of(repo).trees, !args.parts.is_empty())?;
             }
         }
         if for_people && !args.json && repos.len() > 1 {
@@ -98,6 +105,32 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             );
         }
         Ok(crate::FOUND)
+    })
+}
+
+/// Trees of a repository in a list of all repositories.
+const FEW_TREES: usize = 5;
+
+/// Prints the trees of a repository besides the main one: all of them, or the first.
+fn say_trees(trees: &[store::Tree], all: bool) -> Result<()> {
+    let most = if all { usize::MAX } else { FEW_TREES };
+    for tree in trees.iter().take(most) {
+        let commit = tree.commit.as_deref().map_or("", human::short);
+        let source = tree.source.as_deref().unwrap_or_default();
+        let files = count(tree.files as usize, "file");
+        let line = format!("  {:<8} {}  {commit}  {files}  {source}", tree.kind.word(), tree.name);
+        say!("{}", line.trim_end());
+    }
+    if let Some(more) = trees.len().checked_sub(most).filter(|more| *more > 0) {
+        say!("  and {} (codesearch repos NAME lists all)", count(more, "more tree"));
+    }
+    Ok(())
+}
+
+fn tree_json(tree: &store::Tree) -> serde_json::Value {
+    json!({
+        "name": tree.name, "kind": tree.kind.word(), "commit": tree.commit, "files": tree.files,
+        "source": tree.source,
     })
 }
 

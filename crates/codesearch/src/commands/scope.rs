@@ -3,10 +3,13 @@
 //! A word after the first is a path if it looks like one (`.`, `..`, or with a slash), exists, and lies in an indexed
 //! repository or has some below it. Without a slash it is a word of the query.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use query::{Changes, Field, Query, QueryError, Tree};
-use request::Here;
 use request::shell;
+use request::{Below, Here};
+use store::InTree;
 
 use crate::cli::{self, SearchArgs};
 use crate::console::Console;
@@ -17,6 +20,8 @@ pub(super) struct Scope {
     pub(super) args: SearchArgs,
     /// The condition that `--here` and the paths make.
     only: Option<Tree>,
+    /// The trees to which the paths belong, of each repository; none for the main one.
+    pub(super) trees: BTreeMap<String, Vec<InTree>>,
     /// The repository whose results come first: that of the current folder.
     first: Option<String>,
     is_of_folders: bool,
@@ -29,12 +34,15 @@ impl Scope {
     /// `--here` was typed outside of all repositories, or a path is too long.
     pub(super) fn of(console: &Console, args: &SearchArgs, here: &Here) -> Result<Self> {
         let mut args = args.clone();
-        let (mut words, mut only) = (Vec::new(), Vec::new());
+        let (mut words, mut only, mut trees) = (Vec::new(), Vec::new(), BTreeMap::new());
         let first = first_path(&args);
         for (at, word) in std::mem::take(&mut args.query).into_iter().enumerate() {
             let is_path = at >= first && looks_like_path(&word) && console.exists(&word);
             match is_path.then(|| here.below(&word)).transpose()?.flatten() {
-                Some(below) => only.push(below),
+                Some(below) => {
+                    add_trees(&mut trees, below.trees)?;
+                    only.push(below.condition);
+                }
                 None if at >= first && is_only_a_path(&word) => bail!(
                     "{word} is in no indexed repository, and has none below it; to index it, run: codesearch ingest {}; \
                      to search for the text, write -e {}",
@@ -51,11 +59,14 @@ impl Scope {
             parts.push(Tree::any(only));
         }
         if args.filters.here {
-            parts.extend(around(console, here)?);
+            if let Some(around) = around(console, here)? {
+                add_trees(&mut trees, around.trees)?;
+                parts.push(around.condition);
+            }
         }
         let only = (!parts.is_empty()).then(|| Tree::all(parts));
         let first = here.inside().map(|inside| inside.repo.clone());
-        Ok(Self { args, only, first, is_of_folders })
+        Ok(Self { args, only, trees, first, is_of_folders })
     }
 
     /// Returns whether the search was restricted to folders.
@@ -95,6 +106,25 @@ impl Scope {
             None => Ok(vec![query]),
         }
     }
+}
+
+/// Adds the trees of a path to those of other paths.
+///
+/// # Errors
+/// Two paths lie in different trees of one repository: one search covers one of them.
+fn add_trees(
+    all: &mut BTreeMap<String, Vec<InTree>>,
+    trees: BTreeMap<String, Vec<InTree>>,
+) -> Result<()> {
+    for (repo, trees) in trees {
+        match all.get(&repo) {
+            Some(known) if *known != trees => bail!(
+                "the paths are in different trees of {repo}; search one after the other, or all with worktree:*"
+            ),
+            _ => drop(all.insert(repo, trees)),
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether words of the query may be paths. Whether they are, the index knows.
@@ -151,7 +181,7 @@ fn is_only_a_path(word: &str) -> bool {
 }
 
 /// Returns the condition of `--here`; `None` if it comes from the configuration file and does not apply.
-fn around(console: &Console, here: &Here) -> Result<Option<Tree>> {
+fn around(console: &Console, here: &Here) -> Result<Option<Below>> {
     if let Some(around) = here.around()? {
         return Ok(Some(around));
     }

@@ -51,6 +51,8 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &SearchArgs) -> Re
         }
         let here = Here::of(view, console.folder.as_deref()).await?;
         let scope = Scope::of(console, args, &here)?;
+        let here = here.choosing(&scope.trees);
+        let view = &here.in_view(view);
         let query = query.map_or_else(|| self::query(console, &scope.args, &options), Ok)?;
         let replacer = replacer(&args.output, &query)?;
         // What was asked for is one list for a quiet search, for an explanation, and in the order of paths.

@@ -15,7 +15,6 @@ use std::path::PathBuf;
 
 use answer::FileMatch;
 use search::Stats;
-use search::View;
 
 use request::Here;
 use request::explain::{self, Explain};
@@ -67,16 +66,7 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// Chooses the form of paths for a console.
-    pub(crate) async fn new(
-        view: &View,
-        console: &Console,
-        local: bool,
-    ) -> Result<Self, store::Error> {
-        Ok(Self::of(Here::of(view, console.folder.as_deref()).await?, console, local))
-    }
-
-    /// Chooses the form of paths for a console whose folder is known.
+    /// Chooses the form of paths for a console, whose folder is `here`.
     pub(crate) fn of(here: Here, console: &Console, local: bool) -> Self {
         let others_local = here.inside().is_some() && !console.stdout_is_terminal;
         Self {
@@ -100,23 +90,28 @@ impl Paths {
 
     /// Returns a file's path in its printed form.
     fn of_file(&self, file: &FileMatch) -> String {
-        self.joined(&file.repo, &file.path)
+        self.in_trees(&file.repo, &file.trees, &file.path)
     }
 
     /// Returns the file to which a hyperlink leads; `None` if it is known not to exist.
     fn link(&self, file: &FileMatch) -> Option<PathBuf> {
-        let target = self.here.file(&file.repo, &file.path)?;
+        let target = self.here.file(&file.repo, &file.trees, &file.path)?;
         (!self.on_same_machine || target.exists()).then_some(target)
     }
 
     /// Returns a path of a repository in its printed form.
     pub(crate) fn joined(&self, repo: &str, path: &str) -> String {
-        let below = || self.here.below_folder(repo, path).filter(|_| self.shortens);
-        let relative = || self.here.relative(repo, path).or_else(below);
+        self.in_trees(repo, &[], path)
+    }
+
+    /// Returns a path of some trees of a repository in its printed form.
+    pub(crate) fn in_trees(&self, repo: &str, trees: &[String], path: &str) -> String {
+        let below = || self.here.below_folder(repo, trees, path).filter(|_| self.shortens);
+        let relative = || self.here.relative(repo, trees, path).or_else(below);
         let relative = if self.local { None } else { relative() };
         let local = || {
             let wanted = self.local || self.others_local;
-            self.here.file(repo, path).filter(|_| wanted)
+            self.here.file(repo, trees, path).filter(|_| wanted)
         };
         relative.unwrap_or_else(|| match local() {
             Some(file) => file.to_string_lossy().into_owned(),

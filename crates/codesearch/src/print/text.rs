@@ -196,7 +196,7 @@ impl Text {
         if self.lists_copies {
             return file.copies.iter().try_for_each(|copy| {
                 out.write_all(b"identical: ")?;
-                self.path(out, &self.paths.joined(&copy.repo, &copy.path), None)
+                self.path(out, &self.paths.in_trees(&copy.repo, &copy.trees, &copy.path), None)
             });
         }
         if file.copies.is_empty() {

@@ -51,46 +51,37 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
         [
             (
                 "search",
-                vec![
-                    "context_lines",
-                    "copies",
-                    "cursor",
-                    "limit",
-                    "lines_per_file",
-                    "max_bytes",
-                    "order",
-                    "query"
-                ],
+                vec!["context_lines", "copies", "cursor", "folder", "limit", "lines_per_file", "max_bytes", "order", "query"],
                 &json!(["query"])
             ),
-            ("docs", vec!["language", "limit", "max_bytes", "query", "repo"], &json!(["query"])),
+            ("docs", vec!["folder", "language", "limit", "max_bytes", "query", "repo"], &json!(["query"])),
             (
                 "definitions",
-                vec!["from", "language", "limit", "max_bytes", "name", "repo"],
+                vec!["folder", "from", "language", "limit", "max_bytes", "name", "repo"],
                 &Value::Null,
             ),
             (
                 "references",
-                vec!["from", "language", "limit", "max_bytes", "name", "repo"],
+                vec!["folder", "from", "language", "limit", "max_bytes", "name", "repo"],
                 &Value::Null,
             ),
-            ("outline", vec!["max_bytes", "offset", "path", "repo"], &json!(["repo", "path"])),
+            ("outline", vec!["folder", "max_bytes", "offset", "path", "repo"], &json!(["repo", "path"])),
             (
                 "read_file",
-                vec!["from_byte", "from_line", "max_bytes", "path", "repo", "symbol", "to_line"],
+                vec!["folder", "from_byte", "from_line", "max_bytes", "path", "repo", "revision", "symbol", "to_line"],
                 &json!(["repo"])
             ),
             (
                 "find_file",
-                vec!["language", "limit", "max_bytes", "offset", "repo", "typed"],
+                vec!["folder", "language", "limit", "max_bytes", "offset", "repo", "typed"],
                 &json!(["typed"])
             ),
             (
                 "diff",
-                vec!["context_lines", "max_bytes", "offset", "path", "range", "repo"],
+                vec!["context_lines", "folder", "max_bytes", "offset", "path", "range", "repo"],
                 &json!(["repo", "range"])
             ),
-            ("list_repos", vec!["filter", "limit", "max_bytes", "offset"], &Value::Null),
+            ("list_repos", vec!["filter", "folder", "limit", "max_bytes", "offset"], &Value::Null),
         ]
     );
     let limit = &tools[0]["inputSchema"]["properties"]["limit"];

@@ -137,7 +137,7 @@ fn a_parameter_that_is_none_is_told() {
         ("/repos?rep=one", "did you mean repo=?"),
         ("/suggest?wrd=a", "did you mean word=?"),
         ("/search?q=needle&q=main", "q= is given twice; give it once"),
-        ("/search?q=needle&sort=size", "sort=size: use relevance or path"),
+        ("/search?q=needle&sort=size", "sort=size: use relevance, path or oldest"),
         ("/search?q=needle&sort=path&limit=0", "sort= needs a limit= of at most 1000"),
         ("/search?q=needle&wait=1", "wait= is only for pages"),
         ("/search?q=needle&typed=1", "typed= is only for pages"),

@@ -26,6 +26,7 @@ mod history;
 mod history_lines;
 mod http;
 mod ignore;
+mod in_trees;
 mod ingest;
 mod language;
 mod limits;

@@ -57,12 +57,12 @@ pub(crate) fn changes(file: &FileMatch) -> Option<String> {
 
 /// Returns the address of a file's page in a tree, or in the main tree if its name is empty.
 pub(crate) fn file_in(repo: &str, path: &str, tree: &str, q: &str, line: Option<u64>) -> String {
-    let mut address =
-        to("/file", &[("repo", repo), ("path", path), ("tree", tree), ("q", q)]);
-    if let Some(line) = line {
-        let _ = write!(address, "#L{line}");
-    }
-    address
+    file(&in_tree(repo, tree), path, q, line)
+}
+
+/// Returns a repository as addresses name it, with a tree; the main one if that is empty.
+pub(crate) fn in_tree(repo: &str, tree: &str) -> String {
+    if tree.is_empty() { repo.to_owned() } else { format!("{repo}@{tree}") }
 }
 
 /// Returns the address for a path: the page of a file, which redirects if the path is a folder.

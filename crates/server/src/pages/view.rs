@@ -81,7 +81,7 @@ pub(crate) struct CommitView {
     pub(crate) day: String,
     pub(crate) author: String,
     pub(crate) summary: String,
-    /// The address of the repository's history.
+    /// The address of its changes.
     pub(crate) href: String,
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn file(
             day: human::day(commit.time),
             author: commit.author.clone(),
             summary: commit.summary.clone(),
-            href: link::to("/history", &[("repo", &file.repo)]),
+            href: link::to("/diff", &[("repo", &file.repo), ("commit", &commit.hash)]),
         }),
     }
 }

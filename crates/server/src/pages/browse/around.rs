@@ -31,10 +31,12 @@ struct Item {
     here: bool,
 }
 
-/// Returns the tree around a file as HTML: the items of its folder and of each folder above.
+/// Returns the tree around a file as HTML: the items of its folder and of each folder above. `place` is the repository as
+/// addresses name it.
 pub(super) fn files_around(
     tree: &Tree,
     repo: &RepoTree,
+    place: &str,
     path: &str,
     rev: Option<&str>,
 ) -> String {
@@ -44,7 +46,7 @@ pub(super) fn files_around(
         let folder = parts[..depth].join("/");
         let children = tree.folder(repo, &folder).unwrap_or_default();
         let is_last = depth + 1 == parts.len();
-        inner = level(children, (&repo.name, rev), &folder, parts[depth], is_last, inner);
+        inner = level(children, (place, rev), &folder, parts[depth], is_last, inner);
     }
     inner
 }

@@ -20,6 +20,7 @@ use search::{Request, Stale};
 use serde_json::json;
 
 use super::around::files_around;
+use super::in_tree::in_tree;
 use super::missing::{no_such_file, no_such_text, not_in_index};
 use super::outline::{Pane, pane};
 use super::{
@@ -83,7 +84,8 @@ struct FilePage<'a> {
 }
 
 /// The name of a repository.
-const IN_REPO: Param = Param::text("repo", "The name of a repository.").required();
+const IN_REPO: Param =
+    Param::text("repo", "The name of a repository, or of one of its trees as NAME@TREE.").required();
 
 /// `/file`: a file, with the matches of a query.
 pub(crate) const FILE: Endpoint = Endpoint {
@@ -157,8 +159,12 @@ async fn file(
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
-    let done = file_answer(&server, &headers, &wanted).await;
-    answered(&headers, &wanted.q, wanted.format.as_deref(), done)
+    let (q, format) = (wanted.q.clone(), wanted.format.clone());
+    let done = async {
+        let (server, wanted) = in_tree(server, wanted).await?;
+        file_answer(&server, &headers, &wanted).await
+    };
+    answered(&headers, &q, format.as_deref(), done.await)
 }
 
 async fn document(server: &Server, wanted: &BrowseParams) -> Result<Option<FileText>, Failure> {
@@ -208,7 +214,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let is_cloned = repo.as_ref().is_some_and(|repo| repo.commit.is_some());
     let is_current = document.is_current;
     // The web address shows the text read at the last ingest.
-    let web = repo.and_then(|repo| repo.web).filter(|_| is_current);
+    let web = repo.and_then(|repo| repo.web).filter(|_| is_current && wanted.tree.is_none());
     let rev = wanted.rev.as_deref();
     let tree = match rev {
         None => server.view().tree().await?,
@@ -221,7 +227,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let is_markdown =
         document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
     let is_rendered = is_markdown && wanted.rendered;
-    let q = wanted.q.clone();
+    let (q, place) = (wanted.q.clone(), wanted.place());
     let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn, too.
     let _turn = server.turn().await?;
@@ -229,10 +235,10 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         let lines = file_lines(&document, &q);
         let around = tree.repo(&document.repo);
         let rev = document.revision.as_deref();
-        let around = around.map(|repo| files_around(&tree, repo, &document.path, rev));
+        let around = around.map(|repo| files_around(&tree, repo, &place, &document.path, rev));
         let beside = (around.unwrap_or_default(), pane(&document, symbols));
         let rendered =
-            is_rendered.then(|| markdown(&document.text, &document.repo, &document.path));
+            is_rendered.then(|| markdown(&document.text, &place, &document.path));
         (document, lines, beside, rendered)
     });
     let (document, (lines, hits), (tree, outline), rendered) =
@@ -247,15 +253,20 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     if bytes > MAX_COLOURED {
         facts.push("too large to highlight".to_owned());
     }
-    let (repo, path) = (("repo", wanted.repo.as_str()), ("path", wanted.path.as_str()));
+    if let Some(tree) = &wanted.tree {
+        facts.push(format!("{} {}", tree.kind.word(), tree.tree));
+    }
+    let place = wanted.place();
+    let (repo, path) = (("repo", place.as_str()), ("path", wanted.path.as_str()));
     let hash = ("hash", document.hash.as_str());
     let of_text = match rev {
         Some(rev) => ("rev", rev),
         None if is_current => ("hash", ""),
         None => hash,
     };
-    // These are of the commit that was checked out at the last ingest.
-    let history = (is_cloned && rev.is_none() && server.shows_history())
+    // These are of the commit that was checked out in the main tree at the last ingest.
+    let is_main = rev.is_none() && wanted.tree.is_none();
+    let history = (is_cloned && is_main && server.shows_history())
         .then(|| (link::to("/blame", &[repo, path]), link::to("/history", &[repo, path])));
     let same = document
         .copies
@@ -263,7 +274,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         .map(|(repo, path)| (format!("{repo}/{path}"), link::file(repo, path, &wanted.q, None)));
     let page = FilePage {
         query: &wanted.q,
-        crumbs: crumbs_at(&wanted.repo, &wanted.path, rev),
+        crumbs: crumbs_at(&place, &wanted.path, rev),
         facts: facts.join(" · "),
         raw: link::to("/raw", &[repo, path, of_text]),
         download: link::to("/raw", &[repo, path, of_text, ("download", "1")]),
@@ -416,6 +427,10 @@ async fn raw(
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
+    let (server, wanted) = match in_tree(server, wanted).await {
+        Ok(found) => found,
+        Err(failure) => return answered(&headers, "", None, Err(failure)),
+    };
     let document = match document(&server, &wanted).await {
         Ok(Some(document)) => document,
         Ok(None) => {

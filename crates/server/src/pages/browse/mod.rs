@@ -3,6 +3,7 @@
 mod around;
 mod file;
 mod finder;
+mod in_tree;
 mod lines;
 mod missing;
 mod outline;
@@ -10,7 +11,8 @@ mod repos;
 
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use store::Repo;
+use serde_json::json;
+use store::{Catalog, InTree, MAIN_TREE, Repo};
 
 pub(crate) use self::file::{FILE, RAW};
 pub(crate) use self::finder::FILES;
@@ -74,6 +76,8 @@ const RENDERED: Param = Param::word("rendered", "1 for a page with Markdown as a
 pub(crate) struct BrowseParams {
     /// The name of a repository; for the finder, a part of it.
     repo: String,
+    /// The tree of it, if that is not the main one.
+    tree: Option<InTree>,
     /// A path in the repository.
     path: String,
     /// A query whose matches the page of a file shows, or the text typed into the finder.
@@ -103,6 +107,7 @@ impl From<CheckedParams> for BrowseParams {
         let some = |param| given.get(param).map(str::to_owned);
         Self {
             repo: given.text(&REPO),
+            tree: None,
             path: given.text(&PATH),
             q: given.text(&Q),
             lines: some(&LINE_RANGE),
@@ -115,6 +120,13 @@ impl From<CheckedParams> for BrowseParams {
             order: given.get(&ORDER).map(RepoOrder::of).unwrap_or_default(),
             format: some(&FORMAT),
         }
+    }
+}
+
+impl BrowseParams {
+    /// Returns the repository as addresses name it, with the tree.
+    fn place(&self) -> String {
+        self.tree.as_ref().map_or_else(|| self.repo.clone(), |tree| link::in_tree(&self.repo, &tree.tree))
     }
 }
 
@@ -132,6 +144,22 @@ fn answered(headers: &HeaderMap, q: &str, format: Option<&str>, done: Answered) 
 }
 
 type Answered = Result<Response, Failure>;
+
+/// Returns the trees of a repository with several, the main one first, as JSON.
+fn trees_json(catalog: &Catalog, repo: &Repo) -> Vec<serde_json::Value> {
+    let Some(known) = catalog.repos.get(&repo.id).filter(|known| !known.trees.trees.is_empty()) else {
+        return Vec::new();
+    };
+    let main = json!({
+        "name": MAIN_TREE, "kind": "main", "commit": repo.commit, "files": repo.files,
+    });
+    let others = known.trees.trees.iter().map(|tree| {
+        json!({
+            "name": tree.name, "kind": tree.kind.word(), "commit": tree.commit, "files": tree.files,
+        })
+    });
+    std::iter::once(main).chain(others).collect()
+}
 
 pub(super) async fn repo(server: &Server, name: &str) -> Result<Option<Repo>, Failure> {
     let repos = server.view().repos().await?;

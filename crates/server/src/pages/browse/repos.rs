@@ -11,11 +11,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use search::{FolderItem, Tree};
 use serde_json::json;
-use store::{Repo, ScipImport};
+use store::{Catalog, InTree, MAIN_TREE, Repo, ScipImport, TreeKind};
 
+use super::in_tree::in_tree;
 use super::missing::{no_such_file, no_such_repo};
 use super::{
     Answered, BrowseParams, Crumb, ORDER, PATH, REV, TREE, answered, crumbs, crumbs_at, repo,
+    trees_json,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
@@ -61,6 +63,22 @@ struct About {
     /// Files left out of the index: the reason, their number, and some of their paths.
     skipped: Vec<(String, usize, Vec<String>)>,
     web: Option<String>,
+    /// The trees, if there are several.
+    trees: Vec<TreeRow>,
+    /// The number of trees that are not listed.
+    more_trees: usize,
+}
+
+/// A tree of a repository.
+struct TreeRow {
+    name: String,
+    kind: &'static str,
+    href: String,
+    /// The first digits of its commit.
+    commit: String,
+    files: String,
+    /// Whether the page shows it.
+    is_here: bool,
 }
 
 #[derive(Template)]
@@ -170,7 +188,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
     params: DeclaredParams {
         documented: &[
             Param::text("q", "Part of the names to list."),
-            REPO.saying("A repository."),
+            REPO.saying("A repository, or one of its trees as NAME@TREE."),
             PATH.saying("A folder in the repository."),
             REV,
             FORMAT,
@@ -198,12 +216,18 @@ async fn repos(
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.format.as_deref());
-    let done = match (wanted.repo.is_empty(), page) {
-        (true, true) => all_repos_page(&server, &wanted).await,
-        (true, false) => all_repos(&server, &wanted).await,
-        (false, _) => one_repo(&server, &wanted, page).await,
+    let format = wanted.format.clone();
+    let done = async {
+        match (wanted.repo.is_empty(), page) {
+            (true, true) => all_repos_page(&server, &wanted).await,
+            (true, false) => all_repos(&server, &wanted).await,
+            (false, _) => {
+                let (server, wanted) = in_tree(server, wanted).await?;
+                one_repo(&server, &wanted, page).await
+            }
+        }
     };
-    answered(&headers, "", wanted.format.as_deref(), done)
+    answered(&headers, "", format.as_deref(), done.await)
 }
 
 async fn chosen_repos(server: &Server, wanted: &BrowseParams) -> Result<Vec<Repo>, Failure> {
@@ -218,12 +242,13 @@ async fn chosen_repos(server: &Server, wanted: &BrowseParams) -> Result<Vec<Repo
 async fn all_repos(server: &Server, wanted: &BrowseParams) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
     let imports = server.view().scip_imports().await?;
-    let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports)).collect();
+    let catalog = server.view().catalog().await?;
+    let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports, &catalog)).collect();
     let symbols = server.view().symbols_progress().await?.percent();
     Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
 }
 
-fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
+fn repo_json(repo: &Repo, imports: &[ScipImport], catalog: &Catalog) -> serde_json::Value {
     let scip = imports.iter().filter(|import| import.repo == repo.id);
     json!({
         "name": repo.name,
@@ -236,6 +261,7 @@ fn repo_json(repo: &Repo, imports: &[ScipImport]) -> serde_json::Value {
         "indexed_at": repo.indexed_at,
         "web": repo.web,
         "scip": scip.map(scip_json).collect::<Vec<_>>(),
+        "trees": trees_json(catalog, repo),
     })
 }
 
@@ -325,9 +351,13 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
         let children_of = children;
         let children: Vec<_> = children_of.iter().map(child_json).collect();
         let imports = server.view().scip_imports().await?;
-        let mut body = repo_json(&repo, &imports);
+        let catalog = server.view().catalog().await?;
+        let mut body = repo_json(&repo, &imports, &catalog);
         body["path"] = json!(folder);
-        if !folder.is_empty() {
+        if let Some(tree) = &wanted.tree {
+            body["tree"] = json!(tree.tree);
+        }
+        if !folder.is_empty() || wanted.tree.is_some() {
             let files = children_of.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>();
             body["files"] = json!(files);
             body["bytes"] = json!(children_of.iter().map(|child| child.bytes).sum::<usize>());
@@ -335,10 +365,20 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
         body["children"] = json!(children);
         return Ok(Json(body).into_response());
     }
-    let about = if folder.is_empty() { Some(about(server, &repo, &tree).await?) } else { None };
-    let rows = folder_rows(&repo.name, folder, children, None, true);
-    let search = search_in(&repo.name, folder);
-    let crumbs = crumbs(&repo.name, folder);
+    let place = wanted.place();
+    let about = if folder.is_empty() {
+        let bytes = children.iter().map(|child| child.bytes).sum();
+        Some(about(server, &repo, &tree, wanted, bytes).await?)
+    } else {
+        None
+    };
+    let rows = folder_rows(&place, folder, children, None, true);
+    let mut search = search_in(&repo.name, folder);
+    if let Some(tree) = &wanted.tree {
+        let field = if tree.kind == TreeKind::Worktree { "worktree" } else { "rev" };
+        search = format!("{search} {}", query::written(field, &tree.tree));
+    }
+    let crumbs = crumbs(&place, folder);
     let page = FolderPage { query: "", crumbs, repo: &repo, about, rows, search: search + " " };
     Ok(render(StatusCode::OK, &page))
 }
@@ -365,7 +405,8 @@ async fn one_revision(
         return Ok(render(StatusCode::OK, &page));
     }
     let imports = server.view().scip_imports().await?;
-    let mut body = repo_json(repo, &imports);
+    let catalog = server.view().catalog().await?;
+    let mut body = repo_json(repo, &imports, &catalog);
     body["path"] = json!(folder);
     body["rev"] = json!(rev);
     body["files"] = json!(children.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>());
@@ -425,7 +466,42 @@ fn child_json(child: &FolderItem) -> serde_json::Value {
     })
 }
 
-async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failure> {
+/// Trees that the page of a repository lists.
+const MAX_TREES: usize = 500;
+
+/// Returns the trees of a repository, if it has several; `here` is the one that the page shows.
+fn trees(catalog: &Catalog, repo: &Repo, here: Option<&InTree>) -> (Vec<TreeRow>, usize) {
+    let Some(known) = catalog.repos.get(&repo.id).filter(|known| !known.trees.trees.is_empty()) else {
+        return (Vec::new(), 0);
+    };
+    let commit = |commit: Option<&str>| commit.map_or("", link::short).to_owned();
+    let main = TreeRow {
+        name: MAIN_TREE.to_owned(),
+        kind: "main",
+        href: link::folder(&repo.name, ""),
+        commit: commit(repo.commit.as_deref()),
+        files: grouped(repo.files as usize),
+        is_here: here.is_none(),
+    };
+    let others = known.trees.trees.iter().take(MAX_TREES).map(|tree| TreeRow {
+        name: tree.name.clone(),
+        kind: tree.kind.word(),
+        href: link::folder(&link::in_tree(&repo.name, &tree.name), ""),
+        commit: commit(tree.commit.as_deref()),
+        files: grouped(tree.files as usize),
+        is_here: here.is_some_and(|here| here.kind == tree.kind && here.tree == tree.name),
+    });
+    let more = known.trees.trees.len().saturating_sub(MAX_TREES);
+    (std::iter::once(main).chain(others).collect(), more)
+}
+
+async fn about(
+    server: &Server,
+    repo: &Repo,
+    tree: &Tree,
+    wanted: &BrowseParams,
+    bytes: usize,
+) -> Result<About, Failure> {
     let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     for row in server.view().skipped(repo.id).await? {
         let (count, paths) = skipped.entry(row.reason).or_default();
@@ -444,13 +520,29 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
         let href = if name == "other" { String::new() } else { link::to("/search", &[("q", &q)]) };
         (name, format!("{share:.1}"), href)
     });
-    let mut facts = vec![
-        ("Files", grouped(repo.files as usize)),
-        ("Text", size(repo.bytes as u64)),
-        ("Left out", count(repo.skipped as usize, "file")),
-        ("From", repo.source.clone()),
-    ];
-    if let Some(commit) = repo.commit.as_deref().filter(|_| server.shows_history()) {
+    let catalog = server.view().catalog().await?;
+    let (trees, more_trees) = trees(&catalog, repo, wanted.tree.as_ref());
+    let shown = wanted.tree.as_ref().and_then(|wanted| {
+        let known = &catalog.repos.get(&repo.id)?.trees.trees;
+        known.iter().find(|tree| tree.kind == wanted.kind && tree.name == wanted.tree)
+    });
+    let mut facts = match shown {
+        None => vec![
+            ("Files", grouped(repo.files as usize)),
+            ("Text", size(repo.bytes as u64)),
+            ("Left out", count(repo.skipped as usize, "file")),
+            ("From", repo.source.clone()),
+        ],
+        Some(tree) => vec![
+            ("Tree", format!("{} {}", tree.kind.word(), tree.name)),
+            ("Files", grouped(tree.files as usize)),
+            ("Text", size(bytes as u64)),
+            ("From", tree.source.clone().unwrap_or_else(|| repo.source.clone())),
+        ],
+    };
+    if let Some(commit) = shown.and_then(|tree| tree.commit.as_deref()) {
+        facts.push(("Commit", link::short(commit).to_owned()));
+    } else if let Some(commit) = repo.commit.as_deref().filter(|_| server.shows_history()) {
         let of = repo.clone();
         let reading = tokio::task::spawn_blocking(move || git::branch_of(&of));
         let branch = reading.await.map_err(|_| Failure::panicked())?;
@@ -476,5 +568,7 @@ async fn about(server: &Server, repo: &Repo, tree: &Tree) -> Result<About, Failu
         languages: languages.collect(),
         skipped: skipped.into_iter().map(|(why, (count, paths))| (why, count, paths)).collect(),
         web: repo.web.clone(),
+        trees,
+        more_trees,
     })
 }
