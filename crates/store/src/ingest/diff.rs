@@ -216,6 +216,7 @@ impl Session {
     pub async fn unsee(&mut self, repo: RepoId) -> Result<()> {
         let delete = sqlx::query("delete from seen where repo = $1").bind(repo.0);
         delete.execute(&mut self.conn).await?;
+        self.listed.remove(&repo);
         Ok(())
     }
 
@@ -279,8 +280,12 @@ impl Session {
 
     /// Copies the current epoch's files of all repositories that were seen, and returns these repositories.
     async fn note_current_files(&mut self) -> Result<Vec<i32>> {
-        let repos: Vec<i32> =
+        let mut repos: Vec<i32> =
             sqlx::query_scalar("select distinct repo from seen").fetch_all(&mut self.conn).await?;
+        // A repository may have lost all of its files.
+        repos.extend(self.listed.keys().map(|repo| repo.0));
+        repos.sort_unstable();
+        repos.dedup();
         for shard in self.shards_of(&repos).await? {
             let sql = format!(
                 "insert into current_files select shard, blob, repo, path, fingerprint, language

@@ -1,6 +1,6 @@
 //! A commit as a source, compared with what git lists, and with the clean tree of a folder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ fn entries(source: &dyn FileSource) -> Result<(Vec<Entry>, Listing), String> {
     Ok((all.into_inner().unwrap(), listing))
 }
 
-fn said(source: &dyn FileSource) -> (BTreeSet<Said>, Vec<u8>) {
+fn said(source: &dyn FileSource) -> (Vec<Said>, Vec<u8>) {
     let (entries, listing) = entries(source).unwrap();
     assert_eq!(listing.notices, [""; 0]);
     let reader = source.open(1 << 20).unwrap();
@@ -42,7 +42,10 @@ fn said(source: &dyn FileSource) -> (BTreeSet<Said>, Vec<u8>) {
         });
         (entry.path, entry.left_out, entry.rule, entry.language, bytes)
     });
-    (said.collect(), listing.languages)
+    // Several names that are not UTF-8 may be shown alike.
+    let mut said: Vec<Said> = said.collect();
+    said.sort();
+    (said, listing.languages)
 }
 
 impl Disk {
@@ -140,6 +143,11 @@ fn a_commit_and_its_clean_tree_are_the_same_files() {
     for seed in first..first + 40 {
         let mut rng = Rng::with_seed(seed);
         let disk = Disk::new();
+        for name in [".gitattributes", ".codesearchignore"] {
+            if rng.bool() {
+                fs::write(disk.at(name), text(name.as_bytes(), &mut rng)).unwrap();
+            }
+        }
         for _ in 0..rng.usize(..40) {
             let depth = rng.usize(1..4);
             let names: Vec<Vec<u8>> = (0..depth).map(|_| name(&mut rng)).collect();
@@ -183,7 +191,7 @@ fn a_commit_and_its_clean_tree_are_the_same_files() {
             }
         }
     }
-    assert!(excluded > 20 && languages > 20 && trusted > 200, "{excluded} {languages} {trusted}");
+    assert!(excluded > 5 && languages > 5 && trusted > 50, "{excluded} {languages} {trusted}");
 }
 
 #[test]
