@@ -26,7 +26,9 @@ fn generated_queries_on_trees_are_answered_as_a_plain_scan_of_each_would() {
     let mut rng = Rng::with_seed(seed);
     let fixture = Fixture::new();
     let trees = trees(&fixture, &mut rng);
-    fixture.run(&["ingest", ".", "--branches", "near,far"]).code(0);
+    let shards = SHARDS.to_string();
+    let args = ["ingest", "--shards", &shards, "--shard-bytes", "1", ".", "--branches", "near,far"];
+    fixture.run(&args).code(0);
     fixture.check_invariants();
     let servers = [fixture.serve_with(&["--cache", "64"]), fixture.serve_with(&["--cache", "0"])];
     servers[0].settle();
