@@ -65,6 +65,9 @@ struct State {
     begun: Instant,
 }
 
+/// The bar of the commits whose lines are indexed.
+const HISTORY_BAR: &str = "history  {bar:30} {human_pos}/{human_len} commits {per_sec} {eta} left";
+
 impl IngestProgress {
     pub(crate) fn new() -> Self {
         let state = State {
@@ -131,9 +134,7 @@ impl IngestProgress {
             Event::Indexed(bytes) => self.show_bytes(&mut state, bytes, "indexing"),
             Event::History(commits) => {
                 state.all_bytes = commits;
-                const BAR: &str =
-                    "history  {bar:30} {human_pos}/{human_len} commits {per_sec} {eta} left";
-                self.begin(&mut state, commits, BAR);
+                self.begin(&mut state, commits, HISTORY_BAR);
             }
             Event::HistoryRead(commits) => {
                 state.bar.set_position(commits as u64);

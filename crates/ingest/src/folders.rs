@@ -45,12 +45,16 @@ pub(crate) async fn repositories(
     let mut told = Vec::new();
     let asked = Asked { roots: &roots, follows: options.follow_git };
     let mut found = worktrees::gather(found, asked, &mut told);
-    told.into_iter().for_each(|notice| progress(Event::Notice(notice)));
+    for notice in told {
+        progress(Event::Notice(notice));
+    }
     all.extend(found.iter().flat_map(FoundRepo::worktrees).cloned());
     all.extend(found.iter().map(|repo| repo.folder.clone()));
     let trees: HashMap<PathBuf, String> = found
         .iter()
-        .flat_map(|repo| repo.worktrees().map(|folder| (folder.clone(), repo.folder.display().to_string())))
+        .flat_map(|repo| {
+            repo.worktrees().map(|folder| (folder.clone(), repo.folder.display().to_string()))
+        })
         .collect();
     // A folder that cannot be read stays in the index unchanged. Nor does the folder around it become one large
     // repository instead.
@@ -133,16 +137,17 @@ pub(crate) async fn repositories(
                 .or(before.map(|row| row.from_commit))
                 .unwrap_or_default(),
         };
-        let mut trees =
-            OtherTrees { known: known_trees.remove(&id).unwrap_or_default(), ..OtherTrees::default() };
+        let mut trees = OtherTrees {
+            known: known_trees.remove(&id).unwrap_or_default(),
+            ..OtherTrees::default()
+        };
         add_worktrees(&mut trees, &repo, &all, &choice, progress);
         let remembered = branches.get(&id).cloned().unwrap_or_default();
         let globs = options.branches.clone().or_else(|| repo.branches.as_deref().map(refs::globs));
         let globs = globs.unwrap_or_else(|| remembered.clone());
         // What is left out of commits may be other files now.
-        let is_same = before.is_some_and(|row| {
-            (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets)
-        });
+        let is_same = before
+            .is_some_and(|row| (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets));
         let keeps = is_same && !options.again;
         refs::add(&mut trees, &repo, &globs, &choice, keeps, progress);
         if globs != remembered {
@@ -177,7 +182,10 @@ pub(crate) async fn repositories(
         let asked = |root: &PathBuf| Path::new(&row.source).starts_with(root);
         let found = repos.iter().any(|repo| repo.row.id == row.id);
         if let (false, Some(of)) = (found, trees.get(Path::new(&row.source))) {
-            progress(Event::Notice(format!("{} in {} is now a worktree of {of}", row.name, row.source)));
+            progress(Event::Notice(format!(
+                "{} in {} is now a worktree of {of}",
+                row.name, row.source
+            )));
             gone.push(row.id);
             report.merged.push(row.name);
             continue;

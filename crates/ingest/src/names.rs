@@ -73,7 +73,8 @@ impl NamedRepo {
 /// Names the repositories in `found`. `known` are the indexed ones. Older indexes have worktrees among them, which are now
 /// parts of these.
 pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo> {
-    let worktrees: HashSet<PathBuf> = found.iter().flat_map(FoundRepo::worktrees).cloned().collect();
+    let worktrees: HashSet<PathBuf> =
+        found.iter().flat_map(FoundRepo::worktrees).cloned().collect();
     let by_source: HashMap<&str, &RepoRow> =
         known.iter().map(|row| (row.source.as_str(), row)).collect();
     let by_name: HashMap<&str, &RepoRow> =
@@ -104,12 +105,11 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
         // A name is free if no repository has it, or if the folder that had it is gone: then the repository has moved.
         let free = |name: &String| {
             !names.contains(name)
-                && by_name
-                    .get(name.as_str())
-                    .is_none_or(|row| {
-                        let is_free = is_gone(&row.source) || worktrees.contains(Path::new(&row.source));
-                        !used.contains(&row.id) && is_free
-                    })
+                && by_name.get(name.as_str()).is_none_or(|row| {
+                    let is_free =
+                        is_gone(&row.source) || worktrees.contains(Path::new(&row.source));
+                    !used.contains(&row.id) && is_free
+                })
         };
         let name = candidates.into_iter().find(free).unwrap_or(place);
         let known = by_name.get(name.as_str()).map(|row| (*row).clone());

@@ -216,7 +216,13 @@ async fn ingest(
         from_commit: false,
         languages: None,
     };
-    let repo = Repository { row, files: Arc::clone(&files) as _, trees: crate::trees::OtherTrees::default(), unread: Vec::new(), again: false };
+    let repo = Repository {
+        row,
+        files: Arc::clone(&files) as _,
+        trees: crate::trees::OtherTrees::default(),
+        unread: Vec::new(),
+        again: false,
+    };
     let mut report = Report::default();
     let updated =
         update(store, &mut session, vec![repo], &[], &options, &mut report, &|_| ()).await;

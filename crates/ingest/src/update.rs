@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use git::checkout::Unread;
 use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store};
 
-use super::room::Room;
 use super::load::{Queue, Sources};
+use super::room::Room;
 use super::source::FileSource;
 use super::trees::{self, OtherTrees, Shared};
 use super::{Error, Event, Options, Progress, Report, cores, load, walk};

@@ -7,8 +7,7 @@ use request::Here;
 use search::View;
 
 /// The description of the argument.
-pub(super) const DESCRIPTION: &str =
-    "The absolute path of the folder you work in. In a worktree of a clone, its files take the place of the main checkout's.";
+pub(super) const DESCRIPTION: &str = "The absolute path of the folder you work in. In a worktree of a clone, its files take the place of the main checkout's.";
 
 /// Returns the place of the folder that a call names, or else of the one in which its client runs.
 ///

@@ -295,7 +295,9 @@ mod tests {
 
     fn printed(file: &ChangedFile) -> String {
         let rows = rows(file, CONTEXT);
-        rows.iter().map(|row| format!("{}{}\n", row.sign(), row.text())).collect()
+        let lines: Vec<String> =
+            rows.iter().map(|row| format!("{}{}\n", row.sign(), row.text())).collect();
+        lines.concat()
     }
 
     #[test]

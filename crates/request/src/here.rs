@@ -234,7 +234,8 @@ impl Here {
     fn folder_of(&self, repo: &str, trees: &[String]) -> Option<&TreeFolder> {
         let mut folders = self.folders.iter().filter(|of| of.repo == repo);
         let chosen = self.chosen.iter().find(|tree| tree.repo == repo);
-        let name = |of: &TreeFolder| of.tree.as_ref().map_or(MAIN_TREE, |tree| &tree.tree).to_owned();
+        let name =
+            |of: &TreeFolder| of.tree.as_ref().map_or(MAIN_TREE, |tree| &tree.tree).to_owned();
         // Changes of revisions are told of the tree at hand.
         if trees.is_empty() || trees.iter().any(|name| name.contains("..")) {
             return folders.find(|of| of.tree.as_ref() == chosen);

@@ -183,7 +183,8 @@ impl View {
             let chosen = resolved.expect("resolving does not panic")?;
             let clock = Arc::new(Clock::new(Instant::now(), Some(LISTING)));
             let Some(listing) = listing(self.searcher.commits(), &chosen, &clock).await? else {
-                let why = format!("{repo}: listing the files of the commit took too long; try again");
+                let why =
+                    format!("{repo}: listing the files of the commit took too long; try again");
                 return Err(Error::Revision(why));
             };
             let only = catalog.only(|name| name == repo, &[]);

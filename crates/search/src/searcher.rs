@@ -33,7 +33,16 @@ impl Searcher {
     pub fn new(store: Store, parallel: usize) -> Self {
         let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
         let commits = Arc::default();
-        Self { store, parallel, max_time: None, threads: None, snapshots, cache: None, tree, commits }
+        Self {
+            store,
+            parallel,
+            max_time: None,
+            threads: None,
+            snapshots,
+            cache: None,
+            tree,
+            commits,
+        }
     }
 
     /// Limits the time of every search, whatever its request.

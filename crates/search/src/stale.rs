@@ -66,13 +66,7 @@ impl ShownFiles {
         self.add_in(repo, &[], path, blob_key);
     }
 
-    fn add_in(
-        &mut self,
-        repo: RepoId,
-        trees: &[String],
-        path: &str,
-        blob_key: (ShardId, BlobId),
-    ) {
+    fn add_in(&mut self, repo: RepoId, trees: &[String], path: &str, blob_key: (ShardId, BlobId)) {
         // The results of a search for repositories have no paths.
         if self.0.len() < MOST_FILES && !path.is_empty() {
             let (trees, path) = (trees.to_vec(), path.to_owned());
@@ -288,7 +282,9 @@ fn on_disk<'c>(
         repo.commit.is_none().then_some((None, repo.source.as_str(), repo.listed))
     };
     let chosen = match catalog.filter().trees {
-        TreeFilter::Chosen(chosen) => chosen.trees.iter().find(|(id, ..)| *id == file.repo).cloned(),
+        TreeFilter::Chosen(chosen) => {
+            chosen.trees.iter().find(|(id, ..)| *id == file.repo).cloned()
+        }
         TreeFilter::Main | TreeFilter::All => None,
     };
     let is_meant = |tree: &&Tree| match (file.trees.is_empty(), &chosen) {

@@ -120,14 +120,15 @@ impl Stats {
     /// Returns the position at which this search began.
     pub fn from_start(&self, request: &Request) -> Resume {
         let commits = self.commits;
-        request.resume.map(|from| Resume { commits, ..from }).unwrap_or(Resume {
+        let first = || Resume {
             switch: self.switch,
             query: self.query,
             commits,
             results: 0,
             searched: ShardSet::default(),
             last: None,
-        })
+        };
+        request.resume.map_or_else(first, |from| Resume { commits, ..from })
     }
 
     /// Returns the position after the first results of this search, as counted by `progress`.

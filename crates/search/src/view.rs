@@ -408,9 +408,7 @@ impl View {
     /// # Errors
     /// The database query fails.
     pub fn state(&self, switch: Switch) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
-        Box::pin(async move {
-            Ok(self.visible_of(self.whole_state(switch).await?))
-        })
+        Box::pin(async move { Ok(self.visible_of(self.whole_state(switch).await?)) })
     }
 
     /// Like [`state`](Self::state), with all repositories: the contents of a result may lie in any shard.

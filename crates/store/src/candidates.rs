@@ -281,8 +281,7 @@ pub(crate) struct LexemesCondition(Statement);
 
 impl LexemesCondition {
     pub(crate) fn of(literals: &LiteralQuery, no_recheck: bool) -> Self {
-        let lookup =
-            Lookup { scope: Scope::Chunk, terms: Vec::new(), literals: literals.clone() };
+        let lookup = Lookup { scope: Scope::Chunk, terms: Vec::new(), literals: literals.clone() };
         Self(Statement::of(&[&lookup], no_recheck))
     }
 

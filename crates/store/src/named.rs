@@ -61,10 +61,10 @@ impl Lease {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn clone_places(&mut self, repos: &[RepoId]) -> Result<Vec<ClonePlace>> {
-        let sql = "select id, source, git_folders, no_ignore, secrets from repos where id = any($1)";
+        let sql =
+            "select id, source, git_folders, no_ignore, secrets from repos where id = any($1)";
         let ids: Vec<i32> = repos.iter().map(|repo| repo.0).collect();
-        let rows: Vec<PlaceRow> =
-            self.fetch(BoundStatement::new(sql.to_owned()).bind(ids)).await?;
+        let rows: Vec<PlaceRow> = self.fetch(BoundStatement::new(sql.to_owned()).bind(ids)).await?;
         let place = |(repo, source, git_folders, no_ignore, secrets): PlaceRow| {
             let skips_secrets = secrets == "skip";
             ClonePlace { repo: RepoId(repo), source, git_folders, no_ignore, skips_secrets }

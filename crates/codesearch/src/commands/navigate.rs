@@ -238,7 +238,7 @@ fn report(console: &Console, stats: &Stats, all: usize, shown: usize, what: &str
             note!(to console, "codesearch: timed out after {timeout:?}");
         }
         Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
-            note!(to console, "codesearch: incomplete: {error}")
+            note!(to console, "codesearch: incomplete: {error}");
         }
         None => {}
     }

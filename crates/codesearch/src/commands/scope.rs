@@ -58,11 +58,11 @@ impl Scope {
         if !only.is_empty() {
             parts.push(Tree::any(only));
         }
-        if args.filters.here {
-            if let Some(around) = around(console, here)? {
-                add_trees(&mut trees, around.trees)?;
-                parts.push(around.condition);
-            }
+        if args.filters.here
+            && let Some(around) = around(console, here)?
+        {
+            add_trees(&mut trees, around.trees)?;
+            parts.push(around.condition);
         }
         let only = (!parts.is_empty()).then(|| Tree::all(parts));
         let first = here.inside().map(|inside| inside.repo.clone());

@@ -171,7 +171,15 @@ impl Json {
         let symbols = symbols.collect();
         print(
             out,
-            &message(LineJson { path, lines, line_number, absolute_offset, submatches, symbols, change }),
+            &message(LineJson {
+                path,
+                lines,
+                line_number,
+                absolute_offset,
+                submatches,
+                symbols,
+                change,
+            }),
         )
     }
 }

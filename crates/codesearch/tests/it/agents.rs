@@ -51,10 +51,24 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
         [
             (
                 "search",
-                vec!["context_lines", "copies", "cursor", "folder", "limit", "lines_per_file", "max_bytes", "order", "query"],
+                vec![
+                    "context_lines",
+                    "copies",
+                    "cursor",
+                    "folder",
+                    "limit",
+                    "lines_per_file",
+                    "max_bytes",
+                    "order",
+                    "query"
+                ],
                 &json!(["query"])
             ),
-            ("docs", vec!["folder", "language", "limit", "max_bytes", "query", "repo"], &json!(["query"])),
+            (
+                "docs",
+                vec!["folder", "language", "limit", "max_bytes", "query", "repo"],
+                &json!(["query"])
+            ),
             (
                 "definitions",
                 vec!["folder", "from", "language", "limit", "max_bytes", "name", "repo"],
@@ -65,10 +79,24 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
                 vec!["folder", "from", "language", "limit", "max_bytes", "name", "repo"],
                 &Value::Null,
             ),
-            ("outline", vec!["folder", "max_bytes", "offset", "path", "repo"], &json!(["repo", "path"])),
+            (
+                "outline",
+                vec!["folder", "max_bytes", "offset", "path", "repo"],
+                &json!(["repo", "path"])
+            ),
             (
                 "read_file",
-                vec!["folder", "from_byte", "from_line", "max_bytes", "path", "repo", "revision", "symbol", "to_line"],
+                vec![
+                    "folder",
+                    "from_byte",
+                    "from_line",
+                    "max_bytes",
+                    "path",
+                    "repo",
+                    "revision",
+                    "symbol",
+                    "to_line"
+                ],
                 &json!(["repo"])
             ),
             (

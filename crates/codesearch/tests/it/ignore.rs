@@ -189,8 +189,7 @@ fn each_repository_has_its_own_rules() {
     };
     assert_eq!(of("r"), [".gitignore", ".gitmodules", "a.md", "x.tmp"]);
     assert_eq!(of("r/sub"), [".gitignore", "a.txt", "x.txt"]);
-    let worktree: Vec<String> =
-        fixture.tree("r", Some(("worktree", "w"))).into_keys().collect();
+    let worktree: Vec<String> = fixture.tree("r", Some(("worktree", "w"))).into_keys().collect();
     assert_eq!(worktree, [".gitignore", "a.md", "x.tmp"]);
     assert_eq!(of("r/nested"), [".gitignore", "a.txt", "x.txt"]);
     fixture.check_invariants();

@@ -89,7 +89,10 @@ fn a_command_inside_a_worktree_reads_that_tree() {
         ["app/src/dev.rs:1:// needle in dev"]
     );
     // So do the other commands.
-    assert_eq!(lines(&fixture, "r/fix", &["def", "added"]), ["src/new.rs:1:function: fn added() {}"]);
+    assert_eq!(
+        lines(&fixture, "r/fix", &["def", "added"]),
+        ["src/new.rs:1:function: fn added() {}"]
+    );
     assert!(lines(&fixture, "r/fix", &["files", "new.rs"]).contains(&"src/new.rs".to_owned()));
     assert_eq!(lines(&fixture, "r/fix/src", &["outline", "new.rs"]).len(), 1);
     assert_eq!(lines(&fixture, "r/app", &["outline", "../fix/src/new.rs"]).len(), 1);
@@ -154,8 +157,12 @@ fn programs_and_pages_know_the_trees() {
     );
     // A list, a file and a folder of another tree.
     let (_, repos) = server.json("/repos?repo=app");
-    let names: Vec<&str> =
-        repos["trees"].as_array().unwrap().iter().map(|tree| tree["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = repos["trees"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tree| tree["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["main", "dev", "fix"]);
     let (_, folder) = server.json("/repos?repo=app@fix&path=src");
     let names: Vec<&str> = folder["children"]

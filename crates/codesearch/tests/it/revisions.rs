@@ -293,7 +293,8 @@ fn pages_of_a_commit_have_each_file_once_and_end_if_the_branch_moves() {
     let server = fixture.serve();
     server.settle();
     let page = |address: &str, limit: usize, cursor: &str| {
-        server.json(&format!("{address}?q=rev:old%20needle&limit={limit}&sort=path&cursor={cursor}"))
+        server
+            .json(&format!("{address}?q=rev:old%20needle&limit={limit}&sort=path&cursor={cursor}"))
     };
     let (_, all) = page("/search", 500, "");
     let mut all = files_of(&all);

@@ -40,7 +40,9 @@ impl Fixture {
         let count = files.len();
         let files: Files = files
             .into_iter()
-            .map(|file| file.split_once('\t').map(|(path, text)| (path.to_owned(), text.to_owned())))
+            .map(|file| {
+                file.split_once('\t').map(|(path, text)| (path.to_owned(), text.to_owned()))
+            })
             .map(Option::unwrap)
             .collect();
         assert_eq!(files.len(), count, "a path occurs twice in {tree:?}");

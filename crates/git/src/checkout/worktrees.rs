@@ -132,7 +132,8 @@ impl GitData {
         let is_ours = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.uid() == user);
         let file = checkout.join(".git");
         let is_bare = checkout == self.common;
-        [&*self.common, &*self.own, checkout].into_iter().all(is_ours) && (is_bare || is_ours(&file))
+        [&*self.common, &*self.own, checkout].into_iter().all(is_ours)
+            && (is_bare || is_ours(&file))
     }
 }
 

@@ -70,7 +70,7 @@ impl Changes {
     /// Begins to read the changes of some commits.
     pub(super) fn of(
         clone: &git::Clone,
-        commits: Arc<Vec<Oid>>,
+        commits: &Arc<Vec<Oid>>,
         max_bytes: u64,
         threads: usize,
     ) -> Self {
@@ -78,7 +78,7 @@ impl Changes {
         let channels = (0..threads).map(|thread| {
             let (send, receive) = mpsc::channel(MESSAGES);
             let (reader, commits, texts) =
-                (clone.reader(), Arc::clone(&commits), Arc::clone(&texts));
+                (clone.reader(), Arc::clone(commits), Arc::clone(&texts));
             let mut worker = Worker { reader, texts, max_bytes, send };
             let work = move || {
                 for block in commits.chunks(BLOCK).skip(thread).step_by(threads) {
@@ -170,9 +170,9 @@ impl Worker {
                 }
             }
         }
-        let send = |found| self.send.blocking_send(found).ok();
-        let sent = if files.is_empty() { Some(()) } else { send(Found::Files(files)) };
-        Ok(sent.and_then(|()| send(Found::Commit(commit))))
+        let pass = |found| self.send.blocking_send(found).ok();
+        let passed = if files.is_empty() { Some(()) } else { pass(Found::Files(files)) };
+        Ok(passed.and_then(|()| pass(Found::Commit(commit))))
     }
 
     /// Returns the lines of a changed file.

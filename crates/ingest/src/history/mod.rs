@@ -13,9 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use git::{Clone as GitClone, Oid};
-use store::{
-    HistoryCommit, HistoryState, HistoryUpdate, RepoId, RepoRow, Session, Store,
-};
+use store::{HistoryCommit, HistoryState, HistoryUpdate, RepoId, RepoRow, Session, Store};
 
 use crate::{Error, Event, Options, Progress, cores};
 use builder::Builder;
@@ -374,7 +372,7 @@ impl Work<'_> {
         let all = commits.len();
         (self.progress)(Event::History(all as i64));
         let mut changes =
-            Changes::of(&self.clone, Arc::new(commits), self.options.max_bytes, cores());
+            Changes::of(&self.clone, &Arc::new(commits), self.options.max_bytes, cores());
         let mut read = 0;
         let mut missing = 0;
         let number = |read: usize| first + (all - 1 - read) as i32;

@@ -146,32 +146,31 @@ impl CommitSource {
         let language = level.language(&path);
         Listed { path, mode: file.mode, oid: file.oid, left_out, language }
     }
+}
 
-    /// Passes on files, whose sizes are read by several threads.
-    fn pass_on(
-        &self,
-        batch: &mut Vec<Listed>,
-        readers: &mut [BlobReader],
-        seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync),
-    ) -> ControlFlow<()> {
-        let part = batch.len().div_ceil(readers.len()).max(1);
-        let mut parts = Vec::new();
-        while !batch.is_empty() {
-            parts.push(batch.split_off(batch.len().saturating_sub(part)));
-        }
-        std::thread::scope(|scope| {
-            let send = |part: Vec<Listed>, reader: &mut BlobReader| {
-                part.into_iter().try_for_each(|file| seen(entry(file, reader)))
-            };
-            let work: Vec<_> = parts
-                .into_iter()
-                .rev()
-                .zip(readers)
-                .map(|(part, reader)| scope.spawn(move || send(part, reader)))
-                .collect();
-            work.into_iter().try_for_each(|work| work.join().expect("listing does not panic"))
-        })
+/// Passes on files, whose sizes are read by several threads.
+fn pass_on(
+    batch: &mut Vec<Listed>,
+    readers: &mut [BlobReader],
+    seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync),
+) -> ControlFlow<()> {
+    let part = batch.len().div_ceil(readers.len()).max(1);
+    let mut parts = Vec::new();
+    while !batch.is_empty() {
+        parts.push(batch.split_off(batch.len().saturating_sub(part)));
     }
+    std::thread::scope(|scope| {
+        let send = |part: Vec<Listed>, reader: &mut BlobReader| {
+            part.into_iter().try_for_each(|file| seen(entry(file, reader)))
+        };
+        let work: Vec<_> = parts
+            .into_iter()
+            .rev()
+            .zip(readers)
+            .map(|(part, reader)| scope.spawn(move || send(part, reader)))
+            .collect();
+        work.into_iter().try_for_each(|work| work.join().expect("listing does not panic"))
+    })
 }
 
 /// Returns a file with its size. If its object cannot be read, the attempt to read the file tells why: it need not
@@ -232,10 +231,10 @@ impl FileSource for CommitSource {
             if batch.len() < BATCH {
                 return ControlFlow::Continue(());
             }
-            self.pass_on(&mut batch, &mut readers, seen)
+            pass_on(&mut batch, &mut readers, seen)
         });
         listed.map_err(failed)?;
-        let _ = self.pass_on(&mut batch, &mut readers, seen);
+        let _ = pass_on(&mut batch, &mut readers, seen);
         Ok(Listing { notices: Vec::new(), languages: levels.rules.languages() })
     }
 

@@ -48,7 +48,8 @@ impl Name {
             TreeContents::Text { bytes, .. } => i64::from(*bytes) == self.bytes as i64,
             TreeContents::LeftOut { reason, .. } => reason == SkipReason::Binary.word(),
         };
-        file.oids.iter().any(|known| known == self.oid.as_bytes()) && (!self.may_differ || is_size())
+        file.oids.iter().any(|known| known == self.oid.as_bytes())
+            && (!self.may_differ || is_size())
     }
 }
 
@@ -171,9 +172,8 @@ impl<'s> Known<'s> {
                             Some(reason),
                             _,
                         ) => other == reason.word() && *other_rule == rule,
-                        (_, Some(_), _) => false,
                         (_, None, Some(name)) => name.is_of(file),
-                        (_, None, None) => false,
+                        (_, Some(_), _) | (_, None, None) => false,
                     }
             });
             if let Some((at, _)) = main {

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn without_trees_there_are_no_sets() {
-        let Members { members, of } = Members::of(&[file("a", true), file("b", false)], &[], &[], &[]);
+        let Members { members, of } =
+            Members::of(&[file("a", true), file("b", false)], &[], &[], &[]);
         assert!(members.is_empty());
         assert_eq!(of, [None, None]);
     }

@@ -15,7 +15,9 @@ use std::time::SystemTime;
 
 use git::checkout::Unread;
 use rayon::prelude::*;
-use store::{FileTodo, RepoId, Session, Store, Totals, Tree, TreeContents, TreeFile, TreeKind, TreeState};
+use store::{
+    FileTodo, RepoId, Session, Store, Totals, Tree, TreeContents, TreeFile, TreeKind, TreeState,
+};
 
 use super::load::{self, Group, Plan, Queue, Sources};
 use super::room::Room;
@@ -98,8 +100,7 @@ pub(crate) async fn settle(
         all.resolve();
         (all, trees)
     });
-    let (mut all, trees) =
-        session.await_other(comparing).await.expect("comparing does not panic");
+    let (mut all, trees) = session.await_other(comparing).await.expect("comparing does not panic");
     for notice in std::mem::take(&mut all.notices) {
         (shared.progress)(Event::Notice(notice));
     }
@@ -183,7 +184,8 @@ impl Comparison {
         let list = |tree: &mut OtherTree| {
             let is_same = |known: &&Tree| (known.kind, &known.name) == (tree.kind, &tree.name);
             let before = trees.known.iter().find(is_same);
-            let stays = before.filter(|before| tree.is_unchanged && known.holds(before.bit, max_bytes));
+            let stays =
+                before.filter(|before| tree.is_unchanged && known.holds(before.bit, max_bytes));
             let Some(files) = tree.files.as_ref().filter(|_| stays.is_none()) else {
                 return before.map(|before| known.as_before(before.bit)).ok_or_else(Vec::new);
             };
@@ -251,7 +253,13 @@ impl Comparison {
                         }
                         let at = *wanted.entry((path.clone(), name)).or_insert_with(|| {
                             let (bytes, trees) = (name.bytes, Vec::new());
-                            self.wanted.push(Wanted { path, bytes, name: Some(name), language, trees });
+                            self.wanted.push(Wanted {
+                                path,
+                                bytes,
+                                name: Some(name),
+                                language,
+                                trees,
+                            });
                             self.wanted.len() - 1
                         });
                         self.wanted[at].trees.push(tree);
@@ -299,7 +307,9 @@ impl Comparison {
             (file.contents, file.is_new, file.is_current) = (contents, true, true);
         }
         // The bitmaps have no place for rows that were added, which the main tree lacks.
-        trees.iter().for_each(|tree| self.has(at, *tree));
+        for tree in trees {
+            self.has(at, *tree);
+        }
     }
 
     /// Takes contents from what is wanted that are known not to be texts.

@@ -128,7 +128,9 @@ fn choose<'r>(refs: &'r [GitRef], rules: &[Rule]) -> Vec<Chosen<'r>> {
         let number = branches;
         branches += usize::from(kind == TreeKind::Branch);
         let is_chosen = rules.iter().any(|rule| match rule {
-            Rule::Glob(glob) => glob.is_match(name) || other.is_some_and(|name| glob.is_match(name)),
+            Rule::Glob(glob) => {
+                glob.is_match(name) || other.is_some_and(|name| glob.is_match(name))
+            }
             Rule::Newest(most) => kind == TreeKind::Branch && number < *most,
         });
         // A name that is not UTF-8 may be that of another one, when it is read.
@@ -146,8 +148,14 @@ mod tests {
     #[test]
     fn branches_and_tags_are_chosen_by_names_globs_and_time() {
         let names = [
-            "heads/main", "remotes/origin/topic", "tags/v1.2", "remotes/origin/main", "heads/release/1.x",
-            "remotes/upstream/release/2.x", "tags/v1.1", "heads/old",
+            "heads/main",
+            "remotes/origin/topic",
+            "tags/v1.2",
+            "remotes/origin/main",
+            "heads/release/1.x",
+            "remotes/upstream/release/2.x",
+            "tags/v1.1",
+            "heads/old",
         ];
         let refs = names.map(|name| {
             let (folder, short) = name.split_once('/').unwrap();
@@ -162,7 +170,11 @@ mod tests {
         let chosen = |list: &str| {
             let rules: Vec<Rule> = globs(list).iter().map(|glob| Rule::of(glob).unwrap()).collect();
             let chosen = choose(&refs, &rules);
-            chosen.iter().map(|of| format!("{}:{}", of.kind.word(), of.name)).collect::<Vec<_>>().join(" ")
+            chosen
+                .iter()
+                .map(|of| format!("{}:{}", of.kind.word(), of.name))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         assert_eq!(chosen("none"), "");
         assert_eq!(chosen("release/*"), "branch:release/1.x branch:upstream/release/2.x");

@@ -154,8 +154,11 @@ fn main_of(worktree: &FoundRepo, asked: Asked<'_>) -> Option<FoundRepo> {
     let bare = || GitData::bare(data.common()).map(|_| data.common().to_owned());
     let folder = data.main_checkout(&mut trust).or_else(bare)?;
     folder.to_str()?;
-    let is_ours = || data.points_back() && data.is_owned(&worktree.folder) && data.is_owned(&folder);
-    (asked.has(&folder) || is_ours()).then(|| read(folder, asked)).filter(|repo| repo.data.is_some())
+    let is_ours =
+        || data.points_back() && data.is_owned(&worktree.folder) && data.is_owned(&folder);
+    (asked.has(&folder) || is_ours())
+        .then(|| read(folder, asked))
+        .filter(|repo| repo.data.is_some())
 }
 
 /// Reads about a worktree that was not found, if it may be followed. Its `.git` leads to the clone, which lists it.
@@ -163,8 +166,8 @@ fn follow(main: &FoundRepo, folder: &Path, asked: Asked<'_>) -> Option<FoundRepo
     folder.to_str()?;
     let data = main.data.as_ref()?;
     let repo = read(folder.to_owned(), asked);
-    let is_ours = repo.data.as_ref().is_some_and(|tree| tree.is_owned(folder))
-        && data.is_owned(&main.folder);
+    let is_ours =
+        repo.data.as_ref().is_some_and(|tree| tree.is_owned(folder)) && data.is_owned(&main.folder);
     (repo.data.is_some() && (asked.has(folder) || is_ours)).then_some(repo)
 }
 

@@ -58,7 +58,9 @@ mod tests {
     fn sets_of_numbers() {
         let of = |numbers: &[usize]| {
             let mut bits = Bits::below(200);
-            numbers.iter().for_each(|number| bits.insert(*number));
+            for number in numbers {
+                bits.insert(*number);
+            }
             bits
         };
         let mut some = of(&[0, 63, 64, 199, 256]);

@@ -22,13 +22,15 @@ pub(super) fn decide(batch: &Batch, file: ChangedFile, query: &CompiledQuery) ->
     let expr: &Expr = &batch.expr;
     let known = |of: Predicate| {
         Some(match of {
-            Predicate::Content(term) => has_line(&batch.lines[term], &file, None),
-            Predicate::Added(term) => has_line(&batch.lines[term], &file, Some(LineChange::Added)),
-            Predicate::Removed(term) => {
-                has_line(&batch.lines[term], &file, Some(LineChange::Removed))
+            Predicate::Content(term) => has_line(batch.lines[term].as_ref(), &file, None),
+            Predicate::Added(term) => {
+                has_line(batch.lines[term].as_ref(), &file, Some(LineChange::Added))
             }
-            Predicate::Path(term) => has_path(&batch.paths[term], &file),
-            Predicate::Language(language) => has_path(&batch.languages[language], &file),
+            Predicate::Removed(term) => {
+                has_line(batch.lines[term].as_ref(), &file, Some(LineChange::Removed))
+            }
+            Predicate::Path(term) => has_path(batch.paths[term].as_ref(), &file),
+            Predicate::Language(language) => has_path(batch.languages[language].as_ref(), &file),
             // The repository is decided; indexed trees and symbols have nothing to do with changes.
             Predicate::Repo(_) | Predicate::InTree(_) | Predicate::Symbol(_) => false,
         })
@@ -57,7 +59,7 @@ pub(super) fn decide(batch: &Batch, file: ChangedFile, query: &CompiledQuery) ->
     Some(Decided { file, shown, in_path })
 }
 
-fn has_line(hits: &Option<Hits>, file: &ChangedFile, change: Option<LineChange>) -> bool {
+fn has_line(hits: Option<&Hits>, file: &ChangedFile, change: Option<LineChange>) -> bool {
     let Some(hits) = hits else { return false };
     file.lines.iter().any(|line| {
         change.is_none_or(|of| of == change_of(line.is_removed))
@@ -65,7 +67,7 @@ fn has_line(hits: &Option<Hits>, file: &ChangedFile, change: Option<LineChange>)
     })
 }
 
-fn has_path(hits: &Option<Hits>, file: &ChangedFile) -> bool {
+fn has_path(hits: Option<&Hits>, file: &ChangedFile) -> bool {
     let Some(hits) = hits else { return false };
     [file.new_path, file.old_path]
         .into_iter()

@@ -165,7 +165,9 @@ impl Hits {
         items: Vec<usize>,
         batch: &HistoryBatch,
     ) -> Result<(), Error> {
-        items.iter().for_each(|item| self.items.insert(*item));
+        for item in &items {
+            self.items.insert(*item);
+        }
         let mut seen = |_, number: i32| {
             // Damaged data may have other numbers; no commit has them.
             if let Ok(number) = usize::try_from(number - batch.first) {
@@ -281,7 +283,9 @@ fn add(batches: &mut [Batch], rows: Vec<RowHits>) -> Result<(), Error> {
         }
         for (term, lines) in found {
             let Some(hits) = &mut batch.lines[term] else { continue };
-            lines.iter().for_each(|line| hits.items.insert(first + line));
+            for line in &lines {
+                hits.items.insert(first + line);
+            }
             let mut commits =
                 Hits { items: Bits::default(), commits: std::mem::take(&mut hits.commits) };
             let added = commits.add(&row.commits, lines, &batch.of);

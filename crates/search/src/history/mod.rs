@@ -13,6 +13,7 @@ mod decide;
 mod lines;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -340,7 +341,7 @@ impl Search<'_> {
         }
         let number = commit.number;
         let commit = Arc::new(Commit {
-            hash: commit.oid.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash: hex(&commit.oid),
             author: commit.author,
             time: commit.time,
             summary: commit.summary,
@@ -465,4 +466,12 @@ fn without_history(names: &[String]) -> Option<String> {
 fn row_of(batch: &Batch, line: u32) -> Option<(i32, i32)> {
     let after = batch.rows.partition_point(|first| *first as u32 <= line);
     Some((batch.of.first, *batch.rows.get(after.checked_sub(1)?)?))
+}
+
+/// Returns bytes in hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

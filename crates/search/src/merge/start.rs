@@ -98,9 +98,9 @@ impl<'a> Merge<'a> {
         if let Some(counted) = counted {
             chunks.set_counted(counted);
         }
-        let is_memory = self.search.selection.memory_at(task.shard.id).is_some();
+        let of_revision = self.search.selection.memory_at(task.shard.id).is_some();
         let in_memory =
-            is_memory || is_in_memory(self.search, &task, &survivors, self.limit.wanted());
+            of_revision || is_in_memory(self.search, &task, &survivors, self.limit.wanted());
         let has_texts = task.cached.texts;
         let (send, events) = mpsc::channel(AHEAD_BATCHES);
         let run = ShardRun {

@@ -98,6 +98,7 @@ impl Default for Commits {
 
 impl Commits {
     /// Returns a text, if it was read recently; `Some(None)` for contents that are not text.
+    #[expect(clippy::option_option, reason = "what is not text is known, too")]
     pub(crate) fn text(&self, name: &Oid) -> Option<Option<Arc<Text>>> {
         self.texts.get(name)
     }

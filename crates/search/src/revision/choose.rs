@@ -179,7 +179,9 @@ impl Asked {
             let clone = match open(&place) {
                 Ok(clone) => Some(clone),
                 Err(error @ git::Error::NoClone) => {
-                    unknown.iter_mut().for_each(|of| of.push((name, error.to_string())));
+                    for of in &mut unknown {
+                        of.push((name, error.to_string()));
+                    }
                     None
                 }
                 Err(error) => {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use files::SkipReason;
 use git::Oid;
-use store::{
-    BlobId, Catalog, FileFilter, NamedBlob, RepoId, Shard, ShardId, Store, TreeFilter,
-};
+use store::{BlobId, Catalog, FileFilter, NamedBlob, RepoId, Shard, ShardId, Store, TreeFilter};
 
 use super::cache::{Commits, FilesKey, Text};
 use super::choose::Chosen;
@@ -120,8 +118,7 @@ pub(crate) async fn load(
     let Some(listing) = listing(commits, chosen, clock).await? else { return Ok(None) };
     let known = known(from, &listing).await?;
     let mut files = CommitFiles { left_out: listing.left_out.clone(), ..CommitFiles::default() };
-    let is_secret =
-        |path: &str| chosen.place.skips_secrets && files::looks_secret(path);
+    let is_secret = |path: &str| chosen.place.skips_secrets && files::looks_secret(path);
     let (mut unknown, mut unnamed) = (Vec::new(), Vec::new());
     for (at, (path, name)) in listing.files.iter().enumerate() {
         if is_secret(path) {
@@ -211,7 +208,7 @@ async fn known(from: Sources<'_>, listing: &Listing) -> Result<HashMap<Oid, Know
     let mut known = HashMap::new();
     let mut asked = Vec::new();
     let mut languages: HashMap<String, Arc<str>> = HashMap::new();
-    let mut shared = |language: Option<&str>| {
+    let mut one_of = |language: Option<&str>| {
         language.map(|language| match languages.get(language) {
             Some(known) => Arc::clone(known),
             None => {
@@ -235,7 +232,7 @@ async fn known(from: Sources<'_>, listing: &Listing) -> Result<HashMap<Oid, Know
         for blob in blobs {
             let of_blob = files.of_blob(blob.blob);
             let files: Vec<_> = of_blob
-                .map(|file| Namesake::new(file.repo, file.path, shared(file.language)))
+                .map(|file| Namesake::new(file.repo, file.path, one_of(file.language)))
                 .collect();
             if !files.is_empty() {
                 known.insert(names_at(&bytes, blob), Known { blob: *blob, files });
@@ -259,7 +256,7 @@ async fn known(from: Sources<'_>, listing: &Listing) -> Result<HashMap<Oid, Know
         for blob in &by_shard[&id] {
             let mut alike = Vec::new();
             while let Some(file) = files.next_if(|file| file.blob <= blob.blob) {
-                let language = shared(file.language.as_deref());
+                let language = one_of(file.language.as_deref());
                 alike.push(Namesake::new(file.repo, &file.path, language));
             }
             if !alike.is_empty() {
@@ -327,8 +324,7 @@ async fn name_languages(
             let at = chunks.binary_search_by_key(&file.blob.0, |chunk| chunk.n).ok()?;
             Some(&*chunks[at].contents)
         });
-        file.language =
-            text.and_then(|text| files::language_of(&file.path, text)).map(Arc::from);
+        file.language = text.and_then(|text| files::language_of(&file.path, text)).map(Arc::from);
         files.stored.entry(shard).or_default().push(file);
     }
     Ok(())
@@ -356,8 +352,7 @@ async fn read_unknown(
     let (clone, commits, clock) = (chosen.clone.clone(), Arc::clone(commits), Arc::clone(clock));
     let read = {
         let (names, clock) = (names, Arc::clone(&clock));
-        let read =
-            move || read::read_all(&clone, &names, most, &commits, &|| clock.goes_on());
+        let read = move || read::read_all(&clone, &names, most, &commits, &|| clock.goes_on());
         tokio::task::spawn_blocking(read).await.expect("reading does not panic")
     };
     let read = read.map_err(|error| Error::Revision(error.to_string()))?;
@@ -382,7 +377,8 @@ async fn read_unknown(
                 let said = listing.rules.language(path);
                 let language = said.or_else(|| files::language_of(path, &text.text));
                 let language = language.map(|language| {
-                    let shared = languages.entry(language).or_insert_with_key(|name| name.as_str().into());
+                    let shared =
+                        languages.entry(language).or_insert_with_key(|name| name.as_str().into());
                     Arc::clone(shared)
                 });
                 let (path, text) = (path.clone(), Arc::clone(text));

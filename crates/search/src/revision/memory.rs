@@ -6,7 +6,7 @@ use std::sync::Arc;
 use answer::FileMatch;
 use git::{Clone as GitClone, Oid};
 use store::{
-    BlobId, Chunk, Epoch, File, FileFilter, RepoId, SharedText, Shard, ShardId, Switch, SymbolRow,
+    BlobId, Chunk, Epoch, File, FileFilter, RepoId, Shard, ShardId, SharedText, Switch, SymbolRow,
 };
 
 use super::cache::Commits;
@@ -87,8 +87,10 @@ pub(crate) async fn add_context(
 ) {
     let shards: Vec<Arc<RecentShard>> =
         commits.recent().into_iter().filter(|shard| shard.switch == switch).collect();
-    let places: Vec<FileMatch> =
-        files.iter().map(|file| FileMatch { lines: Vec::new(), ..FileMatch::clone(file) }).collect();
+    let places: Vec<FileMatch> = files
+        .iter()
+        .map(|file| FileMatch { lines: Vec::new(), ..FileMatch::clone(file) })
+        .collect();
     let own = Arc::clone(commits);
     let reading = tokio::task::spawn_blocking(move || {
         let text = |file: &FileMatch| shards.iter().filter_map(|of| of.text(file, &own)).collect();

@@ -133,7 +133,9 @@ impl OnDemand {
         let of_revision = |(n, revision): (usize, &Revision)| {
             let with = (0..1 << MOST_REVISIONS).filter(move |bits| bits & (1 << n) != 0);
             let terms = revision.terms.clone();
-            with.flat_map(move |bits| terms.clone().into_iter().map(move |term| (term, SETS - bits)))
+            with.flat_map(move |bits| {
+                terms.clone().into_iter().map(move |term| (term, SETS - bits))
+            })
         };
         self.revisions.iter().enumerate().flat_map(of_revision)
     }

@@ -77,7 +77,8 @@ impl CommitRules {
         if self.kinds.iter().all(HashMap::is_empty) {
             return false;
         }
-        let is_out = |path: &str, is_folder| matches!(self.said(path, is_folder), Some(Verdict::LeftOut(_)));
+        let is_out =
+            |path: &str, is_folder| matches!(self.said(path, is_folder), Some(Verdict::LeftOut(_)));
         is_out(path, false) || around(path).any(|folder| !folder.is_empty() && is_out(folder, true))
     }
 

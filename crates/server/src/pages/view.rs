@@ -201,7 +201,8 @@ pub(crate) fn file(
     // The page of a file that the main tree lacks is about the first tree that has it.
     let has_main = file.trees.iter().any(|name| name == MAIN_TREE);
     let tree = file.trees.first().filter(|name| !has_main && trees.term(name).is_some());
-    let address = |line| link::file_in(&file.repo, &file.path, tree.map_or("", |name| name), q, line);
+    let address =
+        |line| link::file_in(&file.repo, &file.path, tree.map_or("", |name| name), q, line);
     let to = |name: &String| Some(link::to("/search", &[("q", &trees.narrowed(q, name)?)]));
     // Of the same path, another tree may have another text.
     let in_tree = file.trees.first().and_then(|name| trees.narrowed(q, name));

@@ -213,7 +213,9 @@ mod tests {
     fn numbers_of_each_item_descend() {
         let of = [vec![99, 98, 5], vec![], vec![0], (0..90).rev().collect()];
         let mut packed = PackedNumbers::default();
-        of.iter().for_each(|numbers| packed.push(numbers, 100));
+        for numbers in &of {
+            packed.push(numbers, 100);
+        }
         let mut found = vec![Vec::new(); 4];
         assert!(packed.each(0..4, 100, &mut |item, number| found[item].push(number)));
         assert_eq!(found, of);

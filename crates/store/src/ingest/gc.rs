@@ -33,7 +33,8 @@ impl Session {
         let changed = std::mem::take(&mut self.changed);
         if !changed.is_empty() {
             let tables: Vec<String> = changed.iter().map(|shard| shard.files()).collect();
-            let sql = format!("analyze {}, skipped, blobs, repos, trees, tree_sets", tables.join(", "));
+            let sql =
+                format!("analyze {}, skipped, blobs, repos, trees, tree_sets", tables.join(", "));
             self.conn.execute(AssertSqlSafe(sql)).await?;
         }
         self.conn.execute("update state set unfinished = false where unfinished").await?;

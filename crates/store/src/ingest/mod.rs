@@ -30,5 +30,5 @@ pub(crate) use publish::EPOCHS;
 pub use publish::Published;
 pub use scip::{ScipFile, ScipSource, ScipWriter};
 pub use session::Session;
-pub use trees::{TreeContents, TreeFile, TreeState};
 pub use symbols::{BlobTodo, SymbolsTodo, SymbolsWriter, Waiting};
+pub use trees::{TreeContents, TreeFile, TreeState};

@@ -104,6 +104,8 @@ pub struct TreeState {
 }
 
 type FileColumns = (String, i32, i32, Option<String>, i32, i64, Option<Vec<u8>>, bool);
+/// A file that the main tree leaves out, with git's name of its contents.
+type MainLeftOut = (String, i64, i64, String, Option<String>, Option<Vec<u8>>);
 type LeftOutColumns = (String, i64, i64, String, Option<String>, i32);
 
 /// Returns a statement for the files that main trees leave out in the next epoch, of the repositories `$1`, without those
@@ -124,8 +126,7 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn other_trees(&mut self) -> Result<HashMap<RepoId, Vec<Tree>>> {
-        type Row =
-            (i32, i32, String, String, Option<String>, Option<String>, i64, Option<f64>);
+        type Row = (i32, i32, String, String, Option<String>, Option<String>, i64, Option<f64>);
         let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(format!(
             "select repo, bit, kind, name, source, commit, files, extract(epoch from listed_at)::float8
              from trees where valid_to = {FOREVER} order by repo, bit"
@@ -204,10 +205,8 @@ impl Session {
                  where f.repo = $1 and f.valid_to = {FOREVER}",
                 shard.files()
             );
-            let rows: Vec<FileColumns> = sqlx::query_as(AssertSqlSafe(sql))
-                .bind(repo.0)
-                .fetch_all(&mut self.conn)
-                .await?;
+            let rows: Vec<FileColumns> =
+                sqlx::query_as(AssertSqlSafe(sql)).bind(repo.0).fetch_all(&mut self.conn).await?;
             for (path, blob, bytes, language, trees, fingerprint, oid, in_main) in rows {
                 let contents = TreeContents::Text { shard, blob: BlobId(blob), bytes, language };
                 let oids = oid.into_iter().chain(long.get(&path).filter(|_| in_main).cloned());
@@ -280,8 +279,7 @@ impl Session {
             let was = Some(Trees(trees));
             files.insert(key, TreeFile { was, is_new: false, ..TreeFile::new(path, contents) });
         }
-        type Row = (String, i64, i64, String, Option<String>, Option<Vec<u8>>);
-        let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(format!(
+        let rows: Vec<MainLeftOut> = sqlx::query_as(AssertSqlSafe(format!(
             "select path, bytes, fingerprint, reason, rule,
                     (select s.oid from seen s where s.repo = o.repo and s.path = o.path and s.oid is not null limit 1)
              from (select repo, path, bytes, fingerprint, reason, rule from left_out where repo = any($1)
@@ -304,7 +302,8 @@ impl Session {
                 was.is_some_and(Trees::has_main) && before.contents == contents
             });
             let oids = oid.into_iter().collect();
-            let file = TreeFile { was, in_main: true, is_new, oids, ..TreeFile::new(path, contents) };
+            let file =
+                TreeFile { was, in_main: true, is_new, oids, ..TreeFile::new(path, contents) };
             files.insert(key, file);
         }
         Ok(files.into_values().collect())

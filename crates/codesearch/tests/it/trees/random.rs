@@ -72,10 +72,7 @@ impl World {
                 );
             }
             2 if at > 0 => {
-                self.git(
-                    &trees[0].1,
-                    &["worktree", "remove", "--force", folder.to_str().unwrap()],
-                );
+                self.git(&trees[0].1, &["worktree", "remove", "--force", folder.to_str().unwrap()]);
             }
             3 if at > 0 => fs::remove_dir_all(&folder).unwrap(),
             4 if at > 0 => {

@@ -85,7 +85,10 @@ fn what_was_a_repository_becomes_a_tree() {
     fs::rename(&kept, fixture.path().join("in/w/.git")).unwrap();
     let ran = ingest(&fixture);
     assert!(ran.err.contains("in/w is now a worktree of"), "{}", ran.err);
-    assert_eq!((fixture.repos(), fixture.trees()), (vec!["r".to_owned()], vec!["worktree w".to_owned()]));
+    assert_eq!(
+        (fixture.repos(), fixture.trees()),
+        (vec!["r".to_owned()], vec!["worktree w".to_owned()])
+    );
     check(&fixture);
 }
 
@@ -201,6 +204,9 @@ fn another_users_worktree_is_not_followed() {
     assert!(fixture.trees().is_empty());
     // Whoever names its folder wants it.
     fixture.run(&["ingest", "in", "elsewhere"]).code(0);
-    assert_eq!((fixture.repos(), fixture.trees()), (vec!["r".to_owned()], vec!["worktree w".to_owned()]));
+    assert_eq!(
+        (fixture.repos(), fixture.trees()),
+        (vec!["r".to_owned()], vec!["worktree w".to_owned()])
+    );
     fixture.check_invariants();
 }

@@ -69,7 +69,8 @@ async fn answer(
         let found = repos.into_iter().find(|it| it.name == repo);
         let catalog = server.view().catalog().await?;
         let known = found.as_ref().and_then(|found| catalog.repos.get(&found.id));
-        let is_named = |tree: &&Tree| tree.name == branch || tree.commit.as_deref() == Some(&*branch);
+        let is_named =
+            |tree: &&Tree| tree.name == branch || tree.commit.as_deref() == Some(&*branch);
         let mut trees = known.into_iter().flat_map(|known| &known.trees.trees);
         if found.and_then(|it| it.commit).as_deref() == Some(&*branch) {
             // The commit of the main tree.

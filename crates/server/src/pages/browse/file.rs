@@ -24,8 +24,8 @@ use super::in_tree::in_tree;
 use super::missing::{no_such_file, no_such_text, not_in_index};
 use super::outline::{Pane, pane};
 use super::{
-    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, RENDERED, REV, TREE, answered, crumbs_at,
-    repo,
+    Answered, BrowseParams, Crumb, DOWNLOAD, HASH, LINE_RANGE, PATH, RENDERED, REV, TREE, answered,
+    crumbs_at, repo,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
@@ -85,7 +85,8 @@ struct FilePage<'a> {
 
 /// The name of a repository.
 const IN_REPO: Param =
-    Param::text("repo", "The name of a repository, or of one of its trees as NAME@TREE.").required();
+    Param::text("repo", "The name of a repository, or of one of its trees as NAME@TREE.")
+        .required();
 
 /// `/file`: a file, with the matches of a query.
 pub(crate) const FILE: Endpoint = Endpoint {
@@ -237,8 +238,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         let rev = document.revision.as_deref();
         let around = around.map(|repo| files_around(&tree, repo, &place, &document.path, rev));
         let beside = (around.unwrap_or_default(), pane(&document, symbols));
-        let rendered =
-            is_rendered.then(|| markdown(&document.text, &place, &document.path));
+        let rendered = is_rendered.then(|| markdown(&document.text, &place, &document.path));
         (document, lines, beside, rendered)
     });
     let (document, (lines, hits), (tree, outline), rendered) =

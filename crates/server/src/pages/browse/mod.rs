@@ -126,7 +126,9 @@ impl From<CheckedParams> for BrowseParams {
 impl BrowseParams {
     /// Returns the repository as addresses name it, with the tree.
     fn place(&self) -> String {
-        self.tree.as_ref().map_or_else(|| self.repo.clone(), |tree| link::in_tree(&self.repo, &tree.tree))
+        self.tree
+            .as_ref()
+            .map_or_else(|| self.repo.clone(), |tree| link::in_tree(&self.repo, &tree.tree))
     }
 }
 
@@ -147,7 +149,8 @@ type Answered = Result<Response, Failure>;
 
 /// Returns the trees of a repository with several, the main one first, as JSON.
 fn trees_json(catalog: &Catalog, repo: &Repo) -> Vec<serde_json::Value> {
-    let Some(known) = catalog.repos.get(&repo.id).filter(|known| !known.trees.trees.is_empty()) else {
+    let Some(known) = catalog.repos.get(&repo.id).filter(|known| !known.trees.trees.is_empty())
+    else {
         return Vec::new();
     };
     let main = json!({

@@ -417,7 +417,9 @@ async fn one_revision(
     }
     let mut children: Vec<_> = children.iter().map(child_json).collect();
     if !at.is_indexed() {
-        children.iter_mut().for_each(|child| child["bytes"] = json!(null));
+        for child in &mut children {
+            child["bytes"] = json!(null);
+        }
     }
     body["children"] = json!(children);
     Ok(Json(body).into_response())
@@ -471,7 +473,8 @@ const MAX_TREES: usize = 500;
 
 /// Returns the trees of a repository, if it has several; `here` is the one that the page shows.
 fn trees(catalog: &Catalog, repo: &Repo, here: Option<&InTree>) -> (Vec<TreeRow>, usize) {
-    let Some(known) = catalog.repos.get(&repo.id).filter(|known| !known.trees.trees.is_empty()) else {
+    let Some(known) = catalog.repos.get(&repo.id).filter(|known| !known.trees.trees.is_empty())
+    else {
         return (Vec::new(), 0);
     };
     let commit = |commit: Option<&str>| commit.map_or("", link::short).to_owned();

@@ -244,7 +244,8 @@ impl Search {
             UnrenderedFile { file, matches, score }
         });
         let files: Vec<UnrenderedFile> = files.collect();
-        let near = near.iter().map(|file| view::file(file, file.matches(), &params.q, None, &trees));
+        let near =
+            near.iter().map(|file| view::file(file, file.matches(), &params.q, None, &trees));
         let near = near.collect();
         let enclosing = select.has_lines().then_some(stats.switch);
         let files = UnrenderedFiles::of(files, &params.q, enclosing, listed_copies(params));

@@ -6,11 +6,11 @@ use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::plan::{Move, Plan};
 use super::{TreeContents, TreeFile};
+use crate::ShardId;
 use crate::error::Result;
 use crate::ingest::copy::{self, Rows, SEND_BYTES};
 use crate::ingest::session::FOREVER;
 use crate::trees::Tree;
-use crate::ShardId;
 
 /// Maximum number of rows to change by one statement.
 const BATCH: usize = 20_000;

@@ -166,5 +166,8 @@ impl Plan {
 fn most_frequent(numbers: impl Iterator<Item = i32>) -> i32 {
     let mut counts: HashMap<i32, usize> = HashMap::new();
     numbers.for_each(|number| *counts.entry(number).or_default() += 1);
-    counts.into_iter().max_by_key(|(number, count)| (*count, *number)).map_or(0, |(number, _)| number)
+    counts
+        .into_iter()
+        .max_by_key(|(number, count)| (*count, *number))
+        .map_or(0, |(number, _)| number)
 }
