@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::revisions::MAX_REPOS;
+/// Most repositories in which one search compares revisions.
+pub const MAX_REPOS: usize = 20;
 
 /// Why revisions cannot be compared. Each is a sentence that says what to do.
 #[derive(Debug, thiserror::Error)]

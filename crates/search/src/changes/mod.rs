@@ -23,5 +23,5 @@ pub use batches::MAX_BYTES;
 pub use compare::{Compared, Comparing};
 pub use error::CompareError;
 pub use file::{ChangedFile, Contents, Side, Status, Texts};
-pub use revisions::{MAX_REPOS, Range};
+pub use revisions::Range;
 pub use script::{Block, DiffLine, Script};

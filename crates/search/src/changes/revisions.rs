@@ -7,10 +7,7 @@ use git::{Clone, Oid};
 use query::{Comparison, CompiledQuery, Predicate};
 use store::{Repo, Switch};
 
-use super::error::CompareError;
-
-/// Most repositories in which one search compares revisions.
-pub const MAX_REPOS: usize = 20;
+use super::error::{CompareError, MAX_REPOS};
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

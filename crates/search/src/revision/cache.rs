@@ -7,13 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use git::Oid;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use store::{RepoId, SharedText, Switch};
+use store::{RepoId, Switch};
 use tokio::sync::Semaphore;
 
-use super::load::CommitFiles;
-use super::memory::RecentShard;
-use super::read::Listing;
-use files::Encoding;
+use super::commit_files::{CommitFiles, Listing, RecentShard, Text};
 
 /// Maximum bytes of the texts that are kept.
 const TEXTS: u64 = 64 << 20;
@@ -24,15 +21,8 @@ const LISTS: u64 = 32 << 20;
 /// Number of the shards in memory that are remembered after their searches, without their texts.
 const RECENT: usize = 8;
 
-/// Number of searches that may read clones at a time: each may hold [`MAX_BYTES`](super::read::MAX_BYTES) of text.
+/// Number of searches that may read clones at a time: each may hold `read::MAX_BYTES` of text.
 const READERS: usize = 2;
-
-/// A text that was read from a clone.
-#[derive(Debug)]
-pub(crate) struct Text {
-    pub(crate) text: SharedText,
-    pub(crate) encoding: Encoding,
-}
 
 /// The commits that were searched recently.
 #[derive(Debug)]

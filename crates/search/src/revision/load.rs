@@ -5,47 +5,15 @@ use std::sync::Arc;
 
 use files::SkipReason;
 use git::Oid;
-use store::{BlobId, Catalog, FileFilter, NamedBlob, RepoId, Shard, ShardId, Store, TreeFilter};
+use store::{Catalog, FileFilter, NamedBlob, RepoId, Shard, ShardId, Store, TreeFilter};
 
-use super::cache::{Commits, FilesKey, Text};
+use super::cache::{Commits, FilesKey};
 use super::choose::Chosen;
-use super::read::{self, Contents, Listing, MAX_BYTES, MAX_FILES};
+use super::commit_files::{CommitFiles, Listing, ReadFile, StoredFile};
+use super::read::{self, Contents, MAX_BYTES, MAX_FILES};
 use crate::cache::ShardCache;
 use crate::clock::Clock;
 use crate::types::Error;
-
-/// The files of a commit, as far as they are stored in a state of the index.
-#[derive(Debug, Default)]
-pub(crate) struct CommitFiles {
-    /// Files whose contents are stored, by shard; in the order of blobs and paths.
-    pub(crate) stored: BTreeMap<ShardId, Vec<StoredFile>>,
-    /// Other files, by path.
-    pub(crate) read: Vec<ReadFile>,
-    /// What was left out, with the reason's word.
-    pub(crate) left_out: Vec<(Box<str>, &'static str)>,
-    /// Why files are missing, if some are: words to follow the name of the repository and a colon.
-    pub(crate) cut: Option<String>,
-}
-
-/// A file of a commit whose contents are stored.
-#[derive(Clone, Debug)]
-pub(crate) struct StoredFile {
-    pub(crate) blob: BlobId,
-    /// The number after that of the last chunk.
-    pub(crate) end: i32,
-    pub(crate) bytes: i32,
-    pub(crate) path: Box<str>,
-    pub(crate) language: Option<Arc<str>>,
-}
-
-/// A file of a commit that was read from the clone.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadFile {
-    pub(crate) path: Box<str>,
-    pub(crate) name: Oid,
-    pub(crate) text: Arc<Text>,
-    pub(crate) language: Option<Arc<str>>,
-}
 
 /// What loading reads from.
 #[derive(Clone, Copy)]
@@ -80,21 +48,6 @@ impl Namesake {
 /// Returns the last part of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-impl CommitFiles {
-    /// Returns its approximate size in memory, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        let stored = self.stored.values().flatten().map(|file| file.path.len() + 72);
-        let read = self.read.iter().map(|file| file.path.len() + file.text.text.len() + 160);
-        let left_out = self.left_out.iter().map(|(path, _)| path.len() + 40);
-        stored.chain(read).chain(left_out).sum::<usize>() as u64
-    }
-
-    /// Returns the bytes of the texts that were read.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.read.iter().map(|file| file.text.text.len() as u64).sum()
-    }
 }
 
 /// Loads the files of a commit, reading at most `most` bytes of contents that are not stored. `None` if the clock ran out.

@@ -10,6 +10,7 @@ use store::{
 };
 
 use super::cache::Commits;
+use super::commit_files::RecentShard;
 use super::read::{self, Contents};
 
 use crate::cache::files::ShardFiles;
@@ -33,15 +34,6 @@ pub(crate) struct MemoryShard {
     pub(crate) names: Arc<[Oid]>,
     /// The clones.
     pub(crate) clones: Arc<[(RepoId, GitClone)]>,
-}
-
-/// A shard that was searched recently, without its texts.
-#[derive(Debug)]
-pub(crate) struct RecentShard {
-    switch: Switch,
-    files: Arc<ShardFiles>,
-    names: Arc<[Oid]>,
-    clones: Arc<[(RepoId, GitClone)]>,
 }
 
 /// The shard in memory as the source of a search.

@@ -8,6 +8,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod choose;
+pub(crate) mod commit_files;
 pub(crate) mod load;
 pub(crate) mod memory;
 pub(crate) mod on_demand;

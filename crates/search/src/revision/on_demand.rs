@@ -9,8 +9,9 @@ use store::{BlobId, Catalog, File, FileFilter, RepoId, Shard, ShardId, SharedTex
 use store::{Store, TreeFilter, Trees};
 
 use super::choose::{Asked, Chosen, MOST_REVISIONS, Notes, Revision};
-use super::load::{CommitFiles, Sources, load};
-use super::memory::{MemoryShard, RecentShard};
+use super::commit_files::{CommitFiles, RecentShard};
+use super::load::{Sources, load};
+use super::memory::MemoryShard;
 use super::read::MAX_BYTES;
 use crate::cache::files::ShardFiles;
 use crate::cache::{CachedShard, ShardCache};

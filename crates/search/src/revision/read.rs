@@ -8,7 +8,8 @@ use files::{Encoding, MAX_PATH_BYTES, SkipReason};
 use git::{Clone as GitClone, FileMode, Oid, TreeFile};
 use store::SharedText;
 
-use super::cache::{Commits, Text};
+use super::cache::Commits;
+use super::commit_files::{Listing, Text};
 use super::rules::CommitRules;
 
 /// Maximum bytes of a file that is read; ingest has the same limit, unless told otherwise.
@@ -32,53 +33,25 @@ const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
 /// Maximum bytes of the stand-in for a file in LFS.
 const LFS_BYTES: usize = 1024;
 
-/// The names of the files of a commit.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// The files, by path, with the names of their contents in git.
-    pub(crate) files: Vec<(Box<str>, Oid)>,
-    /// What is left out, with the reason's word.
-    pub(crate) left_out: Vec<(Box<str>, &'static str)>,
-    /// What these files say of each other.
-    pub(crate) rules: CommitRules,
-    /// Whether the commit has more files than [`MAX_FILES`].
-    pub(crate) is_cut: bool,
-}
-
-impl Listing {
-    /// Returns its approximate size in memory, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        let paths = self.files.iter().map(|(path, _)| path.len() + 56);
-        let left_out = self.left_out.iter().map(|(path, _)| path.len() + 40);
-        paths.chain(left_out).sum::<usize>() as u64
+/// Adds a file to a list.
+fn add(listing: &mut Listing, file: &TreeFile<'_>) -> ControlFlow<()> {
+    if listing.files.len() + listing.left_out.len() >= MAX_FILES {
+        listing.is_cut = true;
+        return ControlFlow::Break(());
     }
-
-    /// Returns the name of the contents of a file.
-    pub(crate) fn get(&self, path: &str) -> Option<Oid> {
-        // The order of git is that of bytes, as that of texts.
-        let at = self.files.binary_search_by(|(known, _)| (**known).cmp(path)).ok()?;
-        Some(self.files[at].1)
+    let reason = match (file.mode, std::str::from_utf8(file.path)) {
+        (FileMode::Link, _) => Some(SkipReason::Symlink.word()),
+        (FileMode::Submodule, _) => Some(SkipReason::Submodule.word()),
+        (_, Err(_)) => Some(SkipReason::Name.word()),
+        (_, Ok(path)) if path.len() > MAX_PATH_BYTES => Some(SkipReason::Path.word()),
+        (FileMode::File | FileMode::Executable, Ok(_)) => None,
+    };
+    let path = String::from_utf8_lossy(file.path).into();
+    match reason {
+        None => listing.files.push((path, file.oid)),
+        Some(reason) => listing.left_out.push((path, reason)),
     }
-
-    fn add(&mut self, file: &TreeFile<'_>) -> ControlFlow<()> {
-        if self.files.len() + self.left_out.len() >= MAX_FILES {
-            self.is_cut = true;
-            return ControlFlow::Break(());
-        }
-        let reason = match (file.mode, std::str::from_utf8(file.path)) {
-            (FileMode::Link, _) => Some(SkipReason::Symlink.word()),
-            (FileMode::Submodule, _) => Some(SkipReason::Submodule.word()),
-            (_, Err(_)) => Some(SkipReason::Name.word()),
-            (_, Ok(path)) if path.len() > MAX_PATH_BYTES => Some(SkipReason::Path.word()),
-            (FileMode::File | FileMode::Executable, Ok(_)) => None,
-        };
-        let path = String::from_utf8_lossy(file.path).into();
-        match reason {
-            None => self.files.push((path, file.oid)),
-            Some(reason) => self.left_out.push((path, reason)),
-        }
-        ControlFlow::Continue(())
-    }
+    ControlFlow::Continue(())
 }
 
 /// Lists the files of a commit; `None` if `go_on` returned false.
@@ -97,7 +70,7 @@ pub(crate) fn list(
             stopped = true;
             return ControlFlow::Break(());
         }
-        listing.add(&file)
+        add(&mut listing, &file)
     })?;
     listing.files.sort_by(|(a, _), (b, _)| a.cmp(b));
     listing.rules = CommitRules::read(&listing.files, &clone.reader())?;

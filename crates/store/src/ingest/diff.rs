@@ -6,10 +6,12 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
 use super::copy::{self, Rows};
-use super::known::OF_CONTENTS;
 use super::session::{FOREVER, Session};
 use crate::error::Result;
 use crate::{BlobId, Oid, RepoId, ShardId};
+
+/// The reasons to leave out a file that hold as long as its contents do.
+pub(super) const OF_CONTENTS: &str = "('binary', 'lfs')";
 
 /// A repository that is or will be indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,9 +15,6 @@ use super::session::{FOREVER, Session};
 use crate::error::Result;
 use crate::{RepoId, ShardId};
 
-/// The reasons to leave out a file that hold as long as its contents do.
-pub(super) const OF_CONTENTS: &str = "('binary', 'lfs')";
-
 /// The reasons that git's name of the contents implies.
 const OF_NAME: [&str; 3] = ["binary", "collision", "lfs"];
 

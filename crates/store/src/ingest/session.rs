@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::trees::Plan;
+use super::trees::types::Plan;
 use crate::error::{Error, Result};
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::other_work::OtherWork;

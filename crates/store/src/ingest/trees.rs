@@ -7,101 +7,21 @@
 mod apply;
 mod assign;
 mod plan;
+pub(super) mod types;
 
 use std::collections::HashMap;
 
 use sqlx::{AssertSqlSafe, Executor};
 
-use super::known::OF_CONTENTS;
+use super::diff::OF_CONTENTS;
 use super::session::{FOREVER, Session};
 use crate::error::Result;
 use crate::trees::{Tree, TreeKind, TreeSet, Trees};
 use crate::{BlobId, RepoId, ShardId};
 
 pub(crate) use apply::{apply, apply_to_left_out, end_of, make_current};
-pub(crate) use plan::Plan;
-
-/// What some trees of a repository have at a path.
-#[derive(Clone, Debug)]
-pub struct TreeFile {
-    /// The path in the repository.
-    pub path: String,
-    /// What is there.
-    pub contents: TreeContents,
-    /// Its trees in the current epoch; `None` if no tree has it.
-    pub was: Option<Trees>,
-    /// Whether the main tree has it in the next epoch.
-    pub in_main: bool,
-    /// Names of its contents in git, by SHA-1 and, if known, by SHA-256.
-    pub oids: Vec<Vec<u8>>,
-    /// Whether a row for it must be written even if its trees stay: it is new, or what the row says has changed.
-    pub is_new: bool,
-    /// Whether this version of the program recognised its language, or an older one that would have done the same.
-    pub is_current: bool,
-}
-
-/// What is at a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TreeContents {
-    /// A text.
-    Text {
-        /// Its shard.
-        shard: ShardId,
-        /// Its number there.
-        blob: BlobId,
-        /// Its bytes.
-        bytes: i32,
-        /// Its language, if recognised.
-        language: Option<String>,
-    },
-    /// A file that is left out.
-    LeftOut {
-        /// The reason, in one word.
-        reason: String,
-        /// The rule that leaves it out.
-        rule: Option<String>,
-        /// Its size on disk in bytes, if known.
-        bytes: i64,
-        /// A hash of its `stat` data in the main tree.
-        fingerprint: i64,
-    },
-}
-
-impl TreeContents {
-    /// Returns whether trees with these have the same: their rows are one.
-    pub fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::Text { shard, blob, .. },
-                Self::Text { shard: other_shard, blob: other_blob, .. },
-            ) => (shard, blob) == (other_shard, other_blob),
-            (
-                Self::LeftOut { reason, rule, .. },
-                Self::LeftOut { reason: other_reason, rule: other_rule, .. },
-            ) => (reason, rule) == (other_reason, other_rule),
-            _ => false,
-        }
-    }
-}
-
-impl TreeFile {
-    /// Makes one that no tree has yet.
-    pub fn new(path: String, contents: TreeContents) -> Self {
-        let (was, in_main, oids, is_new, is_current) = (None, false, Vec::new(), true, true);
-        Self { path, contents, was, in_main, oids, is_new, is_current }
-    }
-}
-
-/// What the index has of the trees of a repository.
-#[derive(Clone, Debug)]
-pub struct TreeState {
-    /// The repository.
-    pub repo: RepoId,
-    /// The rows of files and left-out files of the current epoch, and those of the main tree in the next, by path.
-    pub files: Vec<TreeFile>,
-    /// The sets of the current epoch.
-    pub sets: HashMap<i32, TreeSet>,
-}
+pub(crate) use types::Plan;
+pub use types::{TreeContents, TreeFile, TreeState};
 
 type FileColumns = (String, i32, i32, Option<String>, i32, i64, Option<Vec<u8>>, bool);
 /// A file that the main tree leaves out, with git's name of its contents.

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::plan::{Move, Plan};
-use super::{TreeContents, TreeFile};
+use super::types::{Move, Plan, TreeContents, TreeFile};
 use crate::ShardId;
 use crate::error::Result;
 use crate::ingest::copy::{self, Rows, SEND_BYTES};

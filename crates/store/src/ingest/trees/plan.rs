@@ -3,45 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::assign::{Wanted, assign};
-use super::{TreeContents, TreeFile, TreeState};
+use super::types::{Move, Plan, TreeContents, TreeFile, TreeState};
 use crate::error::Result;
 use crate::ingest::session::Session;
 use crate::trees::{Tree, Trees};
-use crate::{BlobId, RepoId, ShardId};
-
-/// What publishing writes about the trees of a repository.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(super) repo: RepoId,
-    /// The trees of the next epoch.
-    pub(super) trees: Vec<Tree>,
-    /// The sets of the next epoch that are new or have other members.
-    pub(super) sets: Vec<(i32, Vec<u8>)>,
-    /// The sets of the current epoch that end.
-    pub(super) ended: Vec<i32>,
-    /// Rows of files whose trees change, or which end although the main tree has not changed there.
-    pub(super) moves: Vec<Move>,
-    /// What `files.trees` of most new files of the main tree is to be, and of the others.
-    pub(super) loaded: (i32, Vec<(String, i32)>),
-    /// New files that the main tree lacks.
-    pub(super) others: Vec<(TreeFile, i32)>,
-    /// What `skipped.trees` of most files that the main tree leaves out is to be, and of the others.
-    pub(super) left_out: (i32, Vec<(TreeFile, i32)>),
-    /// Files that only other trees leave out.
-    pub(super) others_left_out: Vec<(TreeFile, i32)>,
-    /// The fingerprint of rows that the main tree lacks.
-    pub(super) format: i64,
-}
-
-/// A row of files that ends. If `trees` is given, one with these trees takes its place.
-#[derive(Debug)]
-pub(super) struct Move {
-    pub(super) shard: ShardId,
-    pub(super) blob: BlobId,
-    pub(super) path: String,
-    pub(super) was: i32,
-    pub(super) trees: Option<i32>,
-}
 
 impl Session {
     /// Plans the trees of a repository for the next publishing: `trees` with their sets. Of each file of `state`, to
