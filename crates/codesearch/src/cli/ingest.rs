@@ -11,16 +11,15 @@ What is a repository:
   Every folder below PATH that contains .git is a repository, also inside another one (a submodule). If there is none, \
   PATH itself is the repository. A repository is named by its remote 'origin' (github.com/golang/go), or else by its \
   path below PATH. A folder with HEAD, objects/ and refs/ is a bare clone: its files are those of the commit of HEAD. \
-  With --commit, or after 'git config codesearch.source commit' in a clone, so are those of other clones.
-  All worktrees of a clone are trees of one repository, wherever they lie, if you own them and the clone. A search \
+  With --commit, or after 'git config codesearch.source commit' in a clone, so are those of other clones. All worktrees of a clone are trees of one repository, wherever they lie, if you own them and the clone. A search \
   covers the main tree unless it names others (worktree:NAME) or runs inside one.
 
 Which branches and tags are indexed:
   Those that --branches or 'git config codesearch.branches' in the clone names. Equal files are stored once.
 
 What is left out:
-  Files larger than --max-size, binary files (with a NUL byte), symbolic links, submodules that are not checked out, pointers of Git LFS, paths over 2,500 bytes, and \
-  unreadable files. Of a clone, also files that git does not track and that an ignore file names: .gitignore, \
+  Files larger than --max-size, binary files (with a NUL byte), symbolic links, submodules that are not checked \
+  out, pointers of Git LFS, paths over 2,500 bytes, and unreadable files. Of a clone, also files that git does not track and that an ignore file names: .gitignore, \
   .git/info/exclude, or the one of your git configuration (core.excludesFile). In every repository, files that .ignore or \
   .codesearchignore names, even tracked ones. A rule in .codesearchignore overrides one in .ignore, and this overrides \
   git's: '!generated/' brings back what .gitignore names.
@@ -28,7 +27,7 @@ What is left out:
 
 What is remembered:
   --history, --no-history, --no-ignore, --ignore, --commit, --no-commit, --secrets and --branches hold for the repositories \
-  below PATH until an ingest gives another one. In a clone, `git config codesearch.history true` stands for --history.
+  below PATH until an ingest gives another one. In a clone, 'git config codesearch.history true' stands for --history.
 
 Which repositories have history:
   Those whose .git leads to git data below PATH, or to git data that lists the repository as a worktree or submodule. \

@@ -112,8 +112,8 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     );
     if report.trees > 0 {
         say!(
-            "trees: {} besides the main ones, {:.1} seconds",
-            count(report.trees, "worktree, branch or tag"),
+            "trees besides the main ones (worktrees, branches, tags): {}, {:.1} seconds",
+            HumanCount(report.trees as u64),
             seconds(report.trees_time)
         );
     }
