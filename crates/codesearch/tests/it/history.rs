@@ -292,7 +292,10 @@ fn history_is_only_that_of_a_trusted_clone() {
             assert!(code != Some(0) && !out.contains("def two"), "{repo}: {out}{err}");
         }
     }
-    assert!(changes("worktree", &old, &new).1.contains("def two"), "its clone is trusted");
+    assert!(
+        changes("private", &old, &new).1.contains("def two"),
+        "the clone of a worktree is trusted"
+    );
     let skipped = fixture.run(&["repos", "--skipped", "file"]).code(0).out;
     assert!(skipped.contains("git data outside the ingested folder") && skipped.contains(".git"));
     // The private clone itself lists the worktree, and belongs to the same user; and a shallow clone has all of its own objects.

@@ -514,6 +514,7 @@ fn agents_follow_names_over_http() {
     names.sort_unstable();
     let expected = [
         "definitions",
+        "diff",
         "docs",
         "find_file",
         "list_repos",

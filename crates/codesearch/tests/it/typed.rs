@@ -32,6 +32,14 @@ fn what_is_typed_elsewhere_works_or_is_mended() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/sample");
     let copied = Command::new("cp").arg("-r").arg(&sample).arg(fixture.path().join("r")).status();
     assert!(copied.unwrap().success());
+    // Revisions are of clones.
+    for folder in std::fs::read_dir(fixture.path().join("r")).unwrap() {
+        let folder = format!("r/{}", folder.unwrap().file_name().to_str().unwrap());
+        if fixture.path().join(&folder).is_dir() {
+            fixture.git(&folder, &["init", "--quiet", "--initial-branch", "main"]);
+            fixture.commit(&folder, "The sample");
+        }
+    }
     fixture.run(&["ingest", "--shards", "4", "--depth", "1", "r"]).code(0);
     let server = fixture.serve();
     let mut wrong = Vec::new();

@@ -125,7 +125,7 @@ fn text_of(event: Event<'_>) -> String {
 }
 
 /// Splits a block into rows: a query and, after two spaces, its description, which may continue on indented lines. A
-/// row has no address if its query is not complete.
+/// row has no address if its query is not complete, or names trees.
 fn rows(block: &str) -> Vec<(String, String, String)> {
     let mut rows: Vec<(String, String, String)> = Vec::new();
     for line in block.lines().filter(|line| !line.trim().is_empty()) {
@@ -138,7 +138,12 @@ fn rows(block: &str) -> Vec<(String, String, String)> {
         }
         let (query, says) = line.split_once("  ").unwrap_or((line, ""));
         let parsed = Query::parse(query, Case::Smart).ok();
-        let can_be_asked = parsed.is_some_and(|query| Request::new(&query).is_ok());
+        // Which trees and revisions there are, the manual does not know.
+        let is_of_files = |request: Request| {
+            let query = request.compiled_query();
+            query.trees.is_empty() && query.changes.is_none()
+        };
+        let can_be_asked = parsed.is_some_and(|query| Request::new(&query).is_ok_and(is_of_files));
         let href = if can_be_asked { link::to("/search", &[("q", query)]) } else { String::new() };
         rows.push((href, query.to_owned(), says.trim().to_owned()));
     }
