@@ -112,7 +112,9 @@ fn check_lines(fixture: &Fixture, repo: &str, range: &str, pattern: &str) -> usi
     expected.retain(|_, lines| !lines.is_empty());
     let query = format!("diff:{range} repo:^{repo}$ content:/{pattern}/ case:no");
     let mut found = lines_found(fixture, &query);
-    found.values_mut().for_each(|lines| lines.sort());
+    for lines in found.values_mut() {
+        lines.sort();
+    }
     assert_eq!(found, expected, "{query}");
     found.values().map(Vec::len).sum()
 }
@@ -121,7 +123,7 @@ fn check_lines(fixture: &Fixture, repo: &str, range: &str, pattern: &str) -> usi
 #[track_caller]
 fn check_patch(fixture: &Fixture, repo: &str, old: &str, new: &str) {
     let ran = fixture.run(&["diff", &format!("{old}..{new}"), "--repo", repo]);
-    let told = if git(fixture, repo, &["diff", "--raw", old, new]).is_empty() { 1 } else { 0 };
+    let told = i32::from(git(fixture, repo, &["diff", "--raw", old, new]).is_empty());
     let patch = ran.code(told).out;
     let index = fixture.path().join("index-of-patch");
     let _ = fs::remove_file(&index);
@@ -152,11 +154,11 @@ fn check_patch(fixture: &Fixture, repo: &str, old: &str, new: &str) {
 /// A clone whose commits change files in every way.
 fn changed_in_every_way() -> (Fixture, Vec<String>) {
     let fixture = Fixture::new();
-    let long: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    let long = (0..40).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     fixture.write("r/keep.txt", "same\n");
     fixture.write("r/edit.txt", &long);
-    fixture.write("r/move.txt", &long.replace("line", "moved"));
-    fixture.write("r/move-and-edit.rs", &long.replace("line", "fn"));
+    fixture.write("r/move.txt", long.replace("line", "moved"));
+    fixture.write("r/move-and-edit.rs", long.replace("line", "fn"));
     fixture.write("r/gone.txt", "one gone line\n");
     fixture.write("r/mode.sh", "#!/bin/sh\necho mode\n");
     fixture.write("r/crlf.txt", "a line\r\nsecond line\r\n");

@@ -243,7 +243,9 @@ fn checkout_may_convert_and_omit() {
         fixture.write("x", bytes);
         fixture.git(".", &["hash-object", "--no-filters", "x"])
     };
-    let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = |bytes: Vec<u8>| {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+    };
     let disk = fs::read(fixture.path().join("r/unix.txt")).unwrap();
     assert_eq!(disk, b"needle\r\nline\r\n");
     assert_eq!(hex(raw("r", "unix.txt")), hash(&disk));

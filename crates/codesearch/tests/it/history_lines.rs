@@ -37,10 +37,10 @@ fn log(folder: &Path, revisions: &[&str]) -> Vec<Changed> {
     let done = command.args(["--no-color"]).args(revisions).current_dir(folder).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let mut all = Vec::new();
-    for told in done.stdout.split(|byte| *byte == 0).skip(1) {
-        let told = String::from_utf8_lossy(told).into_owned();
-        let (commit, patch) = told.split_once('\n').unwrap();
-        let mut lines = patch.split_terminator('\n').peekable();
+    for one in done.stdout.split(|byte| *byte == 0).skip(1) {
+        let one = String::from_utf8_lossy(one).into_owned();
+        let (commit, printed) = one.split_once('\n').unwrap();
+        let mut lines = printed.split_terminator('\n').peekable();
         let (mut path, mut changed, mut is_file) = (String::new(), Vec::new(), true);
         let mut keep = |path: &mut String, changed: &mut Vec<String>, is_file: bool| {
             let mut of: Vec<String> = std::mem::take(changed);
@@ -57,7 +57,7 @@ fn log(folder: &Path, revisions: &[&str]) -> Vec<Changed> {
                 line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ "))
             {
                 if name != "/dev/null" {
-                    path = unquoted(name)[2..].to_owned();
+                    unquoted(name)[2..].clone_into(&mut path);
                 }
             } else if line.ends_with(" 120000") || line.ends_with(" 160000") {
                 is_file = false;
@@ -141,7 +141,9 @@ fn found(fixture: &Fixture, args: &[&str]) -> Vec<Changed> {
             _ => {}
         }
     }
-    all.iter_mut().for_each(|(.., lines)| lines.sort());
+    for (.., lines) in &mut all {
+        lines.sort();
+    }
     all
 }
 

@@ -180,7 +180,8 @@ fn agents_are_told_what_changed_in_parts() {
     assert!(told.contains("\n@@ -1 +0,0 @@\n-needle\n"), "{told}");
     let told = agent.told("diff", &json!({ "repo": "one", "range": "HEAD", "path": "src" }));
     assert!(told.contains("+def needle():"), "{told}");
-    let lines: String = (0..200).map(|n| format!("a line with the number {n}\n")).collect();
+    let lines = (0..200).map(|n| format!("a line with the number {n}\n"));
+    let lines = lines.collect::<Vec<_>>().concat();
     for name in ["x", "y"] {
         fixture.write(&format!("one/{name}"), &lines);
     }

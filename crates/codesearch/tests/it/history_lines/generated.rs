@@ -144,12 +144,13 @@ impl Stream {
         let mut head = String::new();
         // Some commits are of the same second.
         let time = 1_700_000_000 + self.mark / 2 * 60;
+        let message = format!("commit {}", self.mark);
         let _ = write!(
             head,
             "commit refs/heads/main\nmark :{0}\nauthor Ann <a@x> {time} +0000\ncommitter Cy <c@x> {time} +0000\ndata {1}\n{2}\n",
             self.mark,
-            format!("commit {}", self.mark).len(),
-            format!("commit {}", self.mark)
+            message.len(),
+            message
         );
         if branch.mark > 0 {
             let _ = writeln!(head, "from :{}", branch.mark);
@@ -172,8 +173,8 @@ impl Stream {
 }
 
 fn quoted(name: &[u8]) -> String {
-    let escaped: String = name.iter().map(|byte| format!("\\{byte:03o}")).collect();
-    format!("\"{escaped}\"")
+    let escaped: Vec<String> = name.iter().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("\"{}\"", escaped.concat())
 }
 
 /// Makes a repository with some commits, whose last one is checked out.
