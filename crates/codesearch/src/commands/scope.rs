@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use query::{Changes, Field, Query, QueryError, Tree};
+use query::{Changes, Field, Query, QueryError, Tree, TreeField};
 use request::shell;
 use request::{Below, Here};
 use store::InTree;
@@ -88,12 +88,15 @@ impl Scope {
             Some(only) => query.and(only.clone()),
             None => query,
         };
-        // Revisions are those of a repository: in its folder, they are not compared elsewhere unless repo: asks for it.
+        // Revisions are those of a repository: in its folder, they are not sought elsewhere unless repo: asks for it.
         let names_repos = || {
             let of_repo = |term: &&query::Term| term.field == Field::Repo;
             !self.args.filters.repo.is_empty() || query.terms().iter().any(of_repo)
         };
-        if let (Some(Changes::Between(_)), Some(first)) = (&query.changes, &self.first)
+        let is_of_revisions =
+            matches!(query.changes, Some(Changes::Between(_))) || names_revision(&query.tree);
+        if let Some(first) = &self.first
+            && is_of_revisions
             && !names_repos()
         {
             return Ok(vec![query.and(here.of_repo(first)?)]);
@@ -105,6 +108,15 @@ impl Scope {
             }
             None => Ok(vec![query]),
         }
+    }
+}
+
+/// Returns whether a query has a `rev:` that is not negated.
+fn names_revision(tree: &Tree) -> bool {
+    match tree {
+        Tree::All(parts) | Tree::Any(parts) => parts.iter().any(names_revision),
+        Tree::InTree(term) => term.field == TreeField::Revision,
+        Tree::Not(_) | Tree::Term(_) | Tree::Language(_) => false,
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::harness::{Fixture, Server};
+use crate::harness::{Fixture, Ran, Server};
 
 /// Patterns: what `codesearch search` is given, and what `git grep` is given.
 const PATTERNS: [(&[&str], &[&str]); 8] = [
@@ -246,6 +246,25 @@ fn a_revision_is_named_as_in_git() {
     let lines = fixture.search(&["rev:v1.2.0 rev:HEAD content:/./"]);
     assert_eq!(lines, ["r/same.txt:1:the same in all of r"]);
     assert_eq!(fixture.search(&["rev:v1.2.0 -rev:HEAD content:number"]), [expected[0]]);
+}
+
+#[test]
+fn in_the_folder_of_a_clone_revisions_are_its_own() {
+    let fixture = Fixture::new();
+    numbered(&fixture, "one", 3);
+    numbered(&fixture, "two", 3);
+    fixture.git("one", &["tag", "only", "HEAD~1"]);
+    fixture.ingest();
+    let in_one = |query: &str| {
+        let mut command = fixture.command(&["search", query]);
+        Ran::of(command.current_dir(fixture.path().join("one")).output().unwrap())
+    };
+    let told = in_one("rev:only number").code(0);
+    assert_eq!((told.out.lines().count(), told.err.as_str()), (1, ""), "{}", told.out);
+    assert!(told.out.contains("this is number 1 of one"), "{}", told.out);
+    // Unless others are asked for.
+    let told = in_one("rev:HEAD~2 repo:o number").code(0).out;
+    assert_eq!(told.lines().count(), 2, "{told}");
 }
 
 #[test]
