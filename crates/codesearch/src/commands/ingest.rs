@@ -120,10 +120,11 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
     let history = &report.history;
     if history.commits + history.removed > 0 {
         say!(
-            "history: {} read with {}, {} no longer reached",
+            "history: {} read with {}, {} no longer reached, {:.1} seconds",
             count(history.commits as usize, "commit"),
             count(history.lines as usize, "changed line"),
-            HumanCount(history.removed as u64)
+            HumanCount(history.removed as u64),
+            seconds(report.history_time)
         );
     }
     for name in &report.removed {
@@ -164,12 +165,11 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         size(docs as u64)
     );
     say!(
-        "seconds: {:.1} scanning, {:.1} reading and storing, {:.1} indexing, {:.1} publishing, {:.1} history",
+        "seconds: {:.1} scanning, {:.1} reading and storing, {:.1} indexing, {:.1} publishing",
         seconds(report.walk),
         seconds(report.load),
         seconds(report.index),
-        seconds(report.publish),
-        seconds(report.history_time)
+        seconds(report.publish)
     );
     Ok(())
 }
