@@ -57,7 +57,7 @@ pub enum Error {
     NoClone,
     /// Its data lie where they are not trusted.
     #[error(
-        "no history: the repository's .git leads to data that the last ingest did not allow; ingest it again, with \
+        "the repository's .git leads to data that the last ingest did not allow; ingest it again, with \
          --follow-git if you own the data"
     )]
     Outside,
