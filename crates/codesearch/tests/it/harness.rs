@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
@@ -89,6 +90,25 @@ pub(crate) fn clean_command() -> Command {
 pub(crate) fn run_on_url(url: &str, args: &[&str], folder: &Path) -> Ran {
     let mut command = clean_command();
     Ran::of(command.env("DATABASE_URL", url).args(args).current_dir(folder).output().unwrap())
+}
+
+/// Longest time that a command of a test may take. A longer one waits for something that never comes.
+const LONGEST: Duration = Duration::from_mins(4);
+
+/// Runs a command to its end; kills it, so that its test fails, if it takes longer than [`LONGEST`].
+fn output(mut command: Command) -> Output {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let pid = child.id();
+    let (ended, end) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let is_late = end.recv_timeout(LONGEST) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        is_late && Command::new("kill").args(["-KILL", &pid.to_string()]).status().is_ok()
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(ended);
+    assert!(!watch.join().unwrap(), "it had not ended after {LONGEST:?}: {command:?}");
+    output
 }
 
 /// Returns whether the tests run as root.
@@ -179,7 +199,7 @@ impl Fixture {
     }
 
     pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ran {
-        Ran::of(self.command(args).output().unwrap())
+        Ran::of(output(self.command(args)))
     }
 
     /// Ingests the folder, each folder in it as a repository, into a few shards.
@@ -212,7 +232,7 @@ impl Fixture {
     }
 
     pub(crate) fn through(&self, url: &str, args: &[&str]) -> Ran {
-        Ran::of(self.command_on(url, args).output().unwrap())
+        Ran::of(output(self.command_on(url, args)))
     }
 
     /// Starts a server on this index, connected by a URL; `None` if it does not start.
