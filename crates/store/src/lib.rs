@@ -23,6 +23,7 @@ mod named;
 mod other_work;
 mod pool;
 mod prepare;
+mod queue;
 mod reader;
 mod repos;
 mod schema;
@@ -60,6 +61,7 @@ pub use ingest::{
 };
 pub use lease::Lease;
 pub use named::{ClonePlace, NamedBlob};
+pub use queue::{Change, Reason};
 pub use reader::{READER, reader_settings};
 pub use repos::{LeftOutRow, Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};

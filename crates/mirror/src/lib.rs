@@ -1,0 +1,1 @@
+//! Keeps clones of hosts' repositories in step.

@@ -1,0 +1,1 @@
+//! Watches folders and git data.
