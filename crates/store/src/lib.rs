@@ -19,6 +19,7 @@ mod indexes;
 mod ingest;
 mod lease;
 mod locks;
+mod mirrors;
 mod named;
 mod other_work;
 mod pool;
@@ -60,6 +61,7 @@ pub use ingest::{
     SymbolsWriter, Totals, TreeContents, TreeFile, TreeState, Waiting,
 };
 pub use lease::Lease;
+pub use mirrors::{Mirror, MirrorHook, MirrorHost, MirrorIndexing, MirrorLock, MirrorPage};
 pub use named::{ClonePlace, NamedBlob};
 pub use queue::{Change, Reason};
 pub use reader::{READER, reader_settings};

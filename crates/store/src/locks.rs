@@ -16,3 +16,6 @@ pub(crate) const PIN_LOCKS: i32 = 0x6373_0001;
 /// Held in shared mode by ingests that wait for the write lock. A run that only extracts symbols then yields, since the
 /// waiting ingest extracts them as well.
 pub(crate) const WAITING_LOCK: i64 = WRITE_LOCK + 2;
+
+/// The lock on mirroring: one program at a time lists hosts and fetches their repositories.
+pub(crate) const MIRROR_LOCK: i64 = WRITE_LOCK + 3;

@@ -157,7 +157,8 @@ fn make_filters_old(fixture: &Fixture) {
 /// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop table pending;
+        "drop table mirrors, mirror_pages, mirror_hosts;
+         drop table pending;
          alter table repos drop column looked_at, drop column failed_at, drop column failure, drop column failures;
          drop table histories, history_batches, history_commits, history_lines cascade;
          drop sequence history_numbers;
