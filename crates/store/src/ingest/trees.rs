@@ -147,10 +147,11 @@ impl Session {
     async fn add_loaded(&mut self, repo: RepoId, files: &mut Vec<TreeFile>) -> Result<()> {
         type Row = (String, i16, i32, i32, Option<String>, Option<Vec<u8>>, Option<Vec<u8>>);
         let rows: Vec<Row> = sqlx::query_as(
-            "select l.path, l.shard, l.blob, l.bytes, l.language, b.oid,
-                    (select s.oid from seen s where s.repo = l.repo and s.path = l.path and s.reason is null
-                       and length(s.oid) <> 20 limit 1)
-             from loaded l left join blobs b on b.shard = l.shard and b.id = l.blob where l.repo = $1",
+            "select l.path, l.shard, l.blob, l.bytes, l.language, b.oid, s.oid
+             from loaded l left join blobs b on b.shard = l.shard and b.id = l.blob
+             left join (select distinct on (path) path, oid from seen
+                        where repo = $1 and reason is null and length(oid) <> 20) s on s.path = l.path
+             where l.repo = $1",
         )
         .bind(repo.0)
         .fetch_all(&mut self.conn)
@@ -200,10 +201,11 @@ impl Session {
             files.insert(key, TreeFile { was, is_new: false, ..TreeFile::new(path, contents) });
         }
         let rows: Vec<MainLeftOut> = sqlx::query_as(AssertSqlSafe(format!(
-            "select path, bytes, fingerprint, reason, rule,
-                    (select s.oid from seen s where s.repo = o.repo and s.path = o.path and s.oid is not null limit 1)
-             from (select repo, path, bytes, fingerprint, reason, rule from left_out where repo = any($1)
-                   union all {}) o",
+            "select o.path, o.bytes, o.fingerprint, o.reason, o.rule, s.oid
+             from (select path, bytes, fingerprint, reason, rule from left_out where repo = any($1)
+                   union all select path, bytes, fingerprint, reason, rule from ({}) m) o
+             left join (select distinct on (path) path, oid from seen
+                        where repo = any($1) and oid is not null) s on s.path = o.path",
             main_left_out()
         )))
         .bind(vec![repo.0])
