@@ -323,6 +323,42 @@ fn an_ingest_between_pages_changes_no_page_or_is_told() {
 }
 
 #[test]
+fn a_restricted_view_that_resumes_in_an_earlier_state_shows_no_more() {
+    let fixture = fixture();
+    let mut command = fixture.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("CODESEARCH_REPOS", "^r0[0-3]$");
+    let (some, every) = (Server::start(command), fixture.serve());
+    let (all, query) = (whole(&some, "needle"), "needle");
+    let is_seen = |name: &String| name.as_str() < "r04";
+    assert!(all.len() > 30 && all.iter().all(is_seen), "{all:?}");
+    let addresses = [Address::Search, Address::Stream];
+    let mut begun = addresses.map(|from| {
+        let mut pages = Pages::of(query, &all, from);
+        pages.one_more(&some, 7);
+        pages
+    });
+    let of_every = addresses.map(|from| page(&every, from, query, 7, None).next.unwrap());
+    fixture.write("r00/src/file_50.txt", "needle, and new\n");
+    fixture.write("r09/src/file_50.txt", "needle, and new\n");
+    fixture.ingest_over(SHARDS);
+    eventually("the server knows of it", || some.search("new")["stats"]["files"] == 1);
+    // The rest is that of the earlier state, which the server holds, and of nothing else.
+    for pages in &mut begun {
+        pages.rest(&some, 50);
+    }
+    // A cursor of a server that shows all repositories opens none of them.
+    for cursor in &of_every {
+        let (status, answer) = some.json(&url("/search", query, 0, Some(cursor)));
+        if status == 200 {
+            let names = names(&answer);
+            assert!(names.iter().all(is_seen), "{names:?}");
+        } else {
+            assert_refused(status, &answer);
+        }
+    }
+}
+
+#[test]
 fn a_state_that_nothing_holds_any_longer_is_gone() {
     let fixture = fixture();
     let server = fixture.serve();
