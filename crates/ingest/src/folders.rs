@@ -100,6 +100,7 @@ pub(crate) async fn repositories(
     }));
     let mut known_trees = session.other_trees().await?;
     let branches = session.branches().await?;
+    let mut no_branches = refs::NoBranches::default();
     let mut repos = Vec::new();
     for repo in names::settle(found, &known) {
         let source = repo.folder.to_string_lossy().into_owned();
@@ -149,7 +150,14 @@ pub(crate) async fn repositories(
         let is_same = before
             .is_some_and(|row| (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets));
         let keeps = is_same && !options.again;
-        refs::add(&mut trees, &repo, &globs, &choice, keeps, progress);
+        let unmatched = refs::add(&mut trees, &repo, &globs, &choice, keeps, progress);
+        match unmatched {
+            Some(unmatched) if options.branches.is_some() => no_branches.note(&globs, unmatched),
+            Some(unmatched) if globs != remembered => {
+                refs::tell_unmatched(&repo.name, unmatched, progress);
+            }
+            _ => {}
+        }
         if globs != remembered {
             session.remember_branches(id, globs);
         }
@@ -177,6 +185,7 @@ pub(crate) async fn repositories(
         };
         repos.push(Repository { row, files, trees, unread, again });
     }
+    no_branches.tell(progress);
     let mut gone = Vec::new();
     for row in known {
         let asked = |root: &PathBuf| Path::new(&row.source).starts_with(root);

@@ -18,6 +18,7 @@
 //! | find the best beyond the first | [`best`] |
 //! | compare revisions, and search what changed between them | [`changes`] |
 //! | search commits that are not indexed | [`revision`] |
+//! | tell which names of trees mean none | [`unmeant`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | search the history of lines | [`history`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
@@ -66,6 +67,7 @@ pub mod threads;
 mod together;
 mod tree;
 mod types;
+mod unmeant;
 mod verify;
 mod view;
 

@@ -24,7 +24,7 @@ use crate::state::{EndOnDrop, Search, SearchState};
 use crate::symbols::enclose;
 use crate::tree::Tree;
 use crate::types::{Error, Request, Resume};
-use crate::{Stats, Stopped, best, context, left_out, order};
+use crate::{Stats, Stopped, best, context, left_out, order, unmeant};
 use answer::FileMatch;
 
 /// The visible repositories.
@@ -315,6 +315,9 @@ impl View {
             let (resume, clock) = (request.resume, &state.clock);
             let on_demand = prepare(from, repos, query, resume, clock, &mut notes).await?;
             let go_on = || state.clock.goes_on();
+            if !request.is_auxiliary {
+                notes.notes.extend(unmeant::notes(query, repos, &go_on));
+            }
             let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
             if let Some(on_demand) = &on_demand {
                 selection.demand(on_demand, &all.shards, repos, cache);

@@ -248,6 +248,45 @@ fn an_agent_in_a_worktree_reads_that_tree() {
 }
 
 #[test]
+fn a_name_that_means_no_tree_is_told() {
+    let fixture = fixture();
+    let note = |query: &str| {
+        let ran = fixture.run(&["search", query]).code(1);
+        ran.err
+    };
+    for (query, said) in [
+        ("needle worktree:fxi", "no worktree matches worktree:fxi; did you mean fix?"),
+        ("needle worktree:nosuch", "no worktree matches worktree:nosuch; known: fix, main"),
+        ("needle worktree:nosuch repo:lib", "no worktree matches worktree:nosuch; known: main"),
+        ("needle branch:dve", "no indexed branch or tag matches branch:dve; did you mean dev?"),
+        (
+            "needle branch:nosuch",
+            "no indexed branch or tag matches branch:nosuch; rev: and a whole name searches one that is not indexed",
+        ),
+        ("needle rev:nosuch/*", "no indexed branch or tag matches rev:nosuch/*; "),
+        ("needle repo:app@nosuch/*", "no indexed branch or tag matches "),
+    ] {
+        let err = note(query);
+        assert!(err.contains(said), "{query}: {err}");
+    }
+    // A name that means something, or that no repository is left for, is not told.
+    for query in ["nothing worktree:fix", "nothing branch:dev", "nothing branch:x repo:nosuch"] {
+        let err = note(query);
+        assert!(!err.contains("no worktree") && !err.contains("branch or tag"), "{query}: {err}");
+    }
+    // Programs read it, and a reader learns nothing of other repositories.
+    let mut of_lib = fixture.command(&["serve", "--listen", "127.0.0.1:0"]);
+    of_lib.env("CODESEARCH_REPOS", "^lib$");
+    let server = Server::start(of_lib);
+    let notes = |query: &str| server.search(query)["stats"]["notes"].clone();
+    assert_eq!(
+        notes("needle worktree:fxi"),
+        json!(["no worktree matches worktree:fxi; known: main"])
+    );
+    assert!(notes("needle branch:dve")[0].as_str().unwrap().contains("a whole name"));
+}
+
+#[test]
 fn sql_knows_the_trees() {
     let fixture = fixture();
     let rows = |statement: &str| -> Vec<Value> {

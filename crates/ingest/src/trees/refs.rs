@@ -1,10 +1,11 @@
 //! Chooses the branches and tags that are indexed, and makes sources of their commits.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use git::{Clone, GitRef, RefKind};
 use globset::{GlobBuilder, GlobMatcher};
+use query::nearest;
 use store::TreeKind;
 
 use super::{OtherTree, OtherTrees};
@@ -40,6 +41,71 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// Returns whether it is a glob that matches no branch or tag.
+    fn matches_none(&self, refs: &[GitRef]) -> bool {
+        let Self::Glob(glob) = self else { return false };
+        let matches = |of: &GitRef| {
+            glob.is_match(&*of.short) || elsewhere(of).is_some_and(|name| glob.is_match(name))
+        };
+        !refs.iter().any(matches)
+    }
+}
+
+/// A glob that matches no branch or tag of a repository.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unmatched<'g> {
+    pub(crate) glob: &'g str,
+    /// The most similar name.
+    pub(crate) near: Option<String>,
+}
+
+/// The globs of `--branches` that matched no branch or tag so far. Those of a repository's configuration are told at once.
+#[derive(Default)]
+pub(crate) struct NoBranches {
+    /// Whether some globs matched.
+    matched: HashSet<String>,
+    /// For each glob that did not match somewhere: the most similar name.
+    unmatched: BTreeMap<String, Option<String>>,
+}
+
+impl NoBranches {
+    /// Notes the globs of `--branches` and those that did not match in a repository.
+    pub(crate) fn note(&mut self, globs: &[String], unmatched: Vec<Unmatched<'_>>) {
+        let is_unmatched = |glob: &String| unmatched.iter().any(|of| of.glob == *glob);
+        self.matched.extend(globs.iter().filter(|glob| !is_unmatched(glob)).cloned());
+        for Unmatched { glob, near } in unmatched {
+            let known = self.unmatched.entry(glob.to_owned()).or_default();
+            *known = known.take().or(near);
+        }
+    }
+
+    /// Tells which globs matched in no repository.
+    pub(crate) fn tell(self, progress: &dyn Progress) {
+        for (glob, near) in self.unmatched {
+            if !self.matched.contains(&glob) {
+                progress(Event::Notice(sentence("--branches", &glob, near.as_deref(), "")));
+            }
+        }
+    }
+}
+
+/// Tells which globs of a repository's configuration matched none of its branches and tags.
+pub(crate) fn tell_unmatched(repo: &str, unmatched: Vec<Unmatched<'_>>, progress: &dyn Progress) {
+    for Unmatched { glob, near } in unmatched {
+        let of = format!(" of {repo}");
+        progress(Event::Notice(sentence("codesearch.branches", glob, near.as_deref(), &of)));
+    }
+}
+
+fn sentence(option: &str, glob: &str, near: Option<&str>, of: &str) -> String {
+    let near = match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => "git branch --all and git tag list them".to_owned(),
+    };
+    format!("{option} {glob} matches no branch or tag{of}; {near}")
+}
+
 /// A chosen branch or tag.
 #[derive(Debug, PartialEq, Eq)]
 struct Chosen<'r> {
@@ -49,27 +115,36 @@ struct Chosen<'r> {
 }
 
 /// Adds the branches and tags of a repository that match globs. If `keeps` is set, what the index has of a commit holds.
-pub(crate) fn add(
+/// Returns the globs that match none of them, each with a name that was probably meant; `None` if they cannot be read.
+pub(crate) fn add<'g>(
     trees: &mut OtherTrees,
     repo: &NamedRepo,
-    globs: &[String],
+    globs: &'g [String],
     choice: &Choice,
     keeps: bool,
     progress: &dyn Progress,
-) {
+) -> Option<Vec<Unmatched<'g>>> {
     let is_ref = |tree: &&store::Tree| tree.kind != TreeKind::Worktree;
     if globs.is_empty() || (repo.data.is_none() && repo.unread.is_empty()) {
-        return;
+        let unmatched = globs.iter().map(|glob| Unmatched { glob, near: None });
+        return Some(unmatched.collect());
     }
-    let (rules, invalid): (Vec<_>, Vec<_>) =
-        globs.iter().map(|glob| Rule::of(glob).ok_or(glob)).partition(Result::is_ok);
-    for glob in invalid.into_iter().filter_map(Result::err) {
+    let (mut rules, mut texts, mut invalid) = (Vec::new(), Vec::new(), Vec::new());
+    for glob in globs {
+        match Rule::of(glob) {
+            Some(rule) => {
+                rules.push(rule);
+                texts.push(glob);
+            }
+            None => invalid.push(glob),
+        }
+    }
+    for glob in invalid {
         progress(Event::Notice(format!(
             "invalid in --branches or codesearch.branches of {}: {glob}; use names or globs such as release/*, or newest:N",
             repo.name
         )));
     }
-    let rules: Vec<Rule> = rules.into_iter().filter_map(Result::ok).collect();
     let refs = Clone::open(&repo.folder, &repo.git_folders).and_then(|clone| clone.refs());
     let refs = match refs {
         Ok(refs) => refs,
@@ -78,10 +153,15 @@ pub(crate) fn add(
             let kept: Vec<OtherTree> =
                 trees.known.iter().filter(is_ref).map(OtherTree::kept).collect();
             trees.now.extend(kept);
-            return;
+            return None;
         }
     };
     let mut chosen = choose(&refs, &rules);
+    let unmatched = rules.iter().zip(texts).filter(|(rule, _)| rule.matches_none(&refs));
+    let names = || refs.iter().map(|of| &*of.short);
+    let unmatched = unmatched
+        .map(|(_, glob)| Unmatched { glob, near: nearest(glob, names()).map(str::to_owned) })
+        .collect();
     if chosen.len() > MAX_REFS {
         progress(Event::Notice(format!(
             "not indexed: {} of the branches and tags of {}; choose fewer than {MAX_REFS} with --branches",
@@ -104,6 +184,13 @@ pub(crate) fn add(
             is_unchanged: is_unchanged && keeps,
         });
     }
+    Some(unmatched)
+}
+
+/// Returns the name of a fetched branch (`origin/x`) without that of the other clone.
+fn elsewhere(of: &GitRef) -> Option<&str> {
+    let rest = of.short.split_once('/').map(|(_, name)| name);
+    rest.filter(|_| of.kind == RefKind::Remote)
 }
 
 /// Returns the branches and tags that a rule chooses. A branch that was fetched (`origin/x`) counts as `x`, too, unless
@@ -115,12 +202,11 @@ fn choose<'r>(refs: &'r [GitRef], rules: &[Rule]) -> Vec<Chosen<'r>> {
     let mut chosen = Vec::new();
     for of in refs {
         let name = &*of.short;
-        let elsewhere = || name.split_once('/').map(|(_, name)| name);
         let (kind, other) = match of.kind {
             RefKind::Branch => (TreeKind::Branch, None),
             RefKind::Tag => (TreeKind::Tag, None),
             RefKind::Remote if own.contains(name) => continue,
-            RefKind::Remote => match elsewhere() {
+            RefKind::Remote => match elsewhere(of) {
                 Some(other) if own.contains(other) => continue,
                 other => (TreeKind::Branch, other),
             },

@@ -65,7 +65,7 @@ impl Notes {
 }
 
 /// Returns whether a name of a revision is a glob, which means indexed trees only: no name in git has these characters.
-fn is_glob(name: &str) -> bool {
+pub(crate) fn is_glob(name: &str) -> bool {
     name.contains(['*', '?', '['])
 }
 
@@ -85,6 +85,25 @@ fn revisions(expr: &Expr, query: &CompiledQuery) -> Vec<usize> {
     }
 }
 
+/// Returns the terms with revisions that a query requires at its top level, as indices of [`CompiledQuery::trees`].
+pub(crate) fn required(query: &CompiledQuery) -> Vec<usize> {
+    match &query.expr {
+        Expr::All(parts) => parts.iter().flat_map(|part| revisions(part, query)).collect(),
+        other => revisions(other, query),
+    }
+}
+
+/// Returns whether a query does not rule out a repository by its name.
+pub(crate) fn may_be(query: &CompiledQuery, repo: &CatalogRepo, go_on: &dyn Fn() -> bool) -> bool {
+    let known = |of: Predicate| match of {
+        Predicate::Repo(term) => {
+            Some(query.terms[term].matcher.is_match_within(&repo.name, go_on))
+        }
+        _ => None,
+    };
+    query.expr.eval(&known) != Some(false)
+}
+
 /// Returns the revisions that a query requires at its top level, if some of them are searched on demand.
 ///
 /// # Errors
@@ -94,10 +113,7 @@ pub(crate) fn asked(
     repos: &HashMap<RepoId, CatalogRepo>,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Asked>, Error> {
-    let terms: Vec<usize> = match &query.expr {
-        Expr::All(parts) => parts.iter().flat_map(|part| revisions(part, query)).collect(),
-        other => revisions(other, query),
-    };
+    let terms = required(query);
     if terms.is_empty() || query.changes.is_some() {
         return Ok(None);
     }
@@ -109,21 +125,12 @@ pub(crate) fn asked(
             None => named.push(Revision { name: name.clone(), terms: vec![term] }),
         }
     }
-    let may_be = |repo: &CatalogRepo| {
-        let known = |of: Predicate| match of {
-            Predicate::Repo(term) => {
-                Some(query.terms[term].matcher.is_match_within(&repo.name, go_on))
-            }
-            _ => None,
-        };
-        query.expr.eval(&known) != Some(false)
-    };
     let is_indexed = |revision: &Revision, repo: &CatalogRepo| {
         let means = |tree: TreeName<'_>| query.trees[revision.terms[0]].means(tree);
         means(repo.main_tree()) || repo.trees.trees.iter().map(store::Tree::name).any(means)
     };
     let (mut unindexed, mut indexed) = (Vec::new(), Vec::new());
-    for (id, repo) in repos.iter().filter(|(_, repo)| may_be(repo)) {
+    for (id, repo) in repos.iter().filter(|(_, repo)| may_be(query, repo, go_on)) {
         if named.iter().all(|revision| is_indexed(revision, repo)) {
             indexed.push(*id);
         } else {

@@ -158,3 +158,33 @@ fn what_is_left_out_of_a_branch_is_known() {
     assert!(fixture.tree("r", Some(("branch", "release/1.x"))).contains_key("long.txt"));
     fixture.check_invariants();
 }
+
+#[test]
+fn globs_that_match_nothing_are_told() {
+    let fixture = with_branches();
+    let said = |options: &[&str]| ingest(&fixture, options).err;
+    let err = said(&["--branches", "nosuch/*,main"]);
+    assert!(err.contains("--branches nosuch/* matches no branch or tag; git branch --all"), "{err}");
+    assert!(!err.contains("--branches main"), "{err}");
+    check(&fixture, &["branch main"]);
+    let err = said(&["--branches", "release/2.x"]);
+    assert!(err.contains("--branches release/2.x matches no branch or tag; did you mean release/1.x?"), "{err}");
+    // What is remembered is told once.
+    assert!(!said(&[]).contains("matches no branch"));
+    // A glob that matches in one of several repositories is right.
+    fixture.write("s/one.txt", "one\n");
+    fixture.commit("s", "first");
+    fixture.write("plain/one.txt", "one\n");
+    let several = |branches: &str| {
+        fixture.run(&["ingest", "r", "s", "plain", "--depth", "0", "--branches", branches]).code(0).err
+    };
+    assert!(!several("release/*").contains("matches no branch"));
+    assert!(several("nosuch").contains("--branches nosuch matches no branch or tag"));
+    // So are those of a clone's configuration.
+    fixture.git("s", &["config", "codesearch.branches", "nosuch"]);
+    let err = fixture.run(&["ingest", "s"]).code(0).err;
+    assert!(!err.contains("matches no branch"), "{err}");
+    fixture.git("s", &["config", "codesearch.branches", "other"]);
+    let err = fixture.run(&["ingest", "s"]).code(0).err;
+    assert!(err.contains("codesearch.branches other matches no branch or tag of "), "{err}");
+}
