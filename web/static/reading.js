@@ -98,7 +98,7 @@ async function copy_lines() {
   let said = shown.map((line) => `${one("code", line).textContent}\n`).join("");
   // What is shown in another form, or not to its end, is copied as it is.
   if (shown.some((line) => one(".cut, .turn", line))) {
-    const answer = await fetch(`/file?${new URLSearchParams({ repo: file.repo, path: file.path, hash: file.hash, lines: lines.join("-"), format: "json" })}`).catch(() => null);
+    const answer = await fetch(`/file?${new URLSearchParams({ repo: file.repo, path: file.path, ...(file.rev ? { rev: file.rev } : { hash: file.hash }), lines: lines.join("-"), format: "json" })}`).catch(() => null);
     if (!answer?.ok) return;
     said = (await answer.json()).text;
   }
@@ -300,8 +300,9 @@ function mark_name(said) {
 const card = Object.assign(document.createElement("aside"), { id: "card", hidden: true, ariaLabel: "Definitions and references", ariaLive: "polite" });
 let asks = 0;
 const element = (tag, content, more = {}) => { const made = Object.assign(document.createElement(tag), more); made.append(...[content].flat()); return made; };
-const page_of = (page, { said, line, at = "" }, more = {}) => `${page}?${new URLSearchParams({ name: said, from: `${file.repo}/${file.path}:${line}${at}`, ...more })}`;
-const place_of = ({ repo, path }, line) => `/file?${new URLSearchParams({ repo, path })}#L${line}`;
+const page_of = (page, { said, line, at = "" }, more = {}) => `${page}?${new URLSearchParams({ name: said, ...(file.from && { from: `${file.from}:${line}${at}` }), ...more })}`;
+const in_tree = ({ repo, tree }) => tree ? `${repo}@${tree}` : repo;
+const place_of = (where, line) => `/file?${new URLSearchParams({ repo: in_tree(where), path: where.path })}#L${line}`;
 const ask = async (page, place, limit) => {
   const answer = await fetch(page_of(page, place, { limit, format: "json" })).catch(() => null);
   return answer?.ok ? answer.json() : null;
@@ -317,7 +318,7 @@ function part(title, href) {
       told.textContent = said;
       rows.replaceChildren(...places.map(({ where, line, about, shown }) => element("li", element("a", [
         element("code", shown.trim().slice(0, 200)),
-        element("small", [about, where.path === file.path && where.repo === file.repo ? "this file" : where.path].filter(Boolean).join(" · ") + `:${line}`),
+        element("small", [about, `${in_tree(where)}/${where.path}` === file.from ? "this file" : where.path].filter(Boolean).join(" · ") + `:${line}`),
       ], { href: place_of(where, line) }))));
     },
   };

@@ -61,6 +61,9 @@ pub enum Error {
          --follow-git if you own the data"
     )]
     Outside,
+    /// The clone has no worktree of this name.
+    #[error("the clone no longer has this worktree; bring the index up to date with: codesearch ingest")]
+    NoWorktree,
     /// The clone changed while git read it.
     #[error("the clone changed while git read it; try again")]
     Changed,
@@ -166,8 +169,8 @@ pub struct TrackedFile {
     clone: Arc<Skeleton>,
     /// Its path at the commit.
     pub path: String,
-    /// The commit: the one that was checked out at the last ingest or, if the clone no longer has it, the one that is
-    /// now.
+    /// The commit: the one that was asked for, or else the one that was checked out at the last ingest or, if the clone
+    /// no longer has it, the one that is now.
     pub commit: String,
     /// Git's hash of the contents at that commit.
     pub blob: String,
@@ -179,10 +182,30 @@ impl TrackedFile {
     /// # Errors
     /// There is no clone, the file is not in it, or git cannot run.
     pub async fn find(repo: &store::Repo, path: &str) -> Result<Self, Error> {
+        Self::look_up(repo, path, None).await
+    }
+
+    /// Finds a file of a commit, by its whole hash, in the clone that its repository was ingested from.
+    ///
+    /// # Errors
+    /// There is no clone, the commit does not have the file, or git cannot run.
+    pub async fn find_at(repo: &store::Repo, path: &str, commit: &str) -> Result<Self, Error> {
+        if !is_hash(commit) {
+            return Err(Error::Untracked);
+        }
+        Self::look_up(repo, path, Some(commit.to_owned())).await
+    }
+
+    async fn look_up(
+        repo: &store::Repo,
+        path: &str,
+        only: Option<String>,
+    ) -> Result<Self, Error> {
         let (source, known) = (PathBuf::from(&repo.source), repo.commit.clone());
         let folders = repo.git_folders.iter().map(PathBuf::from).collect();
         let look = tokio::task::spawn_blocking(move || look(&source, known, folders));
         let (clone, commits) = look.await.map_err(|_| Error::Failed)??;
+        let commits = only.map_or(commits, |only| vec![only]);
         for commit in commits {
             let revisions = [format!("{commit}^{{commit}}"), format!("{commit}:{path}")];
             let args = ["rev-parse", "--quiet", &revisions[0], &revisions[1]];

@@ -155,7 +155,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     let path = plain_path(&asked.path);
     let path = path.as_str();
     if let Some(revision) = asked.revision.take().filter(|revision| !revision.trim().is_empty()) {
-        return read_at(view, &asked, path, revision.trim()).await;
+        return read_at(view, asked, path, revision.trim()).await;
     }
     if let Some(document) = browse::file_text(view, &asked.repo, path).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
@@ -173,12 +173,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
             }
         }
         if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
-            let symbol = symbol.trim();
-            let (first, last, others) = lines_of_symbol(view, &asked.repo, path, symbol).await?;
-            asked.from_line = asked.from_line.max(first);
-            asked.to_line = Some(asked.to_line.map_or(last, |to| to.min(last)));
-            what = format!("{what}. {symbol} is in lines {first} to {last}.{others}");
-            what = what.trim_end_matches('.').to_owned();
+            what = narrow(view, &mut asked, (path, None), (&symbol, what)).await?;
         }
         return lines(&what, &document.text, &asked);
     }
@@ -205,11 +200,28 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     bail!("there is no file '{path}' in {}; similar paths: {}", asked.repo, near.join(", "));
 }
 
+/// Chooses the lines of a symbol, at a revision if one is given. Returns the description of the file with them.
+async fn narrow(
+    view: &View,
+    asked: &mut ReadFile,
+    at: (&str, Option<&str>),
+    (symbol, what): (&str, String),
+) -> Result<String> {
+    let symbol = symbol.trim();
+    let (first, last, others) = lines_of_symbol(view, &asked.repo, at, symbol).await?;
+    asked.from_line = asked.from_line.max(first);
+    asked.to_line = Some(asked.to_line.map_or(last, |to| to.min(last)));
+    let what = format!("{what}. {symbol} is in lines {first} to {last}.{others}");
+    Ok(what.trim_end_matches('.').to_owned())
+}
+
 /// Reads a file or folder of another tree of a repository.
-async fn read_at(view: &View, asked: &ReadFile, path: &str, revision: &str) -> Result<Answer> {
-    if asked.symbol.as_ref().is_some_and(|symbol| !symbol.trim().is_empty()) {
-        bail!("symbol: leave it out, and read lines; the symbols of a revision are not looked up");
-    }
+async fn read_at(
+    view: &View,
+    mut asked: ReadFile,
+    path: &str,
+    revision: &str,
+) -> Result<Answer> {
     if let Some(document) = browse::file_text_at(view, &asked.repo, path, revision).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let bytes = count(document.text.len(), "byte", "bytes");
@@ -217,7 +229,10 @@ async fn read_at(view: &View, asked: &ReadFile, path: &str, revision: &str) -> R
         if looks_secret(path) || is_private_key(path, &document.text) {
             what = format!("{what}, {SECRET}");
         }
-        return lines(&what, &document.text, asked);
+        if let Some(symbol) = asked.symbol.take().filter(|symbol| !symbol.trim().is_empty()) {
+            what = narrow(view, &mut asked, (path, Some(revision)), (&symbol, what)).await?;
+        }
+        return lines(&what, &document.text, &asked);
     }
     let at = view.tree_at(&asked.repo, revision).await?;
     let folder = at.as_ref().and_then(|at| {
@@ -232,7 +247,7 @@ async fn read_at(view: &View, asked: &ReadFile, path: &str, revision: &str) -> R
         _ => entry(child),
     };
     let text: String = children.iter().map(plain).collect();
-    lines(&format!("A folder at {revision}"), &text, asked)
+    lines(&format!("A folder at {revision}"), &text, &asked)
 }
 
 /// Removes the redundant parts of a path: `./fmt//print.go/` is `fmt/print.go`.

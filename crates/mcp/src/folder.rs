@@ -1,10 +1,12 @@
 //! The folder in which an agent works, and the tree that it lies in.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use request::Here;
-use search::View;
+use search::{NamedTree, View};
+use serde_json::{Value, json};
 
 /// The description of the argument.
 pub(super) const DESCRIPTION: &str = "The absolute path of the folder you work in. In a worktree of a clone, its files take the place of the main checkout's.";
@@ -30,4 +32,41 @@ pub(super) async fn of(view: &View, named: Option<&str>, client: Option<&str>) -
         );
     }
     Ok(here)
+}
+
+/// Takes the trees from the arguments that name repositories and places: `NAME@TREE`, `NAME@TREE/PATH:LINE`. Returns the
+/// arguments without them, and the place in which they are chosen.
+///
+/// # Errors
+/// A repository has no such indexed tree, or the database query fails.
+pub(super) async fn take_trees(
+    view: &View,
+    tool: &str,
+    mut asked: Value,
+    mut here: Here,
+) -> Result<(Value, Here)> {
+    let mut choose = |named: &NamedTree| {
+        let Some((repo, tree)) = &named.named else { return false };
+        let trees = BTreeMap::from([(repo.clone(), tree.iter().cloned().collect())]);
+        here = std::mem::take(&mut here).choosing(&trees);
+        true
+    };
+    let is_pattern = matches!(tool, "definitions" | "references");
+    if let Some(repo) = asked["repo"].as_str()
+        && (is_pattern || matches!(tool, "outline" | "read_file" | "find_file" | "diff"))
+    {
+        let named = view.named_tree(repo).await?;
+        if choose(&named) {
+            let name = query::escape(&named.text);
+            asked["repo"] = if is_pattern { json!(format!("^{name}$")) } else { json!(named.text) };
+        }
+    }
+    if is_pattern && let Some(from) = asked["from"].as_str() {
+        // Other tools print places in this form.
+        let named = view.named_tree_of_path(&from.trim().replacen(": ", "/", 1)).await?;
+        if choose(&named) {
+            asked["from"] = json!(named.text);
+        }
+    }
+    Ok((asked, here))
 }

@@ -81,6 +81,7 @@ impl Tools {
     ) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
         let here = folder::of(&self.view, asked[FOLDER].as_str(), folder.as_deref()).await?;
+        let (asked, here) = folder::take_trees(&self.view, &tool.name, asked, here).await?;
         let answer = self.answer(tool, asked, &here.in_view(&self.view), found).await?;
         Ok(match here.trees_note() {
             Some(trees) => answer.in_trees(&trees),

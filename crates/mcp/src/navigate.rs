@@ -33,8 +33,8 @@ pub(super) struct Name {
     /// and column of `from`.
     #[serde(default)]
     name: String,
-    /// The place where you see the name, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1). The
-    /// nearest results come first, and only languages of the same family are searched. If a SCIP index covers the
+    /// The place where you see the name, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1);
+    /// REPOSITORY@TREE/PATH:LINE searches another indexed tree of the repository. The nearest results come first, and only languages of the same family are searched. If a SCIP index covers the
     /// place, the symbol that it names there comes first.
     #[serde(default)]
     from: Option<String>,
@@ -62,6 +62,10 @@ pub(super) struct OutlineOf {
     repo: String,
     /// The path of a file in the repository.
     path: String,
+    /// A branch, a tag or a commit that has the file; by default, the current file. Texts that are not indexed have no
+    /// symbols.
+    #[serde(default)]
+    revision: Option<String>,
     /// Number of symbols to skip: those in previous answers.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
@@ -184,7 +188,8 @@ pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
 }
 
 pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
-    let outline = outline_of(view, &asked.repo, &asked.path).await?;
+    let revision = asked.revision.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let outline = outline_of(view, &asked.repo, &asked.path, revision).await?;
     let note = outline_note(&outline);
     let all = outline.symbols.len();
     if all == 0 {
@@ -218,10 +223,19 @@ pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
     Ok(text.below(&format!("{head}{note}"), "symbols", "").and("next_offset", next))
 }
 
-/// Returns the outline of a file.
-async fn outline_of(view: &View, repo: &str, path: &str) -> Result<Outline> {
+/// Returns the outline of a file, at a revision if one is given.
+async fn outline_of(
+    view: &View,
+    repo: &str,
+    path: &str,
+    revision: Option<&str>,
+) -> Result<Outline> {
     let place = Place::file(repo, path);
-    match navigate::outline(view, &place).await {
+    let outline = match revision {
+        Some(revision) => navigate::outline_at(view, &place, revision).await,
+        None => navigate::outline(view, &place).await,
+    };
+    match outline {
         Err(navigate::Error::NoFile(file)) => {
             bail!("there is no file {file}; find_file finds files by their paths")
         }
@@ -236,10 +250,10 @@ async fn outline_of(view: &View, repo: &str, path: &str) -> Result<Outline> {
 pub(super) async fn lines_of_symbol(
     view: &View,
     repo: &str,
-    path: &str,
+    (path, revision): (&str, Option<&str>),
     name: &str,
 ) -> Result<(usize, usize, String)> {
-    let outline = outline_of(view, repo, path).await?;
+    let outline = outline_of(view, repo, path, revision).await?;
     let (before, last) =
         name.rsplit_once("::").or_else(|| name.rsplit_once('.')).unwrap_or(("", name));
     let within = before.rsplit(['.', ':']).next().unwrap_or_default();

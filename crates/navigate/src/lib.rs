@@ -30,7 +30,7 @@ mod signature;
 pub use basis::Basis;
 pub use definitions::{Definition, Definitions, definitions};
 pub use near::{Near, place};
-pub use outline::{Outline, OutlineSymbol, SymbolsState, outline, outline_of_text};
+pub use outline::{Outline, OutlineSymbol, SymbolsState, outline, outline_at, outline_of_text};
 pub use place::{Error, Place};
 pub use references::{Reference, ReferenceFile, References, references};
 pub use request::NameRequest;

@@ -11,7 +11,7 @@ use super::near::no_file;
 use super::place::{Error, Place};
 use super::precise;
 use answer::symbol::{Symbol, Symbols};
-use browse::FileText;
+use browse::{FileText, file_text_at};
 use search::View;
 
 /// The outline of a file.
@@ -49,6 +49,8 @@ pub enum SymbolsState {
     GivenUp(String),
     /// Symbols are not extracted from this language.
     Without,
+    /// The text is not indexed: that of a commit that no indexed tree has.
+    NotIndexed,
 }
 
 /// Returns the outline of a file.
@@ -68,7 +70,34 @@ pub fn outline<'a>(view: &'a View, place: &'a Place) -> BoxFuture<'a, Result<Out
     })
 }
 
-/// Returns the outline of a text; `None` if it is not stored any more.
+/// Returns the outline of a file at a revision: in an indexed worktree, branch or tag, or in any commit. A text that is not
+/// indexed has no symbols.
+///
+/// # Errors
+/// There is no such file or revision, or the database or the clone cannot be read.
+pub fn outline_at<'a>(
+    view: &'a View,
+    place: &'a Place,
+    revision: &'a str,
+) -> BoxFuture<'a, Result<Outline, Error>> {
+    Box::pin(async move {
+        let Place { repo, path, .. } = place;
+        let Some(file) = file_text_at(view, repo, path, revision).await? else {
+            return Err(Error::NoFileAt(repo.clone(), path.clone(), revision.to_owned()));
+        };
+        Ok(outline_of_text(view, &file).await?.unwrap_or_else(|| Outline::not_indexed(&file)))
+    })
+}
+
+impl Outline {
+    /// Makes that of a text that is not indexed.
+    pub fn not_indexed(file: &FileText) -> Self {
+        let (language, state) = (file.language.clone(), SymbolsState::NotIndexed);
+        Self { language, symbols: Vec::new(), state, basis: Basis::Search }
+    }
+}
+
+/// Returns the outline of a text; `None` if it is not stored, or not any more.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -78,15 +107,13 @@ pub fn outline_of_text<'a>(
 ) -> BoxFuture<'a, Result<Option<Outline>, store::Error>> {
     Box::pin(async move {
         let Some((id, blob)) = file.stored else { return Ok(None) };
-        let catalog = view.catalog().await?;
-        let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-            return Ok(None);
-        };
+        // A commit may have contents in any shard.
+        let Some(shard) = view.shard(id).await? else { return Ok(None) };
         let text = (blob, file.text.len());
         let tree = view.tree().await?;
         let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
         let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
-        outline_of_blob(view, shard, text, file.language.clone(), place).await.map(Some)
+        outline_of_blob(view, &shard, text, file.language.clone(), place).await.map(Some)
     })
 }
 

@@ -46,6 +46,9 @@ pub enum Error {
     /// There is no such file.
     #[error("{0} is not in the index; codesearch files finds files by parts of their paths")]
     NoFile(String),
+    /// A revision has no such file: the repository, the path and the revision.
+    #[error("{0} has no file {1} at {2}")]
+    NoFileAt(String, String, String),
     /// The file was left out of the index: its name, and why.
     #[error("{0} is not in the index: it was left out ({1})")]
     LeftOut(String, String),

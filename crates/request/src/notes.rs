@@ -58,6 +58,9 @@ pub fn outline_note(outline: &Outline) -> String {
         SymbolsState::GivenUp(reason) => {
             format!("its symbols are incomplete: {reason}")
         }
+        SymbolsState::NotIndexed => {
+            "its text is not indexed, so its symbols are unknown".to_owned()
+        }
         SymbolsState::Without => format!("symbols of {language} are not supported"),
     }
 }

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use files::Encoding;
 use futures_util::future::BoxFuture;
-use store::{BlobId, Catalog, CatalogRepo, File, InTree, Shard, ShardId, TreeKind, Trees};
+use store::{BlobId, Catalog, CatalogRepo, File, InTree, RepoId, Shard, ShardId, Trees};
 
 use crate::cache::files::ShardFiles;
 use crate::cache::read_files;
 use crate::clock::Clock;
+use crate::named_tree::order;
 use crate::revision::choose::{self, Chosen};
 use crate::revision::commit_files::Listing;
 use crate::revision::load::{self, listing};
@@ -163,25 +164,13 @@ impl View {
             else {
                 return Ok(None);
             };
-            if let Some(kind) = kind_of(known, name) {
+            if let Some(&store::Tree { kind, .. }) = indexed(known, name) {
                 let tree = InTree { repo: repo.to_owned(), kind, tree: name.to_owned() };
                 let only = catalog.only(|name| name == repo, &[tree]);
                 let tree = self.tree_of(only).await?;
                 return Ok(Some(TreeAt { tree, commit: None }));
             }
-            let mut lease = self.store().lease().await?;
-            let place = lease.clone_places(&[id]).await?.pop();
-            lease.done();
-            let Some(place) = place else { return Ok(None) };
-            let (revision, of) = (name.to_owned(), repo.to_owned());
-            let resolving = move || {
-                let failed = |why: String| Error::Revision(format!("{of}: {why}"));
-                let clone = choose::open(&place).map_err(|error| failed(error.to_string()))?;
-                let commit = clone.resolve(&revision).map_err(|error| failed(error.to_string()))?;
-                Ok::<_, Error>(Chosen { place, clone, commit, revision: 0 })
-            };
-            let resolved = tokio::task::spawn_blocking(resolving).await;
-            let chosen = resolved.expect("resolving does not panic")?;
+            let Some(chosen) = self.resolved((id, repo), name).await? else { return Ok(None) };
             let clock = Arc::new(Clock::new(Instant::now(), Some(LISTING)));
             let Some(listing) = listing(self.searcher.commits(), &chosen, &clock).await? else {
                 let why =
@@ -220,6 +209,51 @@ impl View {
         })
     }
 
+    /// Returns the commit in hexadecimal of the indexed tree with a name, or else the one that the name is for in the
+    /// clone. `None` if there is no such repository, or the worktree has no commit.
+    ///
+    /// # Errors
+    /// A statement failed; the name is unknown; or the clone cannot be read.
+    pub fn commit_at<'a>(
+        &'a self,
+        repo: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, Error>> {
+        Box::pin(async move {
+            let catalog = self.catalog().await?;
+            let known = catalog.repos.iter().find(|(_, known)| known.name == repo);
+            let Some((&id, known)) = known else { return Ok(None) };
+            if let Some(tree) = indexed(known, name) {
+                return Ok(tree.commit.clone());
+            }
+            let chosen = self.resolved((id, repo), name).await?;
+            Ok(chosen.map(|chosen| chosen.commit.to_string()))
+        })
+    }
+
+    /// Resolves a revision in the clone of a repository; `None` if the repository was removed.
+    async fn resolved(
+        &self,
+        (id, repo): (RepoId, &str),
+        revision: &str,
+    ) -> Result<Option<Chosen>, Error> {
+        let mut lease = self.store().lease().await?;
+        let place = lease.clone_places(&[id]).await?.pop();
+        lease.done();
+        let Some(place) = place else { return Ok(None) };
+        let (revision, of) = (revision.to_owned(), repo.to_owned());
+        let worktree = self.worktree(repo);
+        let resolving = move || {
+            let failed = |why: String| Error::Revision(format!("{of}: {why}"));
+            let clone = choose::open(&place, worktree.as_deref())
+                .map_err(|error| failed(error.to_string()))?;
+            let commit = clone.resolve(&revision).map_err(|error| failed(error.to_string()))?;
+            Ok::<_, Error>(Chosen { place, clone, commit, revision: 0 })
+        };
+        let resolved = tokio::task::spawn_blocking(resolving).await;
+        Ok(Some(resolved.expect("resolving does not panic")?))
+    }
+
     /// Returns the files of a catalog, without keeping them.
     async fn tree_of(&self, catalog: Arc<Catalog>) -> Result<Arc<Tree>, store::Error> {
         let mut shards = Vec::with_capacity(catalog.shards.len());
@@ -245,7 +279,8 @@ impl View {
     }
 }
 
-/// Returns the kind of the indexed tree with a name.
-fn kind_of(repo: &CatalogRepo, name: &str) -> Option<TreeKind> {
-    repo.trees.trees.iter().find(|tree| tree.name == name).map(|tree| tree.kind)
+/// Returns the indexed tree with a name: a worktree before a branch, and a branch before a tag.
+fn indexed<'r>(repo: &'r CatalogRepo, name: &str) -> Option<&'r store::Tree> {
+    let is_one = |tree: &&store::Tree| tree.name == name;
+    repo.trees.trees.iter().filter(is_one).min_by_key(|tree| order(tree.kind))
 }

@@ -18,6 +18,7 @@
 //! | find the best beyond the first | [`best`] |
 //! | compare revisions, and search what changed between them | [`changes`] |
 //! | search commits that are not indexed | [`revision`] |
+//! | trees in names: `NAME@TREE` | [`named_tree`] |
 //! | tell which names of trees mean none | [`unmeant`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | search the history of lines | [`history`] |
@@ -44,6 +45,7 @@ mod history;
 mod jobs;
 mod left_out;
 mod merge;
+mod named_tree;
 mod names;
 mod order;
 mod plans;
@@ -73,6 +75,7 @@ mod view;
 
 pub use at::{ContentsAt, TreeAt};
 pub use entry::FileEntry;
+pub use named_tree::NamedTree;
 pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};
 pub use searcher::Searcher;

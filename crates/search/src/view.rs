@@ -82,6 +82,11 @@ impl View {
         Self { trees: trees.into(), ..self }
     }
 
+    /// Returns the trees that take the place of main ones.
+    pub(crate) fn trees(&self) -> &[InTree] {
+        &self.trees
+    }
+
     /// Returns the catalog of the newest epoch, with the visible repositories.
     ///
     /// # Errors
@@ -313,7 +318,9 @@ impl View {
             let (of, repos) = ((catalog.filter(), &*catalog.shards), &catalog.repos);
             let from = self.sources(&all);
             let (resume, clock) = (request.resume, &state.clock);
-            let on_demand = prepare(from, repos, query, resume, clock, &mut notes).await?;
+            let worktree = |repo: &str| self.worktree(repo);
+            let asked = (&**repos, query, &worktree as &(dyn Fn(&str) -> _ + Sync));
+            let on_demand = prepare(from, asked, resume, clock, &mut notes).await?;
             let go_on = || state.clock.goes_on();
             if !request.is_auxiliary {
                 notes.notes.extend(unmeant::notes(query, repos, &go_on));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use search::{Searcher, View, Visible};
-use store::{Catalog, InTree, Store};
+use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -133,9 +133,9 @@ impl Server {
         &self.view
     }
 
-    /// Returns the server whose view has a tree instead of the main one of its repository.
-    pub(super) fn in_tree(&self, tree: &InTree) -> Self {
-        Self { view: self.view.clone().in_trees(std::slice::from_ref(tree)), ..self.clone() }
+    /// Returns the server with another view.
+    pub(super) fn seeing(&self, view: View) -> Self {
+        Self { view, ..self.clone() }
     }
 
     /// Returns the data that only operators may see.

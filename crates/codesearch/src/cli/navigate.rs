@@ -31,7 +31,8 @@ Exit status: 0 when something was found, 1 when nothing was found, 2 on an error
 
 pub(super) const OUTLINE_HELP: &str = "\
 Prints the definitions in a file, in order: line, kind and name, indented by their containers. The path is \
-repository/path, or the path of a file in an ingested folder.
+repository/path, or repository@tree/path for another indexed tree of the repository, or the path of a file in an \
+ingested folder.
 
 Examples:
   codesearch outline github.com/golang/go/src/os/file.go
@@ -46,6 +47,7 @@ pub(crate) struct NameArgs {
     pub(crate) name: Option<String>,
     /// The place where you see the name, as repository/path:line:column, or with the path of a file on disk
     ///
+    /// repository@tree/path:line:column searches another indexed tree of the repository: a worktree, a branch or a tag.
     /// The nearest results come first, and only languages of the same family are searched, such as C, C++ and
     /// Objective-C. If a SCIP index covers the file, the symbol at this place comes first. Columns count bytes from 1,
     /// as in search --column.

@@ -39,6 +39,8 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DiffArgs) -> Resu
     }
     index.read(connections(), cores(), async |view| {
         let here = Here::of(view, console.folder.as_deref()).await?;
+        // In a worktree, HEAD is what is checked out there.
+        let view = &here.in_view(view);
         let shown = Paths::of(here, console, false);
         let repo = repository(view, shown.here(), args).await?;
         let condition = condition(shown.here(), &paths)?;

@@ -1,13 +1,13 @@
 //! `codesearch def`, `refs` and `outline`: print where a name is defined or used, and what a file defines.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
 use answer::symbol::Symbol;
 use anyhow::{Error, Result, anyhow};
 use navigate::{self, Basis, NameRequest, Place};
-use search::View;
-use search::{Stats, Stopped};
+use search::{NamedTree, Stats, Stopped, View};
 use serde_json::json;
 
 use crate::cli::{NameArgs, OutlineArgs};
@@ -26,9 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// `codesearch def`.
 pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
     index.read(connections(), cores(), async |view| {
-        let here = here(view, console, args.from.as_deref()).await?;
+        let (here, args) = &in_trees(view, console, args).await?;
         let view = &here.in_view(view);
-        let paths = Paths::of(here, console, args.local || args.vimgrep);
+        let paths = Paths::of(here.clone(), console, args.local || args.vimgrep);
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::definitions(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
@@ -72,9 +72,9 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
 /// `codesearch refs`.
 pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) -> Result<u8> {
     index.read(connections(), cores(), async |view| {
-        let here = here(view, console, args.from.as_deref()).await?;
+        let (here, args) = &in_trees(view, console, args).await?;
         let view = &here.in_view(view);
-        let paths = Paths::of(here, console, args.local || args.vimgrep);
+        let paths = Paths::of(here.clone(), console, args.local || args.vimgrep);
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::references(view, &asked).await?;
         let is_precise = !found.symbols.is_empty();
@@ -127,9 +127,9 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
 /// `codesearch outline`.
 pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) -> Result<u8> {
     index.read(connections(), cores(), async |view| {
-        let here = here(view, console, Some(&args.path)).await?;
+        let (here, path) = here(view, console, Some(&args.path)).await?;
         let view = &here.in_view(view);
-        let place = place(view, &here, &args.path).await?;
+        let place = place(view, &here, path.as_deref().unwrap_or_default()).await?;
         let outline = match navigate::outline(view, &place).await {
             Ok(outline) => outline,
             Err(error) => return Err(with_near(view, error).await),
@@ -158,14 +158,52 @@ pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) 
     })
 }
 
-/// Returns the place of the current folder, with the tree in which a place lies that was typed.
-async fn here(view: &View, console: &Console, place: Option<&str>) -> Result<Here> {
+/// Returns the place of the current folder, with the tree in which a place lies that was typed, and the place without the
+/// name of a tree: `NAME@TREE/PATH`.
+async fn here(
+    view: &View,
+    console: &Console,
+    place: Option<&str>,
+) -> Result<(Here, Option<String>)> {
     let here = Here::of(view, console.folder.as_deref()).await?;
-    let at = place.and_then(|place| here.locate(Place::split(place).0));
-    Ok(match at.filter(|at| !at.path.is_empty()) {
-        Some(at) => here.choosing_that_of(&at),
+    let Some(place) = place else { return Ok((here, None)) };
+    let at = here.locate(Place::split(place).0).filter(|at| !at.path.is_empty());
+    let named = view.named_tree_of_path(place).await;
+    match (at, named) {
+        // A file on disk may have such a name.
+        (Some(at), named) if named.as_ref().is_ok_and(|named| named.named.is_none()) => {
+            Ok((here.choosing_that_of(&at), Some(place.to_owned())))
+        }
+        (_, named) => {
+            let named = named?;
+            Ok((choosing(here, &named), Some(named.text)))
+        }
+    }
+}
+
+/// Returns the place in which a named tree is chosen.
+fn choosing(here: Here, named: &NamedTree) -> Here {
+    match &named.named {
+        Some((repo, tree)) => {
+            here.choosing(&BTreeMap::from([(repo.clone(), tree.iter().cloned().collect())]))
+        }
         None => here,
-    })
+    }
+}
+
+/// Returns the place of the current folder with the trees that arguments name, and the arguments without them.
+async fn in_trees(view: &View, console: &Console, args: &NameArgs) -> Result<(Here, NameArgs)> {
+    let mut args = args.clone();
+    let (mut here, from) = here(view, console, args.from.as_deref()).await?;
+    args.from = from;
+    if let Some(repo) = &args.repo {
+        let named = view.named_tree(repo).await?;
+        here = choosing(here, &named);
+        if named.named.is_some() {
+            args.repo = Some(format!("^{}$", query::escape(&named.text)));
+        }
+    }
+    Ok((here, args))
 }
 
 async fn request(view: &View, here: &Here, args: &NameArgs) -> Result<NameRequest> {

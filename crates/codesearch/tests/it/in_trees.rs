@@ -1,5 +1,7 @@
 //! What clients see of a repository with several trees: a command inside a worktree, agents, JSON, pages and SQL.
 
+mod named;
+
 use std::fs;
 use std::path::Path;
 
@@ -263,7 +265,7 @@ fn a_name_that_means_no_tree_is_told() {
             "needle branch:nosuch",
             "no indexed branch or tag matches branch:nosuch; rev: and a whole name searches one that is not indexed",
         ),
-        ("needle rev:nosuch/*", "no indexed branch or tag matches rev:nosuch/*; "),
+        ("needle rev:nosuch/*", "no indexed branch or tag matches rev:\"nosuch/*\"; "),
         ("needle repo:app@nosuch/*", "no indexed branch or tag matches "),
     ] {
         let err = note(query);

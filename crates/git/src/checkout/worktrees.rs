@@ -91,6 +91,23 @@ impl GitData {
         Ok(listed.collect())
     }
 
+    /// Returns the same git data with the `HEAD` of the worktree with a name; `None` if the clone lists no such worktree.
+    ///
+    /// # Errors
+    /// Its data may not be read.
+    pub fn of_worktree(&self, name: &str, trust: &mut Trust) -> Result<Option<Self>, Unread> {
+        let is_plain = Path::new(name).components().count() == 1 && !matches!(name, "." | "..");
+        if !is_plain || name.contains('/') {
+            return Ok(None);
+        }
+        let path = Path::new(WORKTREES).join(name).join("HEAD");
+        let Some(head) = self.resolve(&self.common, &path.to_string_lossy(), trust)? else {
+            return Ok(None);
+        };
+        let own = head.parent().filter(|_| head.is_file()).map(Path::to_owned);
+        Ok(own.map(|own| Self { own, ..self.clone() }))
+    }
+
     /// Returns where the worktree with these data lies.
     fn place_of(&self, own: &Path, trust: &mut Trust) -> WorktreePlace {
         let named = match self.read(own, "gitdir", MAX_SMALL, trust) {

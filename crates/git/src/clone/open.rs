@@ -31,6 +31,19 @@ impl Clone {
     /// # Errors
     /// There is no clone, or it may not or cannot be read.
     pub fn open(source: &Path, git_folders: &[PathBuf]) -> Result<Self, Error> {
+        Self::open_at(source, git_folders, None)
+    }
+
+    /// Opens the clone in a folder like [`open`](Self::open). Its `HEAD` is that of the worktree with a name, if one is
+    /// given.
+    ///
+    /// # Errors
+    /// There is no clone or no such worktree, or it may not or cannot be read.
+    pub fn open_at(
+        source: &Path,
+        git_folders: &[PathBuf],
+        worktree: Option<&str>,
+    ) -> Result<Self, Error> {
         if !source.is_dir() {
             return Err(Error::NoFolder);
         }
@@ -39,6 +52,13 @@ impl Clone {
             Ok(Some(data)) if data.has_head() => data,
             Ok(_) => GitData::bare(source).ok_or(Error::NoClone)?,
             Err(unread) => return Err(not_read(&unread)),
+        };
+        let data = match worktree.filter(|name| data.worktree() != Some(name)) {
+            Some(name) => {
+                let found = data.of_worktree(name, &mut trust);
+                found.map_err(|unread| not_read(&unread))?.ok_or(Error::NoWorktree)?
+            }
+            None => data,
         };
         Self::of(&data, &mut trust).map_err(|unread| not_read(&unread))?.ok_or(Error::NoClone)
     }

@@ -68,7 +68,7 @@ impl View {
             let _end = EndClock(Arc::clone(&clock));
             let late = Stopped::Timeout(timeout.unwrap_or_default());
             let repos = self.compared_repos().await?;
-            let Some(repo) = repos.into_iter().find(|repo| repo.name == what.repo) else {
+            let Some(repo) = repos.into_iter().find(|(repo, _)| repo.name == what.repo) else {
                 return Err(CompareError::NoRepo(what.repo.clone()).into());
             };
             let (range, paths, own) =

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use answer::FileMatch;
 use query::{Comparison, Select};
-use store::Repo;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
@@ -13,7 +12,7 @@ use super::batches::{BATCH, Batch, Changes, Ended, MAX_BYTES, too_large};
 use super::error::CompareError;
 use super::file::{ChangedFile, Contents};
 use super::matching::Matching;
-use super::revisions::{self, Range, Revisions};
+use super::revisions::{self, InWorktree, Range, Revisions};
 use crate::clock::{Clock, EndClock};
 use crate::order;
 use crate::stats::{Stats, Stopped};
@@ -80,19 +79,23 @@ impl View {
         Ok(search.done)
     }
 
-    /// Returns the repositories whose clones may be read.
+    /// Returns the repositories whose clones may be read, and the worktrees of them that take the place of main trees.
     ///
     /// # Errors
     /// The operator disabled reading clones, or the database query fails.
-    pub(super) async fn compared_repos(&self) -> Result<Vec<Repo>, Error> {
+    pub(super) async fn compared_repos(&self) -> Result<Vec<InWorktree>, Error> {
         if !self.reads_clones() {
             return Err(CompareError::Disabled.into());
         }
-        Ok(self.repos().await?)
+        let in_worktree = |repo: store::Repo| {
+            let worktree = self.worktree(&repo.name);
+            (repo, worktree)
+        };
+        Ok(self.repos().await?.into_iter().map(in_worktree).collect())
     }
 }
 
-async fn in_each(repos: Vec<Repo>, range: Range) -> Result<Vec<Revisions>, CompareError> {
+async fn in_each(repos: Vec<InWorktree>, range: Range) -> Result<Vec<Revisions>, CompareError> {
     let work = spawn_blocking(move || revisions::in_each(repos, &range));
     work.await.expect("reading a clone does not panic")
 }

@@ -51,12 +51,16 @@ impl Revisions {
     ///
     /// # Errors
     /// It is not a clone, or has no such revisions.
-    pub(super) fn of(repo: Repo, range: &Range) -> Result<Self, CompareError> {
+    pub(super) fn of(
+        (repo, worktree): InWorktree,
+        range: &Range,
+    ) -> Result<Self, CompareError> {
         let name = || repo.name.clone();
         let broken = |error| CompareError::Clone { repo: name(), error };
         let wrong = |error| CompareError::Revision { repo: name(), error };
         let folders: Vec<PathBuf> = repo.git_folders.iter().map(PathBuf::from).collect();
-        let clone = Clone::open(Path::new(&repo.source), &folders).map_err(broken)?;
+        let clone = Clone::open_at(Path::new(&repo.source), &folders, worktree.as_deref());
+        let clone = clone.map_err(broken)?;
         let resolved = |revision: &str| {
             if revision.is_empty() {
                 let head = clone.head().map_err(wrong)?;
@@ -88,13 +92,19 @@ impl Revisions {
     }
 }
 
+/// A repository, and the worktree whose `HEAD` is meant; `None` for the main checkout.
+pub(super) type InWorktree = (Repo, Option<String>);
+
 /// Returns the repositories whose names a query does not rule out.
 ///
 /// # Errors
 /// There are too many.
-pub(super) fn named(repos: Vec<Repo>, query: &CompiledQuery) -> Result<Vec<Repo>, CompareError> {
+pub(super) fn named(
+    repos: Vec<InWorktree>,
+    query: &CompiledQuery,
+) -> Result<Vec<InWorktree>, CompareError> {
     let mut named = repos;
-    named.retain(|repo| {
+    named.retain(|(repo, _)| {
         let known = |of| match of {
             Predicate::Repo(term) => Some(query.terms[term].matcher.is_match(&repo.name)),
             _ => None,
@@ -104,7 +114,7 @@ pub(super) fn named(repos: Vec<Repo>, query: &CompiledQuery) -> Result<Vec<Repo>
     if named.len() > MAX_REPOS {
         return Err(CompareError::TooMany(named.len()));
     }
-    named.sort_by(|one, other| rank::walked(&one.name, "").cmp(rank::walked(&other.name, "")));
+    named.sort_by(|(one, _), (other, _)| rank::walked(&one.name, "").cmp(rank::walked(&other.name, "")));
     Ok(named)
 }
 
@@ -113,7 +123,10 @@ pub(super) fn named(repos: Vec<Repo>, query: &CompiledQuery) -> Result<Vec<Repo>
 ///
 /// # Errors
 /// No repository has the revisions, or a clone is broken.
-pub(super) fn in_each(repos: Vec<Repo>, range: &Range) -> Result<Vec<Revisions>, CompareError> {
+pub(super) fn in_each(
+    repos: Vec<InWorktree>,
+    range: &Range,
+) -> Result<Vec<Revisions>, CompareError> {
     let (mut found, mut lacking) = (Vec::new(), None);
     for repo in repos {
         match Revisions::of(repo, range) {

@@ -25,6 +25,8 @@ pub(crate) struct Asked {
     pub(crate) revisions: Vec<Revision>,
     /// The repositories in which not every revision means an indexed tree, by name.
     pub(crate) repos: Vec<(RepoId, String)>,
+    /// The worktrees whose `HEAD` is meant, of the repositories in which it is not that of the main checkout.
+    worktrees: HashMap<RepoId, String>,
     /// The repositories in which every revision means one, ascending.
     pub(crate) indexed: Vec<RepoId>,
 }
@@ -111,6 +113,7 @@ pub(crate) fn may_be(query: &CompiledQuery, repo: &CatalogRepo, go_on: &dyn Fn()
 pub(crate) fn asked(
     query: &CompiledQuery,
     repos: &HashMap<RepoId, CatalogRepo>,
+    worktree: &dyn Fn(&str) -> Option<String>,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Asked>, Error> {
     let terms = required(query);
@@ -126,14 +129,20 @@ pub(crate) fn asked(
         }
     }
     let is_indexed = |revision: &Revision, repo: &CatalogRepo| {
+        // The commit of a worktree is not that of a main tree.
+        if revision.name == "HEAD" && worktree(&repo.name).is_some() {
+            return false;
+        }
         let means = |tree: TreeName<'_>| query.trees[revision.terms[0]].means(tree);
         means(repo.main_tree()) || repo.trees.trees.iter().map(store::Tree::name).any(means)
     };
     let (mut unindexed, mut indexed) = (Vec::new(), Vec::new());
+    let mut worktrees = HashMap::new();
     for (id, repo) in repos.iter().filter(|(_, repo)| may_be(query, repo, go_on)) {
         if named.iter().all(|revision| is_indexed(revision, repo)) {
             indexed.push(*id);
         } else {
+            worktrees.extend(worktree(&repo.name).map(|tree| (*id, tree)));
             unindexed.push((*id, repo.name.clone()));
         }
     }
@@ -148,7 +157,7 @@ pub(crate) fn asked(
     }
     unindexed.sort_by(|(_, a), (_, b)| a.cmp(b));
     indexed.sort_unstable();
-    Ok(Some(Asked { revisions: named, repos: unindexed, indexed }))
+    Ok(Some(Asked { revisions: named, repos: unindexed, worktrees, indexed }))
 }
 
 impl Asked {
@@ -183,7 +192,7 @@ impl Asked {
         for (id, name) in &self.repos {
             // A repository that was removed since has no place.
             let Some(place) = places.remove(id).filter(|_| go_on()) else { continue };
-            let clone = match open(&place) {
+            let clone = match open(&place, self.worktrees.get(id).map(String::as_str)) {
                 Ok(clone) => Some(clone),
                 Err(error @ git::Error::NoClone) => {
                     for of in &mut unknown {
@@ -246,13 +255,13 @@ impl Asked {
     }
 }
 
-/// Opens the clone of a repository.
+/// Opens the clone of a repository. Its `HEAD` is that of a worktree, if one is named.
 ///
 /// # Errors
 /// There is none, or it cannot be read.
-pub(crate) fn open(place: &ClonePlace) -> Result<GitClone, git::Error> {
+pub(crate) fn open(place: &ClonePlace, worktree: Option<&str>) -> Result<GitClone, git::Error> {
     let folders: Vec<PathBuf> = place.git_folders.iter().map(PathBuf::from).collect();
-    GitClone::open(Path::new(&place.source), &folders)
+    GitClone::open_at(Path::new(&place.source), &folders, worktree)
 }
 
 /// Returns whether a revision is certainly not in a clone.

@@ -13,19 +13,23 @@ use crate::clock::Clock;
 use crate::types::{Error, Resume};
 
 /// Returns what a query searches on demand among some repositories; `None` if that is nothing, or if the clock ran out.
+/// `worktree` names the worktree of a repository whose `HEAD` is meant, unless it is that of the main checkout.
 ///
 /// # Errors
 /// A statement failed; no repository has the revision, or it cannot be read; or the commits are not those of `resume`.
 pub(crate) async fn prepare(
     from: Sources<'_>,
-    repos: &HashMap<RepoId, CatalogRepo>,
-    query: &CompiledQuery,
+    (repos, query, worktree): (
+        &HashMap<RepoId, CatalogRepo>,
+        &CompiledQuery,
+        &(dyn Fn(&str) -> Option<String> + Sync),
+    ),
     resume: Option<Resume>,
     clock: &Arc<Clock>,
     notes: &mut Notes,
 ) -> Result<Option<Arc<OnDemand>>, Error> {
     let earlier = resume.map(|from| from.commits).filter(|commits| *commits != 0);
-    let asked = choose::asked(query, repos, &|| clock.goes_on())?;
+    let asked = choose::asked(query, repos, worktree, &|| clock.goes_on())?;
     let Some(asked) = asked else { return earlier.map_or(Ok(None), |_| Err(Error::Gone)) };
     if let Some(why) = asked.are_too_many() {
         if asked.indexed.is_empty() {

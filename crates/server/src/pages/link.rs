@@ -129,7 +129,12 @@ pub(crate) fn folder_at(repo: &str, folder: &str, rev: Option<&str>) -> String {
 
 /// Returns the address of a file's page at a revision, if one is given.
 pub(crate) fn file_at(repo: &str, path: &str, rev: Option<&str>) -> String {
-    to("/file", &[("repo", repo), ("path", path), ("rev", rev.unwrap_or_default())])
+    of_file_at("/file", repo, path, rev)
+}
+
+/// Returns the address of a page about a file, at a revision, if one is given.
+pub(crate) fn of_file_at(page: &str, repo: &str, path: &str, rev: Option<&str>) -> String {
+    to(page, &[("repo", repo), ("path", path), ("rev", rev.unwrap_or_default())])
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use axum::routing::get;
 use browse::FileText;
 use files::Encoding;
 use git::is_hash;
+use navigate::Outline;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use query::{Case, MAX_QUERY_BYTES, Predicate, Query as Parsed};
 use search::{Request, Stale};
@@ -53,6 +54,8 @@ const MAX_LINE: usize = 5000;
 struct FilePage<'a> {
     query: &'a str,
     document: &'a FileText,
+    /// Its repository as addresses name it, with the tree.
+    place: &'a str,
     crumbs: Vec<Crumb>,
     lines: Vec<LineView>,
     /// Number of lines in which the query matches.
@@ -73,6 +76,8 @@ struct FilePage<'a> {
     outline: Pane,
     /// The address of the page with the whole outline.
     outline_href: String,
+    /// The file as a place for definitions and references; `None` if its tree is not indexed.
+    from: Option<String>,
     /// The address of the page with exactly this text, even if the file changes.
     permalink: String,
     /// If this text is not the current one, the address of the file, and the first digits of this text's hash or the revision, after a word for it.
@@ -217,14 +222,19 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     // The web address shows the text read at the last ingest.
     let web = repo.and_then(|repo| repo.web).filter(|_| is_current && wanted.tree.is_none());
     let rev = wanted.rev.as_deref();
-    let tree = match rev {
-        None => server.view().tree().await?,
+    let (tree, is_indexed) = match rev {
+        None => (server.view().tree().await?, true),
         Some(rev) => match server.view().tree_at(&wanted.repo, rev).await? {
-            Some(at) => Arc::clone(at.tree()),
+            Some(at) => (Arc::clone(at.tree()), at.is_indexed()),
             None => return Err(no_such_file_at(&wanted.repo, &wanted.path, rev)),
         },
     };
+    let from = is_indexed.then(|| {
+        let repo = rev.map_or_else(|| wanted.place(), |rev| link::in_tree(&wanted.repo, rev));
+        format!("{repo}/{}", wanted.path)
+    });
     let symbols = navigate::outline_of_text(server.view(), &document).await?;
+    let symbols = symbols.or_else(|| rev.map(|_| Outline::not_indexed(&document)));
     let is_markdown =
         document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
     let is_rendered = is_markdown && wanted.rendered;
@@ -264,10 +274,10 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         None if is_current => ("hash", ""),
         None => hash,
     };
-    // These are of the commit that was checked out in the main tree at the last ingest.
-    let is_main = rev.is_none() && wanted.tree.is_none();
-    let history = (is_cloned && is_main && server.shows_history())
-        .then(|| (link::to("/blame", &[repo, path]), link::to("/history", &[repo, path])));
+    let history = (is_cloned && server.shows_history()).then(|| {
+        let to = |page| link::of_file_at(page, repo.1, path.1, rev);
+        (to("/blame"), to("/history"))
+    });
     let same = document
         .copies
         .iter()
@@ -287,11 +297,13 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         }),
         same: same.collect(),
         document: &document,
+        place: &place,
         lines,
         hits,
         tree,
         outline,
-        outline_href: link::to("/outline", &[repo, path]),
+        outline_href: link::of_file_at("/outline", repo.1, path.1, rev),
+        from,
         permalink: {
             let rendered = ("rendered", if is_rendered { "1" } else { "" });
             let hash = if rev.is_some() { of_text } else { hash };

@@ -175,7 +175,7 @@ pub(super) fn crumbs(repo: &str, path: &str) -> Vec<Crumb> {
 }
 
 /// Like [`crumbs`], for a revision.
-fn crumbs_at(repo: &str, path: &str, rev: Option<&str>) -> Vec<Crumb> {
+pub(super) fn crumbs_at(repo: &str, path: &str, rev: Option<&str>) -> Vec<Crumb> {
     let mut crumbs = vec![Crumb { name: repo.to_owned(), href: link::folder_at(repo, "", rev) }];
     let mut upto = String::new();
     for part in path.split('/').filter(|part| !part.is_empty()) {

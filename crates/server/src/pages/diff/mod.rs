@@ -36,7 +36,9 @@ const FOUND_AHEAD: usize = 2;
 /// Most unchanged lines around changed ones: all.
 const ALL_LINES: usize = 1_000_000;
 
-const IN_REPO: Param = REPO.saying("The name of a repository.").required();
+const IN_REPO: Param = REPO
+    .saying("The name of a repository; NAME@WORKTREE for the HEAD of one of its worktrees.")
+    .required();
 const BASE: Param =
     Param::text("base", "The older revision: a branch, a tag or a commit. Default HEAD.")
         .at_most(1000);
@@ -219,8 +221,10 @@ async fn answer(server: &Server, wanted: &DiffParams, page: bool) -> Result<Resp
     } else {
         Tree::every_file()
     };
+    let named = server.view().named_tree(&wanted.repo).await?;
+    let server = &server.seeing(named.in_view(server.view()));
     let what = Comparing {
-        repo: wanted.repo.clone(),
+        repo: named.text,
         range,
         paths: Arc::new(CompiledQuery::new(&Query::from_tree(paths))?),
         files: if has_path { (0, 1) } else { (wanted.skip, PAGE) },

@@ -6,12 +6,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use browse::FileText;
 use git::{Blame, TrackedFile};
 use serde_json::{Value, json};
 
 use super::{
-    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, Tracked, answered, commit_json,
-    tracked, unknown,
+    BEFORE, CommitView, Head, HistoryParams, IN_REPO, PATH, REV, Tracked, answered, commit_json,
+    in_tree, tracked, unknown,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
@@ -33,7 +34,7 @@ pub(crate) const BLAME: Endpoint = Endpoint {
     route: || get(blame),
     class: Class::Search,
     admits: Admits::Clients,
-    params: DeclaredParams { documented: &[IN_REPO, PATH, BEFORE, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, REV, BEFORE, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "The commit that last changed each line of a file",
         description: "Reads the clone that the repository was ingested from, if it is on the server's machine, at the \
@@ -71,13 +72,21 @@ async fn blame(
     let page = wants_page(&headers, wanted.format.as_deref());
     let work = async {
         let _turn = server.turn_of_git().await?;
+        let (server, wanted) = in_tree(&server, &wanted).await?;
         let Tracked { mut file, web } = tracked(&server, &wanted).await?;
         if let Some(hash) = &wanted.before {
             file = before(&file, hash).await?;
         }
         let blame = file.blame().await.map_err(|error| unknown(&error))?;
-        let document = browse::file_text(server.view(), &wanted.repo, &wanted.path).await?;
-        let indexed = document.as_ref().is_some_and(|document| document.hash == file.blob);
+        let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
+        let document = match &wanted.rev {
+            Some(rev) => browse::file_text_at(server.view(), repo, path, rev).await?,
+            None => browse::file_text(server.view(), repo, path).await?,
+        };
+        let is_shown = |document: &FileText| document.hash == file.blob;
+        let is_same = document.as_ref().is_some_and(is_shown);
+        let is_stored = document.as_ref().is_some_and(|document| document.stored.is_some());
+        let indexed = is_same && is_stored;
         if !page {
             return Ok(Json(blame_json(&wanted, &file, &blame, indexed)).into_response());
         }
@@ -90,7 +99,7 @@ async fn blame(
             let name = if file.path == wanted.path { "" } else { file.path.as_str() };
             let called = if name.is_empty() { String::new() } else { format!(", then {name}") };
             format!("{at}, before {}{called}.", link::short(hash))
-        } else if indexed {
+        } else if is_same {
             format!("{at}.")
         } else {
             format!(
@@ -123,10 +132,9 @@ fn draw(head: Head, blame: &Blame, language: Option<&str>, web: Option<&str>) ->
     let mut colours = grammar.map_or_else(Vec::new, |grammar| grammar.colour(all()));
     colours.resize(blame.lines.len(), Vec::new());
     let commits = blame.commits.iter().zip(&blame.has_before).map(|(commit, has_before)| {
-        let given =
-            [("repo", &*head.repo), ("path", &*head.path), ("before", commit.hash.as_str())];
+        let before = || format!("{}&before={}", head.blame, commit.hash);
         CommitView {
-            before: has_before.then(|| link::to("/blame", &given)),
+            before: has_before.then(before),
             ..CommitView::of(commit, web, &head.history)
         }
     });

@@ -10,8 +10,8 @@ use git::{Change, History, MAX_CHANGES};
 use serde_json::{Value, json};
 
 use super::{
-    CommitView, Head, HistoryParams, IN_REPO, PATH, SKIP, Tracked, answered, commit_json, tracked,
-    unknown,
+    CommitView, Head, HistoryParams, IN_REPO, PATH, REV, SKIP, Tracked, answered, commit_json,
+    in_tree, tracked, unknown,
 };
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::pages::link;
@@ -30,7 +30,7 @@ pub(crate) const HISTORY: Endpoint = Endpoint {
     route: || get(history),
     class: Class::Search,
     admits: Admits::Clients,
-    params: DeclaredParams { documented: &[IN_REPO, PATH, SKIP, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, REV, SKIP, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "The commits that changed a file",
         description: "Reads the clone that the repository was ingested from, if it is on the server's machine, and \
@@ -74,6 +74,7 @@ async fn history(
     let page = wants_page(&headers, wanted.format.as_deref());
     let work = async {
         let _turn = server.turn_of_git().await?;
+        let (server, wanted) = in_tree(&server, &wanted).await?;
         let Tracked { file, web } = tracked(&server, &wanted).await?;
         let history = file.history(wanted.skip, PAGE).await.map_err(|error| unknown(&error))?;
         let upto = wanted.skip + history.changes.len();
@@ -113,7 +114,16 @@ fn draw(
         if is_cut { format!("; only the last {MAX_CHANGES} are shown") } else { String::new() };
     head.note = format!("{shown} up to commit {}{after}{end}.", link::short(commit));
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
-    let text = |blob: &str| link::to("/file", &[("repo", repo), ("path", path), ("hash", blob)]);
+    // The texts of other trees are found by their commits.
+    let is_main = wanted.tree.is_none() && wanted.rev.is_none();
+    let text = |change: &Change| {
+        let blob = change.blob.as_deref()?;
+        Some(if is_main {
+            link::to("/file", &[("repo", repo), ("path", path), ("hash", blob)])
+        } else {
+            link::file_at(repo, &change.path, Some(&change.commit.hash))
+        })
+    };
     let rows = history.changes.iter().map(|change| ChangeRow {
         commit: CommitView::of(&change.commit, web, ""),
         changes: {
@@ -121,13 +131,11 @@ fn draw(
             link::to("/diff", &[("repo", repo), ("commit", &change.commit.hash), ("path", path)])
         },
         short: link::short(&change.commit.hash).to_owned(),
-        text: change.blob.as_deref().map(text),
+        text: text(change),
         renamed_from: change.renamed_from.clone(),
     });
     let rows = rows.collect();
-    let next = next.map(|skip| {
-        link::to("/history", &[("repo", repo), ("path", path), ("skip", &skip.to_string())])
-    });
+    let next = next.map(|skip| format!("{}&skip={skip}", head.history));
     render(StatusCode::OK, &HistoryPage { query: "", head, rows, next })
 }
 

@@ -20,9 +20,18 @@ use crate::params::{CheckedParams, Kind, Param, wants_page};
 use crate::server::Server;
 use request::human::ago;
 use statistics::now;
+use store::InTree;
 
-const IN_REPO: Param = REPO.saying("The name of a repository.").required();
+const IN_REPO: Param =
+    REPO.saying("The name of a repository, or of one of its trees as NAME@TREE.").required();
 const PATH: Param = Param::text("path", "A path in the repository.").required();
+
+/// The revision whose history is shown.
+const REV: Param = Param::text(
+    "rev",
+    "A branch, a tag or a commit that has the file, in place of the commit of the last ingest.",
+)
+.at_most(1000);
 
 /// Number of changes to skip.
 const SKIP: Param = Param {
@@ -43,7 +52,11 @@ const BEFORE: Param = Param::word(
 #[derive(Clone, Debug)]
 struct HistoryParams {
     repo: String,
+    /// The tree of it, if that is not the main one.
+    tree: Option<InTree>,
     path: String,
+    /// The revision, if it is not the commit of the tree.
+    rev: Option<String>,
     skip: usize,
     /// The commit before which the file is blamed.
     before: Option<String>,
@@ -54,11 +67,25 @@ impl From<CheckedParams> for HistoryParams {
     fn from(given: CheckedParams) -> Self {
         Self {
             repo: given.text(&IN_REPO),
+            tree: None,
+            rev: given.get(&REV).filter(|rev| !rev.is_empty()).map(str::to_owned),
             path: given.text(&PATH),
             skip: given.number(&SKIP).unwrap_or_default(),
             before: given.get(&BEFORE).map(str::to_lowercase),
             format: given.get(&FORMAT).map(str::to_owned),
         }
+    }
+}
+
+impl HistoryParams {
+    /// Returns the repository as addresses name it, with the tree.
+    fn place(&self) -> String {
+        link::in_tree(&self.repo, self.tree.as_ref().map_or("", |tree| &tree.tree))
+    }
+
+    /// Returns the address of a page about the file.
+    fn to(&self, page: &str) -> String {
+        link::of_file_at(page, &self.place(), &self.path, self.rev.as_deref())
     }
 }
 
@@ -73,6 +100,8 @@ struct Head {
     text: String,
     blame: String,
     history: String,
+    /// The file as a place for definitions and references; `None` if its tree may not be indexed.
+    from: Option<String>,
     /// A remark on the page, or why it is empty.
     note: String,
     /// Whether the page shows an earlier state of the file.
@@ -81,14 +110,14 @@ struct Head {
 
 impl Head {
     fn of(wanted: &HistoryParams) -> Self {
-        let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
-        let to = |page| link::to(page, &[("repo", repo), ("path", path)]);
+        let (repo, path) = (wanted.place(), wanted.path.as_str());
         Self {
-            crumbs: browse::crumbs(repo, path),
-            text: link::file(repo, path, "", None),
-            blame: to("/blame"),
-            history: to("/history"),
-            repo: repo.to_owned(),
+            crumbs: browse::crumbs_at(&repo, path, wanted.rev.as_deref()),
+            text: wanted.to("/file"),
+            blame: wanted.to("/blame"),
+            history: wanted.to("/history"),
+            from: wanted.rev.is_none().then(|| format!("{repo}/{path}")),
+            repo,
             path: path.to_owned(),
             hash: String::new(),
             note: String::new(),
@@ -153,10 +182,24 @@ struct Tracked {
     web: Option<String>,
 }
 
-/// Finds a file of the index in its clone.
+/// Takes the name of a tree from that of the repository: returns the server whose view has this tree.
 ///
 /// # Errors
-/// It is not in the index, or its history is unavailable.
+/// The database query fails.
+async fn in_tree(
+    server: &Server,
+    wanted: &HistoryParams,
+) -> Result<(Server, HistoryParams), Failure> {
+    let named = server.view().named_tree(&wanted.repo).await?;
+    let server = server.seeing(named.in_view(server.view()));
+    let (repo, tree) = (named.text.clone(), named.tree().cloned());
+    Ok((server, HistoryParams { repo, tree, ..wanted.clone() }))
+}
+
+/// Finds a file of the index, or of a revision, in its clone.
+///
+/// # Errors
+/// It is not there, or its history is unavailable.
 async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Failure> {
     let HistoryParams { repo, path, .. } = wanted;
     if repo.is_empty() || path.is_empty() {
@@ -165,13 +208,29 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
     if !server.shows_history() {
         return Err(Failure::no_such("this server does not show blame and history"));
     }
-    let tree = server.view().tree().await?;
     let found = browse::repo(server, repo).await?;
-    let (Some(_), Some(found)) = (tree.file(repo, path), found) else {
-        return Err(Failure::no_such(browse::not_in_index(server, repo, path).await?));
+    let has_file = match &wanted.rev {
+        // What is left out of a revision is not shown here, either.
+        Some(rev) => ::browse::file_text_at(server.view(), repo, path, rev).await?.is_some(),
+        None => server.view().tree().await?.file(repo, path).is_some(),
     };
-    let file = TrackedFile::find(&found, path).await.map_err(|error| unknown(&error))?;
-    Ok(Tracked { file, web: found.web })
+    let (true, Some(found)) = (has_file, found) else {
+        return Err(match &wanted.rev {
+            Some(rev) => Failure::no_such(format!("{repo} has no file {path} at {rev}")),
+            None => Failure::no_such(browse::not_in_index(server, repo, path).await?),
+        });
+    };
+    let named = wanted.rev.as_deref().or(wanted.tree.as_ref().map(|tree| tree.tree.as_str()));
+    let file = match named {
+        Some(named) => {
+            let Some(commit) = server.view().commit_at(repo, named).await? else {
+                return Err(Failure::no_such(format!("{named} of {repo} has no commit yet")));
+            };
+            TrackedFile::find_at(&found, path, &commit).await
+        }
+        None => TrackedFile::find(&found, path).await,
+    };
+    Ok(Tracked { file: file.map_err(|error| unknown(&error))?, web: found.web })
 }
 
 /// Returns the failure for an unavailable history.
@@ -180,6 +239,7 @@ fn unknown(error: &Error) -> Failure {
         Error::NoGit
         | Error::NoFolder
         | Error::NoClone
+        | Error::NoWorktree
         | Error::Outside
         | Error::Untracked
         | Error::Missing { .. }

@@ -2,18 +2,19 @@
 
 use answer::symbol::Symbol;
 use navigate::{Definitions, Outline, OutlineSymbol, References, SymbolsState};
-use search::Stats;
+use search::{Stats, View};
 use serde_json::{Value, json};
 
 use super::why;
 
-pub(super) fn definitions_json(found: &Definitions) -> Value {
+pub(super) fn definitions_json(view: &View, found: &Definitions) -> Value {
     let all: Vec<Value> = found
         .found
         .iter()
         .map(|one| {
             json!({
                 "repo": one.repo,
+                "tree": tree_in(view, &one.repo),
                 "path": one.path,
                 "language": one.language,
                 "line": one.symbol.line,
@@ -39,7 +40,7 @@ pub(super) fn definitions_json(found: &Definitions) -> Value {
     told
 }
 
-pub(super) fn references_json(found: &References) -> Value {
+pub(super) fn references_json(view: &View, found: &References) -> Value {
     let all: Vec<Value> = found
         .files
         .iter()
@@ -71,6 +72,7 @@ pub(super) fn references_json(found: &References) -> Value {
                 .collect();
             json!({
                 "repo": file.repo,
+                "tree": tree_in(view, &file.repo),
                 "path": file.path,
                 "language": file.language,
                 "near": file.near.word(),
@@ -114,6 +116,7 @@ pub(super) fn outline_json(repo: &str, path: &str, outline: &Outline) -> Value {
         SymbolsState::Pending => ("pending", None),
         SymbolsState::GivenUp(reason) => ("given-up", Some(reason)),
         SymbolsState::Without => ("without", None),
+        SymbolsState::NotIndexed => ("not-indexed", None),
     };
     json!({
         "repo": repo,
@@ -124,6 +127,11 @@ pub(super) fn outline_json(repo: &str, path: &str, outline: &Outline) -> Value {
         "reason": reason,
         "basis": outline.basis.word(),
     })
+}
+
+/// Returns the tree that takes the place of the main one of a repository.
+fn tree_in<'v>(view: &'v View, repo: &str) -> Option<&'v str> {
+    view.tree_in_place(repo).map(|tree| tree.tree.as_str())
 }
 
 fn end(told: &mut Value, stats: &Stats, complete: bool) {

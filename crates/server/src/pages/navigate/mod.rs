@@ -7,7 +7,7 @@ mod outline;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use navigate::{self, NameRequest, Place};
+use navigate::{self, NameRequest};
 use search::Stats;
 
 pub(crate) use self::names::{DEFINITIONS, REFERENCES};
@@ -29,8 +29,8 @@ const NAME: Param = Param::text(
 /// The place of the request.
 const FROM: Param = Param::text(
     "from",
-    "The place of the name: repository/path:line:column, with the column in bytes from 1. The nearest results come \
-     first, and only languages of the same family are searched. If a SCIP index covers the place, the symbol that it \
+    "The place of the name: repository/path:line:column, with the column in bytes from 1. \
+     repository@tree/path:line:column searches that indexed tree of the repository. The nearest results come first, and only languages of the same family are searched. If a SCIP index covers the place, the symbol that it \
      names there comes first.",
 );
 
@@ -75,34 +75,40 @@ impl From<CheckedParams> for NameParams {
 }
 
 impl NameParams {
-    /// Returns the request for the name, with its place.
-    async fn request(&self, server: &Server) -> Result<NameRequest, Failure> {
-        let from = match &self.from {
-            Some(from) => Some(place(server, from).await?),
-            None => None,
+    /// Returns the request for the name, with its place; and the server whose view has the trees that it names.
+    async fn request(&self, server: &Server) -> Result<(Server, NameRequest), Failure> {
+        let named = server.view().named_tree(self.repo.as_deref().unwrap_or_default()).await?;
+        let mut view = named.in_view(server.view());
+        let repo = match &named.named {
+            Some((repo, _)) => Some(format!("^{}$", query::escape(repo))),
+            None => self.repo.clone(),
         };
-        Ok(NameRequest {
+        let mut from = None;
+        if let Some(text) = &self.from {
+            let named = view.named_tree_of_path(text).await?;
+            view = named.in_view(&view);
+            from = Some(navigate::place(&view, &named.text).await.map_err(refused)?);
+        }
+        let request = NameRequest {
             name: self.name.clone(),
             from,
             here: None,
-            repo: self.repo.clone(),
+            repo,
             language: self.lang.clone(),
             limit: self.limit,
             timeout: TIMEOUT,
-        })
+        };
+        Ok((server.seeing(view), request))
     }
-}
-
-/// Returns the place that a text names.
-async fn place(server: &Server, text: &str) -> Result<Place, Failure> {
-    navigate::place(server.view(), text).await.map_err(refused)
 }
 
 /// Returns the failure for a name without an answer.
 pub fn refused(error: navigate::Error) -> Failure {
     match error {
         navigate::Error::Invalid(why) => Failure::bad_request(why),
-        navigate::Error::NoFile(_) | navigate::Error::LeftOut(..) => {
+        navigate::Error::NoFile(_)
+        | navigate::Error::NoFileAt(..)
+        | navigate::Error::LeftOut(..) => {
             Failure::no_such(error.to_string())
         }
         navigate::Error::Search(error) => error.into(),

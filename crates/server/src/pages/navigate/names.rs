@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use navigate::{Basis, Definition, Definitions, References};
-use search::Stats;
+use search::{Stats, View};
 
 use super::json::{definitions_json, references_json};
 use super::{FROM, LIMIT, NAME, NameParams, answered, refused, why};
@@ -118,7 +118,7 @@ async fn definitions(
 ) -> Response {
     let page = wants_page(&headers, params.format.as_deref());
     let work = async {
-        let asked = params.request(&server).await?;
+        let (server, asked) = params.request(&server).await?;
         let _turn = server.turn().await?;
         let counted = begun(&server, "def ", &params);
         let found = navigate::definitions(server.view(), &asked).await.map_err(refused);
@@ -127,9 +127,9 @@ async fn definitions(
         let found = found?;
         Ok(if page {
             let texts = texts(&server, &found).await?;
-            definitions_page(&params, found, &texts)
+            definitions_page(&params, server.view(), found, &texts)
         } else {
-            Json(definitions_json(&found)).into_response()
+            Json(definitions_json(server.view(), &found)).into_response()
         })
     };
     answered(page, &params.name, work.await)
@@ -142,7 +142,7 @@ async fn references(
 ) -> Response {
     let page = wants_page(&headers, params.format.as_deref());
     let work = async {
-        let asked = params.request(&server).await?;
+        let (server, asked) = params.request(&server).await?;
         let _turn = server.turn().await?;
         let counted = begun(&server, "refs ", &params);
         let found = navigate::references(server.view(), &asked).await.map_err(refused);
@@ -150,9 +150,9 @@ async fn references(
         counted.ended(outcome(stats, params.limit));
         let found = found?;
         Ok(if page {
-            references_page(&params, found)
+            references_page(&params, server.view(), found)
         } else {
-            Json(references_json(&found)).into_response()
+            Json(references_json(server.view(), &found)).into_response()
         })
     };
     answered(page, &params.name, work.await)
@@ -200,14 +200,25 @@ fn signature<'t>(one: &'t Definition, texts: &'t Texts) -> Vec<(u64, &'t str)> {
     navigate::signature(&lines, at).map(|at| (at as u64 + 1, lines[at])).collect()
 }
 
-fn definitions_page(params: &NameParams, found: Definitions, texts: &Texts) -> Response {
+/// Returns a repository as addresses name it, with the tree that takes the place of its main one.
+fn in_tree(view: &View, repo: &str) -> String {
+    link::in_tree(repo, view.tree_in_place(repo).map_or("", |tree| &tree.tree))
+}
+
+fn definitions_page(
+    params: &NameParams,
+    view: &View,
+    found: Definitions,
+    texts: &Texts,
+) -> Response {
     let summary = summary(found.count, found.found.len(), "definition");
     let stopped = why(&found.stats);
     let is_precise = !found.symbols.is_empty();
     let mut files: Vec<FileView> = Vec::new();
     for one in found.found {
         let basis = basis(one.basis, is_precise);
-        let to = |line: u64| link::file(&one.repo, &one.path, "", Some(line));
+        let repo = in_tree(view, &one.repo);
+        let to = |line: u64| link::file(&repo, &one.path, "", Some(line));
         let href = to(one.symbol.line);
         let lines = signature(&one, texts);
         let grammar = Grammar::of(one.language.as_deref(), &one.path);
@@ -227,7 +238,7 @@ fn definitions_page(params: &NameParams, found: Definitions, texts: &Texts) -> R
         let rows: Vec<RowView> = rows.collect();
         match files.last_mut() {
             Some(last)
-                if (&*last.repo, &*last.path, last.basis) == (&*one.repo, &*one.path, basis) =>
+                if (&*last.repo, &*last.path, last.basis) == (&*repo, &*one.path, basis) =>
             {
                 last.rows.extend(rows);
             }
@@ -235,8 +246,8 @@ fn definitions_page(params: &NameParams, found: Definitions, texts: &Texts) -> R
                 href,
                 near: near(params, one.near.word()),
                 basis,
-                repo_href: link::folder(&one.repo, ""),
-                repo: one.repo,
+                repo_href: link::folder(&repo, ""),
+                repo,
                 path: one.path,
                 rows,
             }),
@@ -246,7 +257,7 @@ fn definitions_page(params: &NameParams, found: Definitions, texts: &Texts) -> R
     page((params, &found.name), "Definitions", summary, stopped, other, files)
 }
 
-fn references_page(params: &NameParams, found: References) -> Response {
+fn references_page(params: &NameParams, view: &View, found: References) -> Response {
     let shown = found.files.len();
     let mut summary =
         format!("{} in {}", count(found.lines, "line"), summary(found.count, shown, "file"));
@@ -255,7 +266,8 @@ fn references_page(params: &NameParams, found: References) -> Response {
     }
     let stopped = why(&found.stats);
     let is_precise = !found.symbols.is_empty();
-    let view = |file: navigate::ReferenceFile| {
+    let drawn = |file: navigate::ReferenceFile| {
+        let repo = in_tree(view, &file.repo);
         let mut last = String::new();
         let rows = file.lines.iter().map(|line| {
             let ranges: Vec<_> = line.ranges.iter().map(|(range, _)| range.clone()).collect();
@@ -265,7 +277,7 @@ fn references_page(params: &NameParams, found: References) -> Response {
             last.clone_from(&about);
             RowView {
                 number: line.line,
-                href: link::file(&file.repo, &file.path, "", Some(line.line)),
+                href: link::file(&repo, &file.path, "", Some(line.line)),
                 pieces: pieces(&line.text, &ranges, &[]),
                 about: if is_new { about } else { String::new() },
             }
@@ -273,16 +285,16 @@ fn references_page(params: &NameParams, found: References) -> Response {
         let rows: Vec<RowView> = rows.collect();
         let first = file.lines.first().map(|line| line.line);
         FileView {
-            href: link::file(&file.repo, &file.path, "", first),
+            href: link::file(&repo, &file.path, "", first),
             near: near(params, file.near.word()),
             basis: basis(file.basis, is_precise),
             rows,
-            repo_href: link::folder(&file.repo, ""),
-            repo: file.repo,
+            repo_href: link::folder(&repo, ""),
+            repo,
             path: file.path,
         }
     };
-    let files = found.files.into_iter().map(view).collect();
+    let files = found.files.into_iter().map(drawn).collect();
     let other = ("Definitions", "/definitions");
     page((params, &found.name), "References", summary, stopped, other, files)
 }

@@ -20,7 +20,14 @@ use crate::server::Server;
 use request::notes::outline_note;
 
 const PATH: Param = Param::text("path", "A path in the repository.").required();
-const IN_REPO: Param = REPO.saying("The name of a repository.").required();
+const IN_REPO: Param =
+    REPO.saying("The name of a repository, or of one of its trees as NAME@TREE.").required();
+const REV: Param = Param::text(
+    "rev",
+    "A branch, a tag or a commit, or the name of an indexed worktree, that has the file. Texts that only the clone has \
+     have no symbols.",
+)
+.at_most(1000);
 
 /// `/outline`: the symbols of a file.
 pub(crate) const OUTLINE: Endpoint = Endpoint {
@@ -28,7 +35,7 @@ pub(crate) const OUTLINE: Endpoint = Endpoint {
     route: || get(outline),
     class: Class::Read,
     admits: Admits::Clients,
-    params: DeclaredParams { documented: &[IN_REPO, PATH, FORMAT], undocumented: &[] },
+    params: DeclaredParams { documented: &[IN_REPO, PATH, REV, FORMAT], undocumented: &[] },
     doc: Some(Doc {
         summary: "Definitions in a file",
         description: "",
@@ -63,13 +70,16 @@ struct RowView {
 #[derive(Clone, Debug)]
 struct OutlineParams {
     place: Place,
+    rev: Option<String>,
     format: Option<String>,
 }
 
 impl From<CheckedParams> for OutlineParams {
     fn from(given: CheckedParams) -> Self {
         let place = Place::file(given.text(&IN_REPO), given.text(&PATH));
-        Self { place, format: given.get(&FORMAT).map(str::to_owned) }
+        let some = |param| given.get(param).map(str::to_owned);
+        let rev = some(&REV).filter(|rev| !rev.is_empty());
+        Self { place, rev, format: some(&FORMAT) }
     }
 }
 
@@ -84,27 +94,34 @@ async fn outline(
         if repo.is_empty() || path.is_empty() {
             return Err(Failure::bad_request("the file is missing; give repo= and path="));
         }
-        let outline = navigate::outline(server.view(), &wanted.place).await.map_err(refused)?;
+        let named = server.view().named_tree(repo).await?;
+        let view = named.in_view(server.view());
+        let place = Place::file(named.text, path.as_str());
+        let outline = match &wanted.rev {
+            Some(rev) => navigate::outline_at(&view, &place, rev).await,
+            None => navigate::outline(&view, &place).await,
+        };
+        let outline = outline.map_err(refused)?;
         Ok(if page {
-            draw(&wanted.place, outline)
+            draw(&wanted, outline)
         } else {
-            Json(outline_json(repo, path, &outline)).into_response()
+            Json(outline_json(&place.repo, path, &outline)).into_response()
         })
     };
     answered(page, "", work.await)
 }
 
-fn draw(place: &Place, outline: Outline) -> Response {
-    let Place { repo, path, .. } = place;
+fn draw(wanted: &OutlineParams, outline: Outline) -> Response {
+    let Place { repo, path, .. } = &wanted.place;
     let note = outline_note(&outline);
+    let href = link::file_at(repo, path, wanted.rev.as_deref());
     let rows = outline.symbols.into_iter().map(|one| RowView {
         level: one.depth.min(5) + 1,
-        href: link::file(repo, path, "", Some(one.symbol.line)),
+        href: format!("{href}#L{}", one.symbol.line),
         name: one.symbol.name,
         kind: one.symbol.kind,
         line: one.symbol.line,
     });
     let rows = rows.collect();
-    let href = link::file(repo, path, "", None);
     render(StatusCode::OK, &OutlinePage { query: "", repo, path, href, note, rows })
 }
