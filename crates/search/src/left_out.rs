@@ -119,11 +119,13 @@ pub(crate) async fn symbols<'s>(
             }
         };
     }
-    if let Some(memory) = selection.memory() {
-        left.pending += pending(search, &memory.files, 0, &known);
-    }
     lease.done();
     left.given_up = reasons(search, store, given_up).await?;
+    // Only the clone has these texts, so no symbols of them are ever taken.
+    let unread = selection.memory().map(|memory| pending(search, &memory.files, 0, &known));
+    if let Some(files) = unread.filter(|files| *files > 0) {
+        left.given_up.insert(NOT_INDEXED.to_owned(), files);
+    }
     if let Some(languages) = languages
         && !languages.iter().any(|language| known.contains(language))
     {
@@ -131,6 +133,9 @@ pub(crate) async fn symbols<'s>(
     }
     Ok(left)
 }
+
+/// The reason why a text that is read from a clone has no symbols.
+const NOT_INDEXED: &str = "not-indexed";
 
 /// Returns the number of files of a shard that the query may mean, with blobs from a number on, and in some languages.
 fn pending(search: &Search, files: &ShardFiles, from: i32, languages: &[String]) -> usize {

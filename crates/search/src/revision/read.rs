@@ -198,3 +198,45 @@ impl Contents {
 pub(crate) fn is_lfs_pointer(text: &str) -> bool {
     text.len() <= LFS_BYTES && text.starts_with(LFS_POINTER)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(folder: &Path, args: &[&str]) -> String {
+        let mut command = Command::new("git");
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+        let done = command.args(args).current_dir(folder).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    #[test]
+    fn reading_ends_at_the_bound_of_bytes_with_the_first_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for n in 0..200 {
+            std::fs::write(folder.path().join(format!("{n:03}.txt")), format!("{n:0999}\n")).unwrap();
+        }
+        git(folder.path(), &["init", "--quiet"]);
+        git(folder.path(), &["add", "--all"]);
+        git(folder.path(), &["commit", "--quiet", "--message", "x"]);
+        let listed = git(folder.path(), &["ls-tree", "--format=%(objectname)", "HEAD"]);
+        let names: Vec<Oid> =
+            listed.lines().map(|hash| Oid::from_hex(hash.as_bytes()).unwrap()).collect();
+        let clone = GitClone::open(folder.path(), &[]).unwrap();
+        for (most, expected) in [(0, 0), (999, 0), (1000, 1), (64_500, 64), (130_000, 130), (1 << 20, 200)] {
+            let read = read_all(&clone, &names, most, &Commits::default(), &|| true).unwrap();
+            assert_eq!(read.len(), expected, "{most}");
+            for (n, contents) in read.iter().enumerate() {
+                let Contents::Text(text) = contents else { panic!("{n} is no text") };
+                assert_eq!(&*text.text, format!("{n:0999}\n"));
+            }
+        }
+        let none = read_all(&clone, &names, 1 << 20, &Commits::default(), &|| false).unwrap();
+        assert!(none.is_empty());
+    }
+}
