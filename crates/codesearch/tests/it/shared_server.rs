@@ -167,6 +167,36 @@ fn a_client_prints_what_its_server_sends() {
 }
 
 #[test]
+fn changes_are_compared_by_the_server() {
+    let fixture = written();
+    fixture.commit("one", "first");
+    fixture.git("one", &["worktree", "add", "--quiet", "../w", "-b", "w"]);
+    fixture.write("w/ship.go", "package one\n\ntype Ship struct{ mast int }\n");
+    fixture.commit("w", "second");
+    fixture.ingest();
+    let in_worktree = |args: &[&str]| {
+        let mut command = fixture.command(args);
+        untimed(&Ran::of(command.current_dir(fixture.path().join("w")).output().unwrap()))
+    };
+    let answers = || {
+        let changed = in_worktree(&["diff", "HEAD~1..HEAD"]);
+        assert_eq!(changed.0, Some(0), "{}", changed.2);
+        let found = in_worktree(&["search", "diff:HEAD~1..", "mast"]);
+        assert_eq!(found.0, Some(0), "{}", found.2);
+        let wrong = untimed(&fixture.run(&["diff", "HEAD~1..HEAD", "--repo", "one"]));
+        assert_eq!(wrong.0, Some(2), "{}", wrong.1);
+        [changed, found, wrong, untimed(&fixture.run(&["diff", "w...main", "--repo", "none"]))]
+    };
+    let own = answers();
+    let server = fixture.serve();
+    assert_eq!(answers(), own);
+    server.stop();
+    let fake = Fake::new(&fixture, 1, answer("200 OK", &encode(Frame::Exit, &[1])));
+    fixture.run(&["diff", "HEAD~1..HEAD", "--repo", "one"]).code(1);
+    assert!(fake.requests()[0].contains("\"diff\""));
+}
+
+#[test]
 fn a_server_that_cannot_answer_is_not_needed() {
     let fixture = written();
     let expected = fixture.search(&["anchor"]);
