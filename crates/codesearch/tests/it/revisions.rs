@@ -1,5 +1,8 @@
 //! Searches of commits that are not indexed: `rev:`. The answers equal those of `git grep` at the same commit.
 
+mod attacks;
+mod bounds;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

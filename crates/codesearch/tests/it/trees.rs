@@ -1,7 +1,7 @@
 //! Several trees of one repository: what the index has of each is what lies in its folder, or in its commit.
 
 mod random;
-mod refs;
+pub(crate) mod refs;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ impl Fixture {
     }
 
     /// Returns the kinds and names of the trees of all repositories.
-    fn trees(&self) -> Vec<String> {
+    pub(crate) fn trees(&self) -> Vec<String> {
         self.sql(
             "select coalesce(array_agg(kind || ' ' || name order by kind, name), '{}') from trees
              where valid_to = 2147483647",
@@ -69,7 +69,7 @@ impl Fixture {
 }
 
 /// Returns the files in a folder, without those of other checkouts in it.
-fn on_disk(folder: &Path) -> Files {
+pub(crate) fn on_disk(folder: &Path) -> Files {
     let (mut files, mut rest) = (Files::new(), vec![folder.to_owned()]);
     while let Some(at) = rest.pop() {
         for entry in fs::read_dir(&at).unwrap() {

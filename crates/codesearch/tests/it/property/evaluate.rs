@@ -9,7 +9,7 @@ use super::generate::{Case, Field, File, Node, Query, Select, Term};
 
 /// The matching lines of each file or repository: number, text, and for each byte whether it matches.
 pub(crate) type Answer = BTreeMap<String, Lines>;
-type Lines = BTreeMap<usize, (String, Vec<bool>)>;
+pub(super) type Lines = BTreeMap<usize, (String, Vec<bool>)>;
 
 pub(crate) fn evaluate(query: &Query, files: &[File]) -> Answer {
     BUILT.with_borrow_mut(HashMap::clear);
@@ -67,6 +67,7 @@ fn holds(node: &Node, file: &File, case: Case, multiline: bool) -> (bool, Lines)
                     let lines = symbols(term, file, case);
                     (!lines.is_empty(), lines)
                 }
+                Field::Added | Field::Removed => unreachable!("no change is searched"),
                 Field::Content => {
                     let lines = lines(term, &file.text, case, multiline);
                     (!lines.is_empty(), lines)
@@ -114,7 +115,7 @@ fn symbols(term: &Term, file: &File, case: Case) -> Lines {
 }
 
 /// Returns the lines of a text in which a term matches.
-fn lines(term: &Term, text: &str, case: Case, multiline: bool) -> Lines {
+pub(super) fn lines(term: &Term, text: &str, case: Case, multiline: bool) -> Lines {
     let mut all: Vec<&str> = text.split('\n').collect();
     if all.last() == Some(&"") {
         all.pop();
@@ -161,7 +162,7 @@ thread_local! {
     static BUILT: RefCell<HashMap<(String, bool, bool), Regex>> = RefCell::default();
 }
 
-fn build(term: &Term, case: Case, multi_line: bool) -> Regex {
+pub(super) fn build(term: &Term, case: Case, multi_line: bool) -> Regex {
     let caseless = match case {
         Case::Yes => false,
         Case::No => true,

@@ -92,6 +92,9 @@ pub(crate) enum Field {
     Path,
     Repo,
     Symbol,
+    /// Lines that a change added, or removed.
+    Added,
+    Removed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

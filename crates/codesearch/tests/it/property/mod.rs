@@ -8,6 +8,7 @@
 //!     CODESEARCH_PROPERTY_QUERIES=20000 CODESEARCH_PROPERTY_SEED=7 \
 //!         cargo test --release -p codesearch --test it property -- --nocapture
 
+mod changes;
 mod evaluate;
 mod generate;
 mod surfaces;

@@ -180,7 +180,7 @@ fn copies(files: &[File]) -> Vec<File> {
     files.iter().map(copy).collect()
 }
 
-fn copy(file: &File) -> File {
+pub(super) fn copy(file: &File) -> File {
     File {
         repo: file.repo.clone(),
         path: file.path.clone(),
@@ -190,7 +190,7 @@ fn copy(file: &File) -> File {
     }
 }
 
-fn asks_symbols(node: &Node) -> bool {
+pub(super) fn asks_symbols(node: &Node) -> bool {
     match node {
         Node::Term(term) => term.field == Field::Symbol,
         Node::Language(_) => false,

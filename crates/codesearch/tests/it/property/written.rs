@@ -74,6 +74,8 @@ impl fmt::Display for Node {
                     Field::Path => "file:",
                     Field::Repo => "repo:",
                     Field::Symbol => "sym:",
+                    Field::Added => "added:",
+                    Field::Removed => "removed:",
                 };
                 let written = match term.field {
                     Field::Any => &term.written,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 
+use super::refs::in_git;
 use super::{Files, memberships, on_disk};
 use crate::harness::Fixture;
 
@@ -50,6 +51,16 @@ impl World {
         self.fixture.git(folder.to_str().unwrap(), args);
     }
 
+    /// Returns the branches and tags that are ingested, by kind and name.
+    fn refs(&self) -> Vec<(&'static str, String)> {
+        let of = |folder: &str, kind: &'static str| {
+            let format = "--format=%(refname:lstrip=2)";
+            let listed = self.fixture.git("in/r", &["for-each-ref", format, folder]);
+            listed.lines().map(|name| (kind, name.to_owned())).collect::<Vec<_>>()
+        };
+        [of("refs/heads/b*", "branch"), of("refs/tags/t*", "tag")].concat()
+    }
+
     fn name(&mut self) -> String {
         self.next += 1;
         format!("n{}", self.next)
@@ -61,7 +72,7 @@ impl World {
         let folder = trees[at].1.clone();
         let files: Vec<String> = on_disk(&folder).into_keys().collect();
         let file = self.rng.choice(&files).cloned();
-        match self.rng.u8(..20) {
+        match self.rng.u8(..24) {
             0..2 if trees.len() < 7 => {
                 let name = self.name();
                 let place = ["../", ".worktrees/", "../../elsewhere/"][self.rng.usize(..3)];
@@ -113,6 +124,21 @@ impl World {
                     fs::rename(folder.join(file), folder.join(to)).unwrap();
                 }
             }
+            // A branch or a tag that no tree has checked out is made, moved or deleted.
+            20..23 => {
+                let (name, folder) = (format!("b{}", self.rng.u8(..4)), folder);
+                self.git(&folder, &["branch", "--quiet", "--force", &name, "HEAD"]);
+            }
+            23 => {
+                let name = format!("t{}", self.rng.u8(..3));
+                let known = self.refs();
+                match self.rng.choice(&known) {
+                    Some(("branch", name)) if self.rng.bool() => {
+                        self.git(&folder, &["branch", "--quiet", "-D", name]);
+                    }
+                    _ => self.git(&folder, &["tag", "--force", &name, "HEAD"]),
+                }
+            }
             // A folder of one tree in another.
             _ => {
                 let from = self.rng.choice(&trees).unwrap().1.clone();
@@ -130,19 +156,39 @@ impl World {
         let trees = self.trees();
         let main = on_disk(&trees[0].1);
         assert_eq!(self.fixture.tree("r", None), main);
-        let others: Vec<Files> = trees[1..].iter().map(|(_, folder)| on_disk(folder)).collect();
+        let mut others: Vec<Files> = trees[1..].iter().map(|(_, folder)| on_disk(folder)).collect();
         for ((name, _), files) in trees[1..].iter().zip(&others) {
             let indexed = self.fixture.tree("r", Some(("worktree", name)));
             assert_eq!(indexed, *files, "{name}");
         }
         let mut names: Vec<String> =
             trees[1..].iter().map(|(name, _)| format!("worktree {name}")).collect();
+        for (kind, name) in self.refs() {
+            let files = in_git(&self.fixture, "in/r", &name);
+            assert_eq!(self.fixture.tree("r", Some((kind, &name))), files, "{kind} {name}");
+            names.push(format!("{kind} {name}"));
+            others.push(files);
+        }
         names.sort();
         assert_eq!(self.fixture.trees(), names);
         assert_eq!(self.fixture.sets() as usize, memberships(&main, &others));
         assert_eq!(self.fixture.repos(), ["r"]);
         self.fixture.check_invariants();
     }
+}
+
+/// How the world is ingested into an index.
+fn ingest(world: &World, index: &Fixture) {
+    let folder = world.fixture.path().join("in");
+    let options = ["--shards", "4", "--branches", "b*,t*"];
+    index.run(&[&["ingest", folder.to_str().unwrap()], &options[..]].concat()).code(0);
+}
+
+/// Returns all that an index tells of its trees.
+fn told(index: &Fixture) -> String {
+    let files = "select * from tree_files order by repository, tree, path";
+    let trees = "select repository, tree, kind, folder, commit, files from trees order by kind, tree";
+    [files, trees].map(|rows| index.run(&["sql", "--format", "json", rows]).code(0).out).concat()
 }
 
 #[test]
@@ -154,7 +200,13 @@ fn every_tree_is_as_on_disk_after_any_history() {
             world.change();
         }
         println!("step {step}");
-        world.fixture.run(&["ingest", "--shards", "4", "in"]).code(0);
+        ingest(&world, &world.fixture);
         world.check();
+        // An index that has seen nothing before.
+        if step % 8 == 7 {
+            let fresh = Fixture::new();
+            ingest(&world, &fresh);
+            assert_eq!(told(&world.fixture), told(&fresh));
+        }
     }
 }

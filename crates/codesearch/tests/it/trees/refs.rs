@@ -6,7 +6,7 @@ use super::Files;
 use crate::harness::{Fixture, Ran};
 
 /// Returns the files of a commit.
-pub(super) fn in_git(fixture: &Fixture, repo: &str, commit: &str) -> Files {
+pub(crate) fn in_git(fixture: &Fixture, repo: &str, commit: &str) -> Files {
     let names = fixture.git(repo, &["ls-tree", "-r", "--name-only", commit]);
     let text = |path: &str| {
         let text = fixture.git(repo, &["show", &format!("{commit}:{path}")]);
