@@ -10,6 +10,7 @@ mod paint;
 mod points;
 mod reading;
 mod tab;
+mod trees;
 mod typing;
 
 use std::process::Command;

@@ -7,6 +7,7 @@ use super::everyday::empty;
 use super::points::{POINTS, places};
 use super::reading::{READING, code};
 use super::tab::{Tab, journeys_in};
+use super::trees::{TREES, trees};
 use super::{PAGES, repositories};
 
 /// Runs all rules of axe-core, and returns the violations and where they are.
@@ -39,6 +40,7 @@ fn axe_finds_nothing_on_any_page() {
     for size in ["--window-size=1280,900", "--window-size=360,800"] {
         journeys_in(repositories, &[size], &async |tab: &Tab<'_>| look(tab, &PAGES).await);
         journeys_in(code, &[size], &async |tab: &Tab<'_>| look(tab, &READING).await);
+        journeys_in(trees, &[size], &async |tab: &Tab<'_>| look(tab, &TREES).await);
         journeys_in(places, &[size], &async |tab: &Tab<'_>| look(tab, &POINTS).await);
         journeys_in(empty, &[size], &async |tab: &Tab<'_>| {
             look(tab, &["/", "/search?q=x", "/repos", "/files?q=x", "/docs?q=x"]).await;

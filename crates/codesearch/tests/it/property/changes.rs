@@ -130,7 +130,7 @@ fn changes(fixture: &Fixture, rng: &mut Rng) -> Vec<Changed> {
             repo: file.repo.clone(),
             path: file.path.clone(),
             language: file.language,
-            parts: parts(fixture, *old, new.as_ref()),
+            parts: parts(*old, new.as_ref()),
         }
     });
     changed.collect()
@@ -149,25 +149,27 @@ fn edited(rng: &mut Rng, text: &str, others: &[File]) -> String {
     lines.concat()
 }
 
-/// Returns the removed and the added lines of a file, where git finds them.
-fn parts(fixture: &Fixture, old: Option<&File>, new: Option<&File>) -> Vec<Part> {
-    let file = new.or(old).unwrap();
-    let path = format!(":(literal){}", file.path);
-    let options = ["-U0", "--no-renames", "--no-ext-diff", "--no-color", "--diff-algorithm=histogram"];
-    let args = [&["diff"][..], &options, &["base", "far", "--", &path]].concat();
-    let mut parts = Vec::new();
-    for line in fixture.git(&file.repo, &args).lines() {
-        let Some(place) = line.strip_prefix("@@ -") else { continue };
-        let (removed, added) = place.split_once(" @@").unwrap().0.split_once(" +").unwrap();
-        for (of, range, is_added) in [(old, removed, false), (new, added, true)] {
-            let (first, count) = range.split_once(',').unwrap_or((range, "1"));
-            let (first, count): (usize, usize) = (first.parse().unwrap(), count.parse().unwrap());
-            if count > 0 {
-                let text = of.unwrap().text.split_inclusive('\n').skip(first - 1).take(count);
-                parts.push(Part { is_added, first, text: text.collect() });
+/// Returns the removed and the added lines of a file. Without them, both texts are the same.
+fn parts(old: Option<&File>, new: Option<&File>) -> Vec<Part> {
+    let text = |file: Option<&File>| file.map_or(String::new(), |file| file.text.clone());
+    let (old, new) = (text(old), text(new));
+    let hunks = git::line_changes(&old, &new);
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let (mut parts, mut kept) = (Vec::new(), (0, 0));
+    for hunk in &hunks {
+        let (removed, added) = (hunk.old.start as usize, hunk.new.start as usize);
+        assert_eq!(old[kept.0..removed], new[kept.1..added]);
+        kept = (hunk.old.end as usize, hunk.new.end as usize);
+        let sides = [(&old, removed..kept.0, false), (&new, added..kept.1, true)];
+        for (lines, range, is_added) in sides {
+            if !range.is_empty() {
+                let (first, text) = (range.start + 1, lines[range].concat());
+                parts.push(Part { is_added, first, text });
             }
         }
     }
+    assert_eq!(old[kept.0..], new[kept.1..]);
     parts
 }
 

@@ -23,7 +23,10 @@ fn encoded(text: &str) -> String {
 fn is_answered(server: &Server, fixture: &Fixture, address: &str) -> Value {
     let (status, answer) = server.json(address);
     let shown = &address[..address.len().min(200)];
-    assert!(matches!(status, 200 | 400 | 404), "{shown}: {status} {answer}");
+    // The operator has to look at a clone that is damaged.
+    let is_damaged = status == 500 && answer.to_string().contains("of the clone is damaged");
+    let is_answered = matches!(status, 200 | 400 | 404) || is_damaged;
+    assert!(is_answered, "{shown}: {status} {answer}");
     if status != 200 {
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(message.len() < 2000 && !message.contains('\n'), "{shown}: {message}");
