@@ -159,6 +159,7 @@ impl View {
     ) -> BoxFuture<'a, Result<Option<TreeAt>, Error>> {
         Box::pin(async move {
             let all = self.searcher.catalog().await?;
+            all.note_search();
             let catalog = self.catalog().await?;
             let Some((&id, known)) = catalog.repos.iter().find(|(_, known)| known.name == repo)
             else {
@@ -275,6 +276,7 @@ impl View {
     /// The database query fails.
     pub async fn shard(&self, id: ShardId) -> Result<Option<Shard>, store::Error> {
         let catalog = self.searcher.catalog().await?;
+        catalog.note_search();
         Ok(catalog.shards.iter().find(|shard| shard.id == id).cloned())
     }
 }

@@ -9,10 +9,14 @@ use std::time::{Duration, Instant};
 use store::{Catalog, Epoch, Store, Switch};
 use tokio::sync::RwLock;
 
-/// Number of earlier catalogs kept, and how long. Both are small, since rows of their epochs cannot be deleted
-/// meanwhile.
-const MAX_EARLIER: usize = 4;
+/// How long earlier catalogs are kept. That is short, since rows of their epochs cannot be deleted meanwhile.
 const KEEP_EARLIER: Duration = Duration::from_mins(5);
+
+/// Maximum number of earlier catalogs that a search has read: two a second.
+const MAX_SEARCHED: usize = 600;
+
+/// Number of earlier catalogs that are kept even if no search has read them yet.
+const MAX_UNREAD: usize = 4;
 
 /// The catalogs that searches read.
 #[derive(Debug, Default)]
@@ -56,7 +60,11 @@ impl Snapshots {
             return Ok(Arc::clone(kept));
         }
         let old = slot.take();
-        let fresh = Arc::new(store.catalog().await?);
+        let read = match &old {
+            Some(old) => store.catalog_after(old).await,
+            None => store.catalog().await,
+        };
+        let fresh = Arc::new(read?);
         match old {
             Some(old) if keep_earlier => self.earlier.push(old),
             _ => {}
@@ -144,7 +152,12 @@ impl Earlier {
     fn push(&self, catalog: Arc<Catalog>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_front((catalog, Instant::now()));
-        kept.truncate(MAX_EARLIER);
+        let mut at = 0;
+        kept.retain(|(kept, _)| {
+            at += 1;
+            at <= MAX_UNREAD || kept.was_searched()
+        });
+        kept.truncate(MAX_SEARCHED);
     }
 
     fn find(&self, switch: Switch) -> Option<Arc<Catalog>> {

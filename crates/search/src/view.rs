@@ -409,7 +409,10 @@ impl View {
             Some(from) if from.switch != newest.switch => {
                 self.searcher.snapshots().earlier(from.switch).await.ok_or(Error::Gone)
             }
-            _ => Ok(newest),
+            _ => {
+                newest.note_search();
+                Ok(newest)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The catalog: what one epoch contains, and the lock that keeps it from being deleted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -48,9 +49,59 @@ pub struct Catalog {
     trees: TreeFilter,
     /// Restrictions of this catalog, each with the visible names and the chosen trees.
     restricted: StdMutex<Vec<Restricted>>,
-    pin: Arc<Mutex<PgConnection>>,
-    skipped: OnceCell<Vec<SkippedFile>>,
+    pin: Arc<Pin>,
+    /// Whether a search has read it, so that others may go on from its results.
+    was_searched: Arc<AtomicBool>,
+    skipped: Arc<OnceCell<Vec<SkippedFile>>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
+}
+
+/// A connection that holds the locks on the epochs of some catalogs: those that one server keeps.
+#[derive(Debug)]
+struct Pins {
+    conn: Mutex<PgConnection>,
+    /// Whether it was too slow, or failed.
+    is_broken: AtomicBool,
+    /// The epochs of catalogs that are gone. Their locks are freed with the next statement.
+    freed: StdMutex<Vec<i32>>,
+}
+
+impl Pins {
+    fn new(conn: PgConnection) -> Self {
+        Self { conn: Mutex::new(conn), is_broken: AtomicBool::new(false), freed: StdMutex::default() }
+    }
+
+    /// Frees the locks of catalogs that are gone.
+    async fn free(&self, conn: &mut PgConnection) -> Result<()> {
+        let freed = std::mem::take(&mut *self.freed.lock().unwrap_or_else(PoisonError::into_inner));
+        if !freed.is_empty() {
+            sqlx::query("select pg_advisory_unlock_shared($1, e) from unnest($2::int[]) e")
+                .bind(PIN_LOCKS)
+                .bind(freed)
+                .execute(conn)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// The lock on one epoch.
+#[derive(Debug)]
+struct Pin {
+    pins: Arc<Pins>,
+    epoch: Epoch,
+}
+
+impl Pin {
+    async fn lock(&self) -> tokio::sync::MutexGuard<'_, PgConnection> {
+        self.pins.conn.lock().await
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.pins.freed.lock().unwrap_or_else(PoisonError::into_inner).push(self.epoch.0);
+    }
 }
 
 /// The names of visible repositories, the chosen trees, and the catalog with these alone.
@@ -105,7 +156,7 @@ pub struct Shard {
 type ShardRow = (i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>);
 
 /// The properties of a repository that a search needs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CatalogRepo {
     /// Its name.
     pub name: String,
@@ -150,33 +201,56 @@ impl Store {
     /// [`Error::Empty`] if nothing was ever indexed; the server cannot be reached, or does not
     /// answer.
     pub async fn catalog(&self) -> Result<Catalog> {
-        answered(ANSWER, self.read_catalog()).await
+        answered(ANSWER, self.read_catalog(None)).await
     }
 
-    async fn read_catalog(&self) -> Result<Catalog> {
-        let mut pin = self.connection().await?;
-        let mut current = current_epoch(&mut pin).await?;
-        loop {
+    /// Like [`catalog`](Self::catalog). Shares with an earlier catalog its connection and what has not changed since, so
+    /// that a server can keep hundreds.
+    ///
+    /// # Errors
+    /// Those of [`catalog`](Self::catalog).
+    pub async fn catalog_after(&self, earlier: &Catalog) -> Result<Catalog> {
+        if !earlier.pin.pins.is_broken.load(Ordering::Relaxed) {
+            match answered(PIN_ANSWERS, self.read_catalog(Some(earlier))).await {
+                Err(Error::Unreachable(why)) => {
+                    earlier.pin.pins.is_broken.store(true, Ordering::Relaxed);
+                    tracing::debug!("the connection that pins epochs is replaced: {why}");
+                }
+                read => return read,
+            }
+        }
+        self.catalog().await
+    }
+
+    async fn read_catalog(&self, earlier: Option<&Catalog>) -> Result<Catalog> {
+        let pins = match earlier {
+            Some(earlier) => Arc::clone(&earlier.pin.pins),
+            None => Arc::new(Pins::new(self.connection().await?)),
+        };
+        let mut guard = pins.conn.lock().await;
+        let conn = &mut *guard;
+        pins.free(conn).await?;
+        let mut current = current_epoch(conn).await?;
+        let pin = loop {
+            // However this ends, its lock will be freed.
+            let pin = Pin { pins: Arc::clone(&pins), epoch: current.epoch };
             sqlx::query("select pg_advisory_lock_shared($1, $2)")
                 .bind(PIN_LOCKS)
                 .bind(current.epoch.0)
-                .execute(&mut pin)
+                .execute(&mut *conn)
                 .await?;
             // An ingest may have published and deleted between the reading and the locking.
-            let now = current_epoch(&mut pin).await?;
+            let now = current_epoch(conn).await?;
             if now == current {
-                break;
+                break pin;
             }
-            sqlx::query("select pg_advisory_unlock_shared($1, $2)")
-                .bind(PIN_LOCKS)
-                .bind(current.epoch.0)
-                .execute(&mut pin)
-                .await?;
+            drop(pin);
+            pins.free(conn).await?;
             current = now;
-        }
+        };
         // Both tables are read in one snapshot. If an epoch was published meanwhile, the epochs
         // differ, and all is read again.
-        let mut tx = pin.begin_with("begin isolation level repeatable read read only").await?;
+        let mut tx = conn.begin_with("begin isolation level repeatable read read only").await?;
         let shards: Vec<ShardRow> = sqlx::query_as(
             "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
              from shards where live_from <= $1 order by shard",
@@ -197,18 +271,40 @@ impl Store {
         let mut trees = read_trees(&mut tx, current.epoch).await?;
         let history: Vec<i64> =
             sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
+        let history: Vec<Switch> = history.into_iter().map(Switch).collect();
+        // What is told of another index, or of a state that was lost, is nothing to share.
+        let earlier = earlier
+            .filter(|of| of.identity == current.identity && history.contains(&of.switch));
+        let same_skipped = match earlier {
+            Some(of) if of.skipped.initialized() && !of.is_restricted => {
+                let changed: bool = sqlx::query_scalar(
+                    "select exists (select from skipped where valid_from > $1 or valid_to > $1 and valid_to <= $2)",
+                )
+                .bind(of.epoch.0)
+                .bind(current.epoch.0)
+                .fetch_one(&mut *tx)
+                .await?;
+                Some(of).filter(|_| !changed)
+            }
+            _ => None,
+        };
         let now = current_epoch(&mut tx).await?;
         tx.commit().await?;
+        drop(guard);
         if now != current {
             drop(pin);
-            return Box::pin(self.read_catalog()).await;
+            return Box::pin(self.read_catalog(earlier)).await;
         }
         let Current { identity, epoch, switch } = current;
-        Ok(Catalog {
+        let known = |id: ShardId| {
+            let of = earlier?;
+            of.shards.binary_search_by_key(&id, |shard| shard.id).ok().map(|at| &of.shards[at])
+        };
+        let mut catalog = Catalog {
             identity,
             epoch,
             switch,
-            history: history.into_iter().map(Switch).collect(),
+            history,
             shards: shards
                 .into_iter()
                 .map(|(id, bytes, since, chunks, changed, filtered, names, of_names)| Shard {
@@ -248,10 +344,20 @@ impl Store {
             is_restricted: false,
             trees: TreeFilter::Main,
             restricted: StdMutex::default(),
-            pin: Arc::new(Mutex::new(pin)),
-            skipped: OnceCell::new(),
+            pin: Arc::new(pin),
+            was_searched: Arc::default(),
+            skipped: same_skipped.map(|of| Arc::clone(&of.skipped)).unwrap_or_default(),
             by_reason: OnceLock::new(),
-        })
+        };
+        for shard in &mut catalog.shards {
+            if let Some(known) = known(shard.id).filter(|of| of.languages == shard.languages) {
+                shard.languages = Arc::clone(&known.languages);
+            }
+        }
+        if let Some(earlier) = earlier.filter(|of| of.repos == catalog.repos) {
+            catalog.repos = Arc::clone(&earlier.repos);
+        }
+        Ok(catalog)
     }
 }
 
@@ -348,10 +454,17 @@ impl Catalog {
     /// The server cannot be reached, refuses a statement, or does not answer in time.
     pub async fn is_current(&self) -> Result<bool> {
         let Self { identity, epoch, switch, .. } = *self;
-        let asking = async { current_epoch(&mut *self.pin.lock().await).await };
-        let now = tokio::time::timeout(PIN_ANSWERS, asking).await.map_err(|_| {
-            Error::Unreachable(format!("it does not answer within {PIN_ANSWERS:?}"))
-        })?;
+        let asking = async {
+            let mut conn = self.pin.lock().await;
+            self.pin.pins.free(&mut conn).await?;
+            current_epoch(&mut conn).await
+        };
+        let now = tokio::time::timeout(PIN_ANSWERS, asking).await.unwrap_or_else(|_| {
+            Err(Error::Unreachable(format!("it does not answer within {PIN_ANSWERS:?}")))
+        });
+        if now.is_err() {
+            self.pin.pins.is_broken.store(true, Ordering::Relaxed);
+        }
         Ok(now? == Current { identity, epoch, switch })
     }
 
@@ -359,6 +472,16 @@ impl Catalog {
     pub async fn is_held(&self) -> bool {
         let asking = async { self.pin.lock().await.ping().await.is_ok() };
         tokio::time::timeout(PIN_ANSWERS, asking).await.unwrap_or(false)
+    }
+
+    /// Notes that a search reads it.
+    pub fn note_search(&self) {
+        self.was_searched.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a search has read it.
+    pub fn was_searched(&self) -> bool {
+        self.was_searched.load(Ordering::Relaxed)
     }
 
     /// Returns whether this is the given state of the same index or a later one. Facts about that state which did not
@@ -399,7 +522,8 @@ impl Catalog {
             trees: filter,
             restricted: StdMutex::default(),
             pin: Arc::clone(&self.pin),
-            skipped: OnceCell::new(),
+            was_searched: Arc::clone(&self.was_searched),
+            skipped: Arc::default(),
             by_reason: OnceLock::new(),
         });
         kept.insert(0, (names, trees.to_vec(), Arc::clone(&only)));
@@ -584,7 +708,9 @@ mod tests {
             let newest = store.catalog().await.unwrap();
             assert_eq!(newest.epoch, Epoch(2));
             // Closes the connection and waits until its lock is gone, before garbage is collected.
-            Arc::into_inner(catalog.pin).unwrap().into_inner().close().await.unwrap();
+            let pins = Arc::clone(&catalog.pin.pins);
+            drop(catalog);
+            Arc::into_inner(pins).unwrap().conn.into_inner().close().await.unwrap();
             let held = format!(
                 "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}
                      and objid = 1 and objsubid = 2
@@ -595,6 +721,38 @@ mod tests {
             session.collect_garbage(&[]).await.unwrap();
             session.close().await.unwrap();
             assert_eq!(value::<i64>(store, chunks).await, 1);
+        });
+    }
+
+    /// A server keeps the catalogs of hundreds of epochs with one connection, and frees each.
+    #[test]
+    fn catalogs_of_later_epochs_share_a_connection() {
+        on_index(2, async |store| {
+            ingest(store, "r", &[("a", 1, "one")]).await;
+            let pinned = format!(
+                "select coalesce(string_agg(objid::text || ':' || pid, ' ' order by objid::bigint), '')
+                 from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS} and objsubid = 2
+                   and database = (select oid from pg_database where datname = current_database())"
+            );
+            let first = store.catalog().await.unwrap();
+            ingest(store, "r", &[("a", 2, "two")]).await;
+            let second = store.catalog_after(&first).await.unwrap();
+            ingest(store, "r", &[("a", 3, "three")]).await;
+            let third = store.catalog_after(&second).await.unwrap();
+            let held = value::<String>(store, &pinned).await;
+            let (one, pid) = held.split_once(' ').unwrap().0.split_once(':').unwrap();
+            assert_eq!((one, held.clone()), ("1", format!("1:{pid} 2:{pid} 3:{pid}")));
+            assert!(Arc::ptr_eq(&second.pin.pins, &third.pin.pins));
+            assert!(first.is_held().await && !first.is_current().await.unwrap());
+            drop(second);
+            assert!(third.is_current().await.unwrap());
+            assert_eq!(value::<String>(store, &pinned).await, format!("1:{pid} 3:{pid}"));
+            // A broken connection is replaced.
+            value::<bool>(store, &format!("select pg_terminate_backend({pid}, 10000)")).await;
+            assert!(third.is_current().await.is_err() && !first.is_held().await);
+            let fourth = store.catalog_after(&third).await.unwrap();
+            assert_eq!(fourth.epoch, Epoch(3));
+            assert!(fourth.is_held().await);
         });
     }
 }
