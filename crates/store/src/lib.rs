@@ -56,14 +56,14 @@ pub use history::{
 };
 pub use indexes::{Index, check_index, indexes};
 pub use ingest::{
-    BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,
+    BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow, Root,
     ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, StoredPlace, SymbolsTodo,
     SymbolsWriter, Totals, TreeContents, TreeFile, TreeState, Waiting,
 };
 pub use lease::Lease;
 pub use mirrors::{Mirror, MirrorHook, MirrorHost, MirrorIndexing, MirrorLock, MirrorPage};
 pub use named::{ClonePlace, NamedBlob};
-pub use queue::{Change, Reason};
+pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};
 pub use reader::{READER, reader_settings};
 pub use repos::{LeftOutRow, Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};

@@ -19,3 +19,6 @@ pub(crate) const WAITING_LOCK: i64 = WRITE_LOCK + 2;
 
 /// The lock on mirroring: one program at a time lists hosts and fetches their repositories.
 pub(crate) const MIRROR_LOCK: i64 = WRITE_LOCK + 3;
+
+/// Held in shared mode by programs that listen for new rows of the queue.
+pub(crate) const INGESTER_LOCK: i64 = WRITE_LOCK + 4;

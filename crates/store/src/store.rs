@@ -9,6 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::error::Result;
+use crate::ingest::session::Kept;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
 use crate::tables::Groups;
@@ -37,6 +38,8 @@ pub struct Store {
     pub(crate) writer: Arc<AtomicI32>,
     /// Counts what this program's ingest awaits besides Postgres.
     pub(crate) other_work: OtherWork,
+    /// Connections of its ingests, if it keeps them.
+    pub(crate) kept: Kept,
 }
 
 /// Maximum time for closing connections; those that do not answer by then are dropped.
@@ -61,6 +64,7 @@ impl Store {
             spare: Arc::default(),
             writer: Arc::default(),
             other_work: OtherWork::default(),
+            kept: Kept::default(),
         }
     }
 
@@ -125,6 +129,7 @@ impl Store {
         let closing = async {
             self.pool.close().await;
             self.control.close().await;
+            self.kept.close().await;
             let spare = self.spare().take();
             if let Some(conn) = spare {
                 let _ = conn.close().await;

@@ -158,7 +158,9 @@ fn make_filters_old(fixture: &Fixture) {
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop table mirrors, mirror_pages, mirror_hosts;
-         drop table pending;
+         drop table pending, roots;
+         alter table state drop column kept_from;
+         alter table shards drop column purged;
          alter table repos drop column looked_at, drop column failed_at, drop column failure, drop column failures;
          drop table histories, history_batches, history_commits, history_lines cascade;
          drop sequence history_numbers;

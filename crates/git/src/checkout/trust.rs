@@ -31,6 +31,13 @@ impl Trust {
         Self { rule: Rule::Known, folders }
     }
 
+    /// Also allows folders that an earlier ingest allowed.
+    #[must_use]
+    pub fn with(mut self, folders: Vec<PathBuf>) -> Self {
+        self.folders.extend(folders);
+        self
+    }
+
     /// Returns whether only folders that an ingest allowed may be read.
     pub fn is_known(&self) -> bool {
         matches!(self.rule, Rule::Known)

@@ -179,7 +179,7 @@ impl Store {
             .execute(&mut *tx)
             .await?;
         tx.commit().await?;
-        conn.close().await?;
-        Ok(reader.close().await?)
+        self.give_back(conn).await?;
+        self.give_back(reader).await
     }
 }

@@ -219,7 +219,47 @@ impl Session {
         let delete = sqlx::query("delete from seen where repo = $1").bind(repo.0);
         delete.execute(&mut self.conn).await?;
         self.listed.remove(&repo);
+        self.looked.remove(&repo);
         Ok(())
+    }
+
+    /// Has only a part of a repository compared and changed: files and folders `below`, and what has the path of a folder
+    /// of `around` itself. Nothing else may be seen of it.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn narrow(
+        &mut self,
+        repo: RepoId,
+        below: &[String],
+        around: &[String],
+    ) -> Result<()> {
+        sqlx::query(
+            "insert into scope select $1, path, true from unnest($2::text[]) b (path)
+             union all select $1, path, false from unnest($3::text[]) a (path)",
+        )
+        .bind(repo.0)
+        .bind(below)
+        .bind(around)
+        .execute(&mut self.conn)
+        .await?;
+        self.narrowed.insert(repo);
+        // Other files of it were not listed.
+        self.listed.remove(&repo);
+        Ok(())
+    }
+
+    /// Returns a condition on a row of files or left-out files: it is compared in this session.
+    pub(super) fn compares(&self, row: &str) -> String {
+        if self.narrowed.is_empty() {
+            return "true".to_owned();
+        }
+        format!(
+            "(not exists (select from scope s where s.repo = {row}.repo)
+              or exists (select from scope s where s.repo = {row}.repo and (s.path = {row}.path
+                  or case when s.below then starts_with({row}.path, s.path || '/')
+                          else {row}.path = s.path || '/' end)))"
+        )
     }
 
     /// Compares the seen files with the index, and returns how much there is to read.
@@ -285,13 +325,14 @@ impl Session {
         let mut repos: Vec<i32> =
             sqlx::query_scalar("select distinct repo from seen").fetch_all(&mut self.conn).await?;
         // A repository may have lost all of its files.
-        repos.extend(self.listed.keys().map(|repo| repo.0));
+        repos.extend(self.listed.keys().chain(&self.narrowed).map(|repo| repo.0));
         repos.sort_unstable();
         repos.dedup();
+        let compares = self.compares("f");
         for shard in self.shards_of(&repos).await? {
             let sql = format!(
                 "insert into current_files select shard, blob, repo, path, fingerprint, language
-                 from {} where valid_to = {FOREVER} and repo = any($1) and trees >= 0",
+                 from {} f where valid_to = {FOREVER} and repo = any($1) and trees >= 0 and {compares}",
                 shard.files()
             );
             sqlx::query(AssertSqlSafe(sql)).bind(&repos).execute(&mut self.conn).await?;

@@ -43,6 +43,7 @@ pub struct ChunkRow {
 #[derive(Debug)]
 pub struct Loader {
     conn: PgConnection,
+    store: Store,
 }
 
 impl Store {
@@ -53,7 +54,7 @@ impl Store {
     pub async fn loader(&self) -> Result<Loader> {
         let mut conn = self.helper().await?;
         use_lz4(&mut conn).await?;
-        Ok(Loader { conn })
+        Ok(Loader { conn, store: self.clone() })
     }
 }
 
@@ -68,6 +69,14 @@ pub(crate) async fn use_lz4(conn: &mut PgConnection) -> Result<()> {
 }
 
 impl Loader {
+    /// Ends storing.
+    ///
+    /// # Errors
+    /// The connection was lost.
+    pub async fn finish(self) -> Result<()> {
+        self.store.give_back(self.conn).await
+    }
+
     /// Stores contents in a shard, all or nothing.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Garbage collection: deletes rows that no epoch in use refers to, and maintains indexes and statistics.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -12,7 +12,16 @@ use crate::scip::keep as scip;
 use crate::tables::{self, Groups};
 use crate::{Epoch, ShardId, docs, symbols};
 
+/// Number of epochs after which a quick ingest deletes what no epoch in use refers to: one for each costs more than what
+/// these leave.
+const EPOCHS_TO_PURGE: i32 = 32;
+
 impl Session {
+    /// Has this ingest, one of many small ones, clean up only what it changed, and delete only now and then.
+    pub fn be_quick(&mut self) {
+        self.is_quick = true;
+    }
+
     /// Cleans up after an ingest: merges pending lists of indexes, builds the path indexes that a killed ingest did not
     /// build, deletes rows that no epoch in use refers to, and refreshes the planner's statistics of the changed
     /// tables.
@@ -25,37 +34,110 @@ impl Session {
         for shard in filled {
             index::flush(&mut self.conn, *shard).await?;
         }
+        let changed = std::mem::take(&mut self.changed);
         for state in self.shards.iter().filter(|state| state.live) {
-            index::build_paths(&mut self.conn, state.shard).await?;
-            docs::build_index(&mut self.conn, state.shard).await?;
+            if self.sweep || changed.contains(&state.shard) || filled.contains(&state.shard) {
+                index::build_paths(&mut self.conn, state.shard).await?;
+                docs::build_index(&mut self.conn, state.shard).await?;
+            }
         }
         self.purge().await?;
-        let changed = std::mem::take(&mut self.changed);
         if !changed.is_empty() {
-            let tables: Vec<String> = changed.iter().map(|shard| shard.files()).collect();
-            let sql =
-                format!("analyze {}, skipped, blobs, repos, trees, tree_sets", tables.join(", "));
-            self.conn.execute(AssertSqlSafe(sql)).await?;
+            self.analyze(&changed).await?;
         }
         self.conn.execute("update state set unfinished = false where unfinished").await?;
+        if self.is_quick {
+            self.vacuum(changed.into_iter().chain(filled.iter().copied()).collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Has tables of some shards reuse the space of deleted rows, before more than a twentieth of their rows is deleted:
+    /// each epoch replaces thousands of filter rows, and Postgres by itself does so once a minute at most, after a fifth.
+    async fn vacuum(&mut self, shards: BTreeSet<ShardId>) -> Result<()> {
+        let own = |shard: &ShardId| {
+            [shard.files(), shard.chunks(), shard.documents(), shard.docs(), shard.symbols()]
+        };
+        let mut tables: Vec<String> = shards.iter().flat_map(own).collect();
+        for shard in &shards {
+            tables.extend([shard.filters(self.groups), shard.chunk_filters(self.groups)]);
+        }
+        let others = ["blobs", "skipped", "shards", "repos", "state", "switches", "pending"];
+        tables.extend(others.map(str::to_owned));
+        let tables: Vec<String> = sqlx::query_scalar(
+            "select relname::text from pg_stat_user_tables
+             where relid in (select to_regclass(name) from unnest($1::text[]) n (name))
+               and n_dead_tup > 500 + n_live_tup / 20",
+        )
+        .bind(tables)
+        .fetch_all(&mut self.conn)
+        .await?;
+        if !tables.is_empty() {
+            // Shortening a table would lock searches out.
+            let sql = format!("vacuum (skip_locked, truncate off) {}", tables.join(", "));
+            self.conn.execute(AssertSqlSafe(sql)).await?;
+        }
+        Ok(())
+    }
+
+    /// Refreshes the planner's statistics of changed tables. A quick ingest leaves those of which less than a tenth has
+    /// changed since the last time.
+    async fn analyze(&mut self, changed: &BTreeSet<ShardId>) -> Result<()> {
+        let mut tables: Vec<String> = changed.iter().map(|shard| shard.files()).collect();
+        let others = ["skipped", "blobs", "repos", "trees", "tree_sets"];
+        tables.extend(others.map(str::to_owned));
+        if self.is_quick {
+            tables = sqlx::query_scalar(
+                "select relname::text from pg_stat_user_tables
+                 where relid in (select to_regclass(name) from unnest($1::text[]) n (name))
+                   and n_mod_since_analyze > 100 + n_live_tup / 10",
+            )
+            .bind(tables)
+            .fetch_all(&mut self.conn)
+            .await?;
+        }
+        if !tables.is_empty() {
+            let sql = format!("analyze {}", tables.join(", "));
+            self.conn.execute(AssertSqlSafe(sql)).await?;
+        }
         Ok(())
     }
 
     /// Deletes the files that ended before every epoch that a search still reads, and the contents that only those
-    /// files had.
+    /// files had. Of shards without such files, nothing is read.
     async fn purge(&mut self) -> Result<()> {
         let sweep = std::mem::take(&mut self.sweep);
-        let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
-        let in_use: Vec<ShardId> = in_use.map(|state| state.shard).collect();
-        let mut tx = self.conn.begin().await?;
-        let (oldest,): (i32,) = sqlx::query_as(
-            "select least((select epoch from state), (select min(objid::bigint)::int from pg_locks
+        let (oldest, kept_from): (i32, i32) = sqlx::query_as(
+            "select least(epoch, (select min(objid::bigint)::int from pg_locks
                  where locktype = 'advisory' and objsubid = 2 and classid::bigint = $1 and granted
-                   and database = (select oid from pg_database where datname = current_database())))",
+                   and database = (select oid from pg_database where datname = current_database()))), kept_from
+             from state",
         )
         .bind(i64::from(PIN_LOCKS))
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut self.conn)
         .await?;
+        if self.is_quick && !sweep && oldest < kept_from.saturating_add(EPOCHS_TO_PURGE) {
+            return Ok(());
+        }
+        let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
+        let mut in_use: Vec<ShardId> = in_use.map(|state| state.shard).collect();
+        let mut tx = self.conn.begin().await?;
+        sqlx::query("update state set kept_from = $1").bind(oldest).execute(&mut *tx).await?;
+        if !sweep {
+            let ended: Vec<i16> = sqlx::query_scalar(
+                "select shard from shards where changed > purged and purged < $1 order by shard",
+            )
+            .bind(oldest)
+            .fetch_all(&mut *tx)
+            .await?;
+            in_use.retain(|shard| ended.contains(&shard.0));
+        }
+        let purged: Vec<i16> = in_use.iter().map(|shard| shard.0).collect();
+        sqlx::query("update shards set purged = $1 where shard = any($2)")
+            .bind(oldest)
+            .bind(purged)
+            .execute(&mut *tx)
+            .await?;
         let mut orphans: BTreeMap<ShardId, Vec<i32>> = BTreeMap::new();
         for shard in in_use {
             let sql = format!(

@@ -17,6 +17,7 @@ mod gc;
 pub(crate) mod index;
 mod known;
 mod publish;
+mod queue;
 mod scip;
 pub(crate) mod session;
 mod symbols;
@@ -28,6 +29,7 @@ pub use diff::{FileRow, FileTodo, RepoRow, SeenRow, SkippedRow, StoredPlace, Tot
 pub use fill::{ChunkRow, Contents, Loader};
 pub(crate) use publish::EPOCHS;
 pub use publish::Published;
+pub use queue::Root;
 pub use scip::{ScipFile, ScipSource, ScipWriter};
 pub use session::Session;
 pub use symbols::{BlobTodo, SymbolsTodo, SymbolsWriter, Waiting};

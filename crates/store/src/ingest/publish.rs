@@ -86,6 +86,7 @@ impl Session {
                  analyze loaded; analyze left_out",
             )
             .await?;
+        let compares = self.compares("k");
         let mut tx = self.conn.begin().await?;
         let (next,): (i32,) =
             sqlx::query_as("update state set prepared = epoch + 1 returning prepared")
@@ -108,7 +109,7 @@ impl Session {
             changed.insert(shard);
         }
         let stored = insert(&mut tx, next, &mut changed).await?;
-        let skips = skip(&mut tx, next, &ids, &gone, plans).await?;
+        let skips = skip(&mut tx, next, (&ids, &gone), &compares, plans).await?;
         tx.commit().await?;
         let (stored, retired, moved) = (stored as i64, retired as i64, moved.rows as i64);
         let published = Published { stored, retired, moved };
@@ -133,7 +134,8 @@ impl Session {
         let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
         let languages = count_languages(&mut self.conn, *epoch, changed).await?;
         let mut tx = self.conn.begin().await?;
-        let told = update_repos(&mut tx, repos, &counts, &self.listed).await?;
+        let told = update_repos(&mut tx, repos, &counts, &self.listed, &self.looked).await?;
+        take(&mut tx, &std::mem::take(&mut self.taken)).await?;
         let plans = std::mem::take(&mut self.trees);
         trees::make_current(&mut tx, &plans).await?;
         for repo in &ids {
@@ -183,8 +185,17 @@ impl Session {
     }
 }
 
-/// Number of switches to keep. A server that missed more than these drops its memory.
-const KEPT_SWITCHES: i32 = 100;
+/// Number of switches to keep. A server that missed more than these drops its memory. Cursors of the last five minutes
+/// resume at one epoch a second, and at two.
+const KEPT_SWITCHES: i32 = 640;
+
+/// Deletes rows of the queue, in the transaction that publishes what they named.
+async fn take(conn: &mut PgConnection, rows: &[i64]) -> Result<()> {
+    if !rows.is_empty() {
+        sqlx::query("delete from pending where id = any($1)").bind(rows).execute(conn).await?;
+    }
+    Ok(())
+}
 
 /// Makes an epoch current, and notifies listeners once the transaction has committed.
 pub(crate) async fn advance(conn: &mut PgConnection, epoch: Epoch) -> Result<()> {
@@ -312,13 +323,14 @@ async fn insert(
     Ok(count)
 }
 
-/// Ends and inserts rows of files that are left out. Files left out for their contents were not read again if their
+/// Ends and inserts rows of files that are left out, of some repositories as far as they are compared, and of those that
+/// are gone. Files left out for their contents were not read again if their
 /// fingerprint was the same. Returns the number of changed rows.
 async fn skip(
     conn: &mut PgConnection,
     next: i32,
-    repos: &[i32],
-    gone: &[i32],
+    (repos, gone): (&[i32], &[i32]),
+    compares: &str,
     plans: &[Plan],
 ) -> Result<u64> {
     let sql = format!(
@@ -329,7 +341,7 @@ async fn skip(
     trees::apply_to_left_out(conn, plans).await?;
     let ended = sqlx::query(AssertSqlSafe(format!(
         "update skipped k set valid_to = $3
-         where k.valid_to = {FOREVER} and (k.repo = any($1) or k.repo = any($2))
+         where k.valid_to = {FOREVER} and (k.repo = any($1) and {compares} or k.repo = any($2))
            and not exists (select from left_out o
                where o.repo = k.repo and o.path = k.path and o.reason = k.reason
                  and o.bytes = k.bytes and o.fingerprint = k.fingerprint
@@ -414,6 +426,7 @@ async fn update_repos(
     repos: &[RepoRow],
     counts: &BTreeMap<i32, Counts>,
     listed: &HashMap<RepoId, f64>,
+    looked: &HashMap<RepoId, f64>,
 ) -> Result<u64> {
     let ids: Vec<i32> = repos.iter().map(|repo| repo.id.0).collect();
     let names: Vec<&str> = repos.iter().map(|repo| repo.name.as_str()).collect();
@@ -466,12 +479,14 @@ async fn update_repos(
              files = given.files, bytes = given.bytes, shards = given.shards::smallint[], tree_shards = given.tree_shards::smallint[],
               no_ignore = given.no_ignore, secrets = case when given.skips then 'skip' else 'keep' end,
               from_commit = given.from_commit, languages = given.languages,
-              skipped = coalesce(k.skipped, 0), listed_at = to_timestamp(given.listed)
+              skipped = coalesce(k.skipped, 0), listed_at = coalesce(to_timestamp(given.listed), r.listed_at),
+              looked_at = coalesce(to_timestamp(given.looked), r.looked_at),
+              failed_at = null, failure = null, failures = 0
          from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
                      $9::boolean[], $10::boolean[], $11::float8[], $12::boolean[], $13::bigint[],
-                     $14::text[])
+                     $14::text[], $15::float8[])
              given (id, name, source, web, commit, files, bytes, shards, no_ignore, skips, listed, from_commit,
-                    languages, tree_shards)
+                    languages, tree_shards, looked)
          left join (select repo, count(*) skipped
                     from skipped where valid_to = {FOREVER} and trees >= 0 and repo = any($1) group by repo) k
            on k.repo = given.id
@@ -491,6 +506,7 @@ async fn update_repos(
     .bind(repos.iter().map(|repo| repo.from_commit).collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| repo.languages).collect::<Vec<_>>())
     .bind(tree_shards.collect::<Vec<_>>())
+    .bind(repos.iter().map(|repo| looked.get(&repo.id).copied()).collect::<Vec<Option<f64>>>())
     .execute(conn)
     .await?;
     Ok(renamed + ranked + trusted)

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -31,6 +32,31 @@ pub(crate) struct ShardState {
     pub(crate) live: bool,
 }
 
+/// The temporary tables of a session.
+const TABLES: &str = "set work_mem = '64MB';
+     create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text, rule text,
+                             oid bytea, may_differ boolean, language text);
+     create temp table current_files (shard smallint, blob int, repo int, path text,
+                                      fingerprint bigint, language text);
+     create temp table unchanged (repo int, path text);
+     create temp table todo (number bigint primary key, repo int, path text, bytes bigint, oid bytea,
+                             language text);
+     create temp table known (repo int, path text, shard smallint, blob int, bytes int,
+                              fingerprint bigint, language text);
+     create temp table known_odd (repo int, path text, bytes bigint, fingerprint bigint, reason text);
+     create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
+                               fingerprint bigint, language text, trees int not null default 0);
+     create temp table left_out (repo int, path text, bytes bigint, fingerprint bigint,
+                                 reason text, rule text, trees int not null default 0);
+     create temp table renewed (shard smallint, blob int, repo int, path text, fingerprint bigint);
+     create temp table ended (shard smallint, blob int, repo int, path text);
+     create index loaded_path on loaded (repo, path);
+     create index left_out_path on left_out (repo, path);
+     create temp table scope (repo int, path text, below boolean)";
+
+/// Empties those tables.
+const EMPTY: &str = "truncate seen, current_files, unchanged, todo, known, known_odd, loaded, left_out, renewed, ended, scope";
+
 /// The session of the one ingest that may run.
 #[derive(Debug)]
 pub struct Session {
@@ -43,6 +69,16 @@ pub struct Session {
     pub(crate) changed: BTreeSet<ShardId>,
     /// When each repository began to be listed, in seconds since 1970.
     pub(crate) listed: HashMap<RepoId, f64>,
+    /// The repositories of which only a part is compared.
+    pub(crate) narrowed: BTreeSet<RepoId>,
+    /// When each repository began to be looked at so that all changes of before are indexed.
+    pub(crate) looked: HashMap<RepoId, f64>,
+    /// The rows of the queue that the last publishing takes.
+    pub(crate) taken: Vec<i64>,
+    /// Whether the connection is kept for the next session.
+    pub(crate) stays: bool,
+    /// Whether it is one of many small ingests, which delete only now and then.
+    pub(crate) is_quick: bool,
     /// What decides the languages of each repository's files, and what does in repositories without rules.
     pub(crate) languages: HashMap<RepoId, i64>,
     pub(crate) plain: Option<i64>,
@@ -52,6 +88,7 @@ pub struct Session {
     pub(crate) branches: HashMap<RepoId, Vec<String>>,
     pub(crate) groups: Groups,
     pub(crate) other_work: OtherWork,
+    kept: Kept,
 }
 
 impl Store {
@@ -60,39 +97,34 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn try_session(&self) -> Result<Option<Session>> {
-        let mut conn = self.connection().await?;
-        let asked = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()")
-            .bind(WRITE_LOCK)
-            .fetch_one(&mut conn);
-        let (locked, backend): (bool, i32) = answered(ANSWER, asked).await?;
+        let kept = self.kept.session();
+        let is_kept = kept.is_some();
+        let (mut conn, locked, backend) = match kept {
+            Some(mut conn) => match try_lock(&mut conn).await {
+                Ok((locked, backend)) => (conn, locked, backend),
+                Err(error) => {
+                    tracing::debug!("the kept connection of ingests broke: {error}");
+                    return Box::pin(self.try_session()).await;
+                }
+            },
+            None => {
+                let mut conn = self.connection().await?;
+                let (locked, backend) = try_lock(&mut conn).await?;
+                (conn, locked, backend)
+            }
+        };
         if !locked {
+            if is_kept {
+                self.kept.keep_session(conn);
+            }
             return Ok(None);
         }
         self.writer.store(backend, Ordering::Relaxed);
         end_orphans(&mut conn).await?;
         undo_unpublished(&mut conn).await?;
-        conn.execute(
-            "set work_mem = '64MB';
-             create temp table seen (repo int, path text, bytes bigint, fingerprint bigint, reason text, rule text,
-                                     oid bytea, may_differ boolean, language text);
-             create temp table current_files (shard smallint, blob int, repo int, path text,
-                                              fingerprint bigint, language text);
-             create temp table unchanged (repo int, path text);
-             create temp table todo (number bigint primary key, repo int, path text, bytes bigint, oid bytea,
-                                     language text);
-             create temp table known (repo int, path text, shard smallint, blob int, bytes int,
-                                      fingerprint bigint, language text);
-             create temp table known_odd (repo int, path text, bytes bigint, fingerprint bigint, reason text);
-             create temp table loaded (repo int, path text, shard smallint, blob int, bytes int,
-                                       fingerprint bigint, language text, trees int not null default 0);
-             create temp table left_out (repo int, path text, bytes bigint, fingerprint bigint,
-                                         reason text, rule text, trees int not null default 0);
-             create temp table renewed (shard smallint, blob int, repo int, path text, fingerprint bigint);
-             create temp table ended (shard smallint, blob int, repo int, path text);
-             create index loaded_path on loaded (repo, path);
-             create index left_out_path on left_out (repo, path)",
-        )
-        .await?;
+        if !is_kept {
+            conn.execute(TABLES).await?;
+        }
         let (sweep,): (bool,) =
             sqlx::query_as("select unfinished from state").fetch_one(&mut conn).await?;
         let rows: Vec<(i16, i32, i64, bool)> = sqlx::query_as(
@@ -117,12 +149,18 @@ impl Store {
             sweep,
             changed,
             listed: HashMap::new(),
+            narrowed: BTreeSet::new(),
+            looked: HashMap::new(),
+            taken: Vec::new(),
+            stays: self.kept.keeps(),
+            is_quick: false,
             languages: HashMap::new(),
             plain: None,
             trees: Vec::new(),
             branches: HashMap::new(),
             groups,
             other_work,
+            kept: self.kept.clone(),
         }))
     }
 
@@ -133,11 +171,22 @@ impl Store {
     /// # Errors
     /// The connection that holds this program's lock on writing was lost; or those of any connection.
     pub(crate) async fn helper(&self) -> Result<PgConnection> {
-        let mut conn = self.connection().await?;
-        sqlx::query("select pg_advisory_lock_shared($1)")
-            .bind(HELPER_LOCK)
-            .execute(&mut conn)
-            .await?;
+        let lock = "select pg_advisory_lock_shared($1)";
+        let mut conn = None;
+        while let Some(mut kept) = self.kept.helper() {
+            if sqlx::query(lock).bind(HELPER_LOCK).execute(&mut kept).await.is_ok() {
+                conn = Some(kept);
+                break;
+            }
+        }
+        let mut conn = match conn {
+            Some(conn) => conn,
+            None => {
+                let mut conn = self.connection().await?;
+                sqlx::query(lock).bind(HELPER_LOCK).execute(&mut conn).await?;
+                conn
+            }
+        };
         let writes: bool = sqlx::query_scalar(
             "select exists (
                  select from pg_locks where locktype = 'advisory' and objsubid = 1 and granted and pid = $2
@@ -156,6 +205,29 @@ impl Store {
         }
         Ok(conn)
     }
+
+    /// Gives a helping connection back, on which no setting was changed: it is kept for the next ingest if this program
+    /// [keeps](Self::keep_sessions) connections, and closed otherwise.
+    pub(crate) async fn give_back(&self, mut conn: PgConnection) -> Result<()> {
+        if self.kept.keeps() {
+            conn.execute("select pg_advisory_unlock_all()").await?;
+            self.kept.keep_helper(conn);
+            return Ok(());
+        }
+        Ok(conn.close().await?)
+    }
+
+    /// Keeps the connections of this program's ingests for its next one, which need not prepare them again.
+    pub fn keep_sessions(&self) {
+        self.kept.keep();
+    }
+}
+
+async fn try_lock(conn: &mut PgConnection) -> Result<(bool, i32)> {
+    let asked = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()")
+        .bind(WRITE_LOCK)
+        .fetch_one(conn);
+    Ok(answered(ANSWER, asked).await?)
 }
 
 impl Session {
@@ -167,7 +239,14 @@ impl Session {
     /// Records that a repository is going to be listed now.
     pub fn note_listing(&mut self, repo: RepoId) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.listed.insert(repo, now.unwrap_or_default().as_secs_f64());
+        let now = now.unwrap_or_default().as_secs_f64();
+        self.listed.insert(repo, now);
+        self.looked.insert(repo, now);
+    }
+
+    /// Has the next publishing delete rows of the queue: what they name was looked at.
+    pub fn take(&mut self, rows: Vec<i64>) {
+        self.taken = rows;
     }
 
     /// Returns the bytes of text stored so far, and the number of shards.
@@ -182,7 +261,68 @@ impl Session {
     /// The connection was lost.
     pub async fn close(mut self) -> Result<()> {
         self.conn.execute("select pg_advisory_unlock_all()").await?;
+        if self.stays {
+            self.conn.execute(EMPTY).await?;
+            self.kept.keep_session(self.conn);
+            return Ok(());
+        }
         Ok(self.conn.close().await?)
+    }
+}
+
+/// Connections of a program that ingests again and again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept(Arc<Mutex<KeptConnections>>);
+
+#[derive(Debug, Default)]
+struct KeptConnections {
+    keeps: bool,
+    /// One with the temporary tables of a session, which are empty.
+    session: Option<PgConnection>,
+    helpers: Vec<PgConnection>,
+}
+
+/// Maximum number of helping connections to keep.
+const MAX_HELPERS: usize = 4;
+
+impl Kept {
+    fn inner(&self) -> MutexGuard<'_, KeptConnections> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self) {
+        self.inner().keeps = true;
+    }
+
+    fn keeps(&self) -> bool {
+        self.inner().keeps
+    }
+
+    fn session(&self) -> Option<PgConnection> {
+        self.inner().session.take()
+    }
+
+    fn keep_session(&self, conn: PgConnection) {
+        self.inner().session = Some(conn);
+    }
+
+    fn helper(&self) -> Option<PgConnection> {
+        self.inner().helpers.pop()
+    }
+
+    fn keep_helper(&self, conn: PgConnection) {
+        let mut inner = self.inner();
+        if inner.helpers.len() < MAX_HELPERS {
+            inner.helpers.push(conn);
+        }
+    }
+
+    /// Closes all, and keeps no more.
+    pub(crate) async fn close(&self) {
+        let all = std::mem::take(&mut *self.inner());
+        for conn in all.session.into_iter().chain(all.helpers) {
+            let _ = conn.close().await;
+        }
     }
 }
 
