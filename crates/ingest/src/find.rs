@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::Error;
 use files::shortened;
 use git::checkout::{Config, GitData, Origin, Trust, Unread, web};
+use store::Root;
 
 /// Maximum bytes of a repository's name. Longer paths are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 500;
@@ -126,10 +127,7 @@ pub(crate) fn repositories(
     depth: Option<usize>,
     follows: bool,
 ) -> Result<FoundRepos, Error> {
-    let mut root = canonical(path)?;
-    if !root.is_dir() {
-        return Err(Error::NotAFolder(path.to_owned()));
-    }
+    let mut root = folder(path)?;
     let failed = |cause| Error::Path { path: path.to_owned(), cause };
     check_readable(&root).map_err(failed)?;
     let mut below = FoundRepos::default();
@@ -155,16 +153,59 @@ pub(crate) fn repositories(
         below.loose = Listed::default();
         below.links.first.retain(|link| has_git(link));
     }
+    read_all(folders, &root, follows, &mut below);
+    below.root = root;
+    Ok(below)
+}
+
+/// Finds the repositories in a folder anew. If it lies in an ingested folder, `root`, they are those that an ingest of
+/// that finds in it, and have the same names.
+///
+/// # Errors
+/// As those of [`repositories`].
+pub(crate) fn below(path: &Path, root: Option<&Root>) -> Result<FoundRepos, Error> {
+    let Some(Root { path: root, depth, follows, .. }) = root else {
+        return repositories(path, None, false);
+    };
+    let (root, at) = (Path::new(root), folder(path)?);
+    if root == at {
+        return repositories(path, *depth, *follows);
+    }
+    check_readable(&at).map_err(|cause| Error::Path { path: path.to_owned(), cause })?;
+    let (mut below, mut folders) = (FoundRepos::default(), Vec::new());
+    match depth {
+        Some(depth) => {
+            let level = at.strip_prefix(root).map_or(0, |below| below.iter().count());
+            at_depth(&at, depth.saturating_sub(level), &mut folders, &mut below);
+        }
+        None => drop(with_git(&at, &mut folders, &mut below)),
+    }
+    read_all(folders, root, *follows, &mut below);
+    below.root = at;
+    Ok(below)
+}
+
+/// Reads about repositories in some folders, and about the checkouts inside of these.
+fn read_all(mut folders: Vec<PathBuf>, root: &Path, follows: bool, below: &mut FoundRepos) {
     let nested: Vec<PathBuf> =
         folders.par_iter().flat_map_iter(|folder| checkouts_in(folder)).collect();
     folders.extend(nested);
     for folder in folders {
-        let trust = Trust::of_ingest(&root, follows);
-        let repo = named(&root, folder, trust, &mut below.unranked);
+        let trust = Trust::of_ingest(root, follows);
+        let repo = named(root, folder, trust, &mut below.unranked);
         below.repos.push(repo);
     }
-    below.root = root;
-    Ok(below)
+}
+
+/// Returns the absolute path of a folder, with links resolved.
+fn folder(path: &Path) -> Result<PathBuf, Error> {
+    let folder = canonical(path)?;
+    if folder.is_dir() { Ok(folder) } else { Err(Error::NotAFolder(path.to_owned())) }
+}
+
+/// Returns whether a folder is a checkout or a bare clone.
+pub(crate) fn is_repository(folder: &Path) -> bool {
+    has_git(folder) || is_bare(folder)
 }
 
 /// Returns the absolute path, with links resolved.
@@ -209,7 +250,7 @@ fn is_bare(folder: &Path) -> bool {
 }
 
 /// Returns the checkouts inside a repository, by path.
-fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn checkouts_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     checkouts_below(folder, 0, &mut found);
     found.retain(|checkout| checkout != folder);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use store::{RepoId, RepoRow, Session, Store, TreeKind};
+use store::{RepoId, RepoRow, Root, Session, Store, TreeKind};
 
 use super::find::{FoundRepo, FoundTree};
 use super::source::FileSource;
@@ -14,6 +14,25 @@ use super::trees::worktrees::{self, Asked};
 use super::trees::{OtherTree, OtherTrees, refs};
 use super::update::Repository;
 use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
+
+/// What was found in some folders, which are brought up to date.
+pub(crate) struct Search {
+    /// The folders that were searched: what is indexed below them and has gone is removed.
+    pub(crate) roots: Vec<PathBuf>,
+    /// The repositories, each with its worktrees.
+    pub(crate) found: Vec<FoundRepo>,
+    /// The folders of all checkouts, which belong to no other one.
+    pub(crate) all: Vec<PathBuf>,
+    pub(crate) unreadable: Vec<PathBuf>,
+    /// The folders of indexed checkouts that were not looked for, although they lie in one that was.
+    pub(crate) unsearched: Vec<PathBuf>,
+    /// The maximum bytes of a file in folders where it is not that of the options.
+    pub(crate) sizes: HashMap<PathBuf, u64>,
+    /// The paths in folders to which their lists are limited, and whether nothing else can have changed there.
+    pub(crate) parts: HashMap<PathBuf, (Vec<String>, bool)>,
+    /// Whether only what is new is told, since an ingest looks at them again and again.
+    pub(crate) is_quiet: bool,
+}
 
 /// Finds the repositories below the given folders, takes the lock on ingests, and compares them with the indexed ones.
 /// Returns the repositories to read and those to remove. Reports what stays unchanged.
@@ -40,16 +59,44 @@ pub(crate) async fn repositories(
             return Err(Error::Emptied { path: path.clone(), repos });
         }
     }
+    let remembered = options.paths.iter().zip(&roots).filter_map(|(path, root)| {
+        // A clone is a part of no other folder, even if a folder in it was named.
+        let path = if options.depth.is_some() { find::canonical(path).ok()? } else { root.clone() };
+        let path = path.to_str()?.to_owned();
+        let (depth, follows, max_bytes) = (options.depth, options.follow_git, options.max_bytes);
+        Some(Root { path, depth, follows, max_bytes })
+    });
+    session.remember_roots(&remembered.collect::<Vec<_>>()).await?;
     // Nothing inside of a checkout belongs to another one, wherever it belongs.
     let mut all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
     let mut told = Vec::new();
     let asked = Asked { roots: &roots, follows: options.follow_git };
-    let mut found = worktrees::gather(found, asked, &mut told);
+    let found = worktrees::gather(found, asked, &mut told);
     for notice in told {
         progress(Event::Notice(notice));
     }
     all.extend(found.iter().flat_map(FoundRepo::worktrees).cloned());
     all.extend(found.iter().map(|repo| repo.folder.clone()));
+    let (parts, is_quiet) = (HashMap::new(), false);
+    let sizes = HashMap::new();
+    let unsearched = Vec::new();
+    let search = Search { roots, found, all, unreadable, unsearched, sizes, parts, is_quiet };
+    let (repos, gone) = plan(&mut session, known, search, options, report, progress).await?;
+    Ok((session, repos, gone))
+}
+
+/// Compares repositories that were found with the indexed ones, `known`. Returns the repositories to read and those to
+/// remove. Reports what stays unchanged.
+pub(crate) async fn plan(
+    session: &mut Session,
+    known: Vec<RepoRow>,
+    search: Search,
+    options: &Options,
+    report: &mut Report,
+    progress: &dyn Progress,
+) -> Result<(Vec<Repository>, Vec<RepoId>), Error> {
+    let Search { roots, mut found, all, unsearched, sizes, mut parts, is_quiet, .. } = search;
+    let mut unreadable = search.unreadable;
     let trees: HashMap<PathBuf, String> = found
         .iter()
         .flat_map(|repo| {
@@ -72,10 +119,9 @@ pub(crate) async fn repositories(
         readable
     });
     for folder in &report.untouched {
-        progress(Event::Notice(format!(
-            "not updated: cannot read {}, or its name is not UTF-8",
-            folder.display()
-        )));
+        let why = format!("cannot read {}, or its name is not UTF-8", folder.display());
+        progress(Event::Notice(format!("not updated: {why}")));
+        report.failed.push((folder.clone(), why));
     }
     // Emptying an indexed repository, even of its `.git`, is hardly intended.
     let emptied = |repo: &find::FoundRepo| {
@@ -84,10 +130,12 @@ pub(crate) async fn repositories(
     };
     let (emptied, found): (Vec<_>, Vec<_>) = found.into_iter().partition(emptied);
     for repo in emptied {
-        progress(Event::Notice(format!(
-            "not updated: {} is empty; is a disk missing? To remove a repository, run: codesearch remove NAME",
+        let why = format!(
+            "{} is empty; is a disk missing? To remove a repository, run: codesearch remove NAME",
             repo.folder.display()
-        )));
+        );
+        progress(Event::Notice(format!("not updated: {why}")));
+        report.failed.push((repo.folder.clone(), why));
         report.untouched.push(repo.folder);
     }
 
@@ -112,7 +160,9 @@ pub(crate) async fn repositories(
                 before.name, before.source, repo.name
             )));
         }
-        notices::tell_odd(&repo, progress);
+        if !is_quiet || repo.known.is_none() {
+            notices::tell_odd(&repo, progress);
+        }
         let id = match &repo.known {
             Some(row) => row.id,
             None => session.new_repo(&repo.name, &source).await?,
@@ -161,10 +211,18 @@ pub(crate) async fn repositories(
         if globs != remembered {
             session.remember_branches(id, globs);
         }
-        let files: Arc<dyn FileSource> = if from_commit {
-            Arc::new(CommitSource::new(&repo.folder, repo.commit.as_deref(), choice))
-        } else {
-            Arc::new(FolderSource::new(&repo.folder, &all, choice))
+        let part = parts.remove(&repo.folder).filter(|_| {
+            let knows = before.is_some_and(|row| row.source == source && row.languages.is_some());
+            knows && is_same && !from_commit && trees.is_empty() && !again && !options.again
+        });
+        let files: Arc<dyn FileSource> = match &part {
+            _ if from_commit => {
+                Arc::new(CommitSource::new(&repo.folder, repo.commit.as_deref(), choice))
+            }
+            Some((paths, _)) => {
+                Arc::new(FolderSource::new(&repo.folder, &all, choice).only(paths))
+            }
+            None => Arc::new(FolderSource::new(&repo.folder, &all, choice)),
         };
         let languages = before.and_then(|row| row.languages);
         let names::NamedRepo { name, web, commit, rank, git_folders, unread, .. } = repo;
@@ -183,7 +241,10 @@ pub(crate) async fn repositories(
             from_commit,
             languages,
         };
-        repos.push(Repository { row, files, trees, unread, again });
+        let part = part.map(|(_, is_complete)| is_complete);
+        let size = sizes.get(Path::new(&row.source)).copied();
+        let max_bytes = size.unwrap_or(options.max_bytes);
+        repos.push(Repository { row, files, trees, unread, again, part, max_bytes });
     }
     no_branches.tell(progress);
     let mut gone = Vec::new();
@@ -206,20 +267,23 @@ pub(crate) async fn repositories(
                 |repo: &RepoRow| repo.source != row.source && folder.starts_with(&repo.source);
             repos.iter().any(|repo| around(&repo.row) && repo.row.commit.is_some())
         };
-        if !found && roots.iter().any(asked) && (is_gone || is_part()) {
+        // It was not looked for, but is there.
+        let is_there = unsearched.iter().any(|other| other == folder);
+        if !found && !is_there && roots.iter().any(asked) && (is_gone || is_part()) {
             if is_gone && names::may_be_unmounted(&row.source) {
-                progress(Event::Notice(format!(
-                    "not removed: {}; its folder {} is empty; is a disk missing? To remove it, run: codesearch remove \
-                     {}",
-                    row.name, row.source, row.name
-                )));
+                let why = format!(
+                    "its folder {} is empty; is a disk missing? To remove it, run: codesearch remove {}",
+                    row.source, row.name
+                );
+                progress(Event::Notice(format!("not removed: {}; {why}", row.name)));
+                report.failed.push((row.source.into(), why));
                 continue;
             }
             gone.push(row.id);
             report.removed.push(row.name);
         }
     }
-    Ok((session, repos, gone))
+    Ok((repos, gone))
 }
 
 /// Adds the worktrees of a repository. `all` are the folders of all checkouts.

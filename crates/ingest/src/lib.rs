@@ -19,6 +19,7 @@ pub mod history;
 mod load;
 mod names;
 mod notices;
+pub mod queue;
 mod read;
 mod room;
 pub mod scip;
@@ -30,7 +31,7 @@ mod trees;
 mod update;
 mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use store::{RepoId, Session, Store, Totals};
@@ -66,7 +67,33 @@ pub struct Options {
     pub shard_bytes: Option<u64>,
     /// Folders on the disks on which the index grows; none if another machine has them.
     pub disks: Vec<PathBuf>,
+    /// The program that extracts symbols, as for [`symbols::run`]; `None` to have [`queue::serve`] leave them to others.
+    pub parser: Option<PathBuf>,
 }
+
+impl Default for Options {
+    /// The options of an ingest of nothing, which changes no choice of before.
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            depth: None,
+            max_bytes: MAX_BYTES,
+            no_ignore: None,
+            skip_secrets: None,
+            commit: None,
+            history: None,
+            follow_git: false,
+            branches: None,
+            again: false,
+            shard_bytes: None,
+            disks: Vec::new(),
+            parser: None,
+        }
+    }
+}
+
+/// Maximum bytes of a file to index, unless another number is chosen.
+pub const MAX_BYTES: u64 = 1 << 20;
 
 /// The result of an ingest.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +104,8 @@ pub struct Report {
     pub removed: Vec<String>,
     /// Folders that could not be read. Their part of the index is unchanged.
     pub untouched: Vec<PathBuf>,
+    /// Folders that could not be brought up to date, each with a sentence that says why.
+    pub failed: Vec<(PathBuf, String)>,
     /// Names of repositories that are now trees of another one.
     pub merged: Vec<String>,
     /// Number of trees besides the main ones.
@@ -105,6 +134,14 @@ pub struct Report {
     pub history: history::Report,
     /// Time for the history of lines.
     pub history_time: Duration,
+}
+
+impl Report {
+    /// Returns why something in a folder, or around it, could not be brought up to date.
+    pub fn failure_in(&self, folder: &Path) -> Option<&str> {
+        let concerns = |of: &PathBuf| of.starts_with(folder) || folder.starts_with(of);
+        self.failed.iter().find(|(of, _)| concerns(of)).map(|(_, why)| why.as_str())
+    }
 }
 
 /// Progress events of an ingest.
@@ -246,7 +283,11 @@ async fn bring_up_to_date(
         folders::repositories(store, options, &mut report, progress).await?;
     report.walk = begun.elapsed();
     let ids: Vec<RepoId> = repos.iter().map(|repo| repo.row.id).collect();
-    update::update(store, &mut session, repos, &gone, options, &mut report, progress).await?;
+    let rows = session.covered(begun.elapsed()).await?;
+    let rows = queue::covered(rows, &options.paths);
+    let taken = update::Taken { rows, is_queue: false };
+    update::update(store, &mut session, repos, &gone, (options, taken), &mut report, progress)
+        .await?;
     let begun = Instant::now();
     report.history = history::update(store, &mut session, &ids, options, progress).await?;
     report.history_time = begun.elapsed();
@@ -276,9 +317,12 @@ async fn take_out(store: &Store, names: &[String], progress: &dyn Progress) -> R
     Ok(session.close().await?)
 }
 
+/// Time between two attempts to take the lock on ingests: at first, and at most.
+const ATTEMPT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
 /// Takes the lock on ingests; waits while another ingest holds it.
 pub(crate) async fn lock(store: &Store, progress: &dyn Progress) -> Result<Session, Error> {
-    let mut told = None;
+    let (mut told, mut pause) = (None, ATTEMPT.0);
     loop {
         if let Some(session) = store.try_session().await? {
             return Ok(session);
@@ -287,7 +331,8 @@ pub(crate) async fn lock(store: &Store, progress: &dyn Progress) -> Result<Sessi
             progress(Event::Waiting);
             told = Some(store.announce_waiting().await?);
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(ATTEMPT.1);
     }
 }
 

@@ -418,7 +418,7 @@ impl ShardLoaders<'_> {
                     while let Some((shard, contents)) = receive.recv().await {
                         loader.store(shard, &contents).await?;
                     }
-                    Ok(())
+                    loader.finish().await
                 });
                 let pending = [Places::new(), Places::new()];
                 let (late, late_bytes) = (Vec::new(), 0);

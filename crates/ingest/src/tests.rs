@@ -15,7 +15,7 @@ use store::{Missing, RepoRow, Store, Target};
 
 use crate::source::folder::{Choice, FolderSource};
 use crate::source::{Entry, FileContents, FileSource, Listing, Reader, Skipped};
-use crate::update::{Repository, update};
+use crate::update::{Repository, Taken, update};
 use crate::{Error, Options, Report, SkipReason, lock};
 
 /// Maximum bytes of a file.
@@ -182,20 +182,7 @@ async fn ingest(
     place.put(tree);
     let (place, then) = (Arc::clone(place), then.clone());
     let files = Arc::new(Changing { place, then, read: Mutex::default() });
-    let options = Options {
-        branches: None,
-        paths: Vec::new(),
-        depth: None,
-        max_bytes: MAX_BYTES,
-        no_ignore: None,
-        history: None,
-        skip_secrets: None,
-        commit: None,
-        follow_git: false,
-        again: false,
-        shard_bytes: None,
-        disks: Vec::new(),
-    };
+    let options = Options { max_bytes: MAX_BYTES, ..Options::default() };
     let mut session = lock(store, &|_| ()).await?;
     let known = session.repos().await?.pop();
     let (name, source) = ("repo".to_owned(), "/nowhere".to_owned());
@@ -222,10 +209,12 @@ async fn ingest(
         trees: crate::trees::OtherTrees::default(),
         unread: Vec::new(),
         again: false,
+        part: None,
+        max_bytes: MAX_BYTES,
     };
     let mut report = Report::default();
-    let updated =
-        update(store, &mut session, vec![repo], &[], &options, &mut report, &|_| ()).await;
+    let how = (&options, Taken::default());
+    let updated = update(store, &mut session, vec![repo], &[], how, &mut report, &|_| ()).await;
     session.close().await?;
     updated?;
     let mut read = std::mem::take(&mut *files.read.lock().unwrap());

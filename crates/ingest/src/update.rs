@@ -1,6 +1,7 @@
 //! Brings the index up to date with repositories, from any source.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use store::{MAX_DERIVERS, RepoId, RepoRow, Session, ShardId, Store};
 
 use super::load::{Queue, Sources};
 use super::room::Room;
-use super::source::FileSource;
+use super::source::{FileSource, Part};
 use super::trees::{self, OtherTrees, Shared};
 use super::{Error, Event, Options, Progress, Report, cores, load, walk};
 
@@ -38,6 +39,27 @@ pub(crate) struct Repository {
     pub(crate) unread: Vec<Unread>,
     /// Whether its files are read even if they look unchanged.
     pub(crate) again: bool,
+    /// If only a part of it may be listed: whether nothing else can have changed.
+    pub(crate) part: Option<bool>,
+    /// Maximum bytes of a file to index.
+    pub(crate) max_bytes: u64,
+}
+
+/// What an ingest does besides.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// The rows of the queue that it takes, each with a folder: it is taken if nothing in that fails.
+    pub(crate) rows: Vec<(i64, PathBuf)>,
+    /// Whether they are why it runs. Then what cannot be done is tried again later.
+    pub(crate) is_queue: bool,
+}
+
+impl Taken {
+    /// Returns the rows of folders in which nothing failed.
+    fn succeeded(&self, report: &Report) -> Vec<i64> {
+        let rows = self.rows.iter().filter(|(_, folder)| report.failure_in(folder).is_none());
+        rows.map(|(row, _)| *row).collect()
+    }
 }
 
 /// Updates some repositories in the index, and removes those that are gone.
@@ -46,7 +68,7 @@ pub(crate) async fn update(
     session: &mut Session,
     repos: Vec<Repository>,
     gone: &[RepoId],
-    options: &Options,
+    (options, taken): (&Options, Taken),
     report: &mut Report,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
@@ -54,20 +76,34 @@ pub(crate) async fn update(
     let plain = files::languages_of(&[]);
     let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
     for mut repo in repos {
-        let Repository { row, files, unread, again, .. } = &mut repo;
-        session.note_listing(row.id);
+        let Repository { row, files, unread, again, part, max_bytes, .. } = &mut repo;
+        match part {
+            None => session.note_listing(row.id),
+            Some(is_complete) => session.note_looking(row.id, *is_complete),
+        }
         let walked =
-            walk::walk(session, row.id, files, options.max_bytes, report.seen, progress).await?;
+            walk::walk(session, row.id, files, *max_bytes, report.seen, progress).await?;
         let (totals, listing) = match walked {
             Ok(walked) => walked,
             Err(why) => {
                 report.untouched.push(row.source.clone().into());
+                report.failed.push((row.source.clone().into(), why.clone()));
                 unlisted.push(why);
                 continue;
             }
         };
         for notice in listing.notices {
             progress(Event::Notice(notice));
+        }
+        if let Some(Part { below, around }) = listing.part {
+            session.narrow(row.id, &below, &around).await?;
+            if let Some(languages) = row.languages.filter(|_| !row.skips_secrets) {
+                session.note_languages(row.id, languages, plain);
+            }
+            report.seen += totals;
+            report.repos.push(row.name.clone());
+            listed.push(repo);
+            continue;
         }
         let languages = files::languages_of(&listing.languages);
         // If the rules are others, all languages are found out again. If there were none, the files that have a rule now
@@ -84,7 +120,10 @@ pub(crate) async fn update(
         listed.push(repo);
     }
     let repos = listed;
-    if repos.is_empty() && gone.is_empty() && !unlisted.is_empty() {
+    for (folder, why) in &report.failed {
+        session.fail(&[], &[folder.to_string_lossy().into_owned()], why).await?;
+    }
+    if repos.is_empty() && gone.is_empty() && !unlisted.is_empty() && !taken.is_queue {
         return Err(Error::Unlisted(unlisted.join("; ")));
     }
     for why in unlisted {
@@ -92,7 +131,7 @@ pub(crate) async fn update(
     }
     // A commit without files is one.
     let has_commits = repos.iter().any(|repo| repo.row.from_commit);
-    if report.seen.files == 0 && gone.is_empty() && !has_commits {
+    if report.seen.files == 0 && gone.is_empty() && !has_commits && !taken.is_queue {
         return Err(match report.untouched.pop() {
             Some(folder) => Error::Closed(folder),
             None => Error::NoFiles(options.paths.clone()),
@@ -104,26 +143,28 @@ pub(crate) async fn update(
     report.walk += begun.elapsed();
     Room::of(&options.disks).check_files(report.read.bytes)?;
     progress(Event::Reading(report.read));
-    apply(store, session, options, repos, gone, report, progress).await
+    apply(store, session, (options, taken), repos, gone, report, progress).await
 }
 
 /// Loads, indexes and publishes new files, group by group.
 async fn apply(
     store: &Store,
     session: &mut Session,
-    options: &Options,
+    (options, taken): (&Options, Taken),
     repos: Vec<Repository>,
     gone: &[RepoId],
     report: &mut Report,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let (mut rows, mut sources, mut trees) = (Vec::new(), HashMap::new(), HashMap::new());
-    for Repository { row, files, trees: others, .. } in repos {
+    let mut most = 0;
+    for Repository { row, files, trees: others, max_bytes, .. } in repos {
         sources.insert(row.id, files);
         if !others.is_empty() {
-            trees.insert(row.id, others);
+            trees.insert(row.id, (others, max_bytes));
         }
         rows.push(row);
+        most = max_bytes.max(most);
     }
     let mut repos: Vec<RepoRow> = rows;
     // Files are read in this order.
@@ -131,7 +172,8 @@ async fn apply(
     let (stored, shards) = session.stored_bytes();
     let plan = load::Plan {
         sources: Arc::new(Sources::OfRepos(sources)),
-        max_bytes: options.max_bytes,
+        // The lists have left out larger files already.
+        max_bytes: most,
         full: options
             .shard_bytes
             .map_or(FULL_SHARD_BYTES, |bytes| bytes as i64)
@@ -156,8 +198,7 @@ async fn apply(
         let done: Vec<RepoRow> = repos.drain(..upto).collect();
         session.take_known(&done).await?;
         for repo in &done {
-            let Some(others) = trees.remove(&repo.id) else { continue };
-            let max_bytes = options.max_bytes;
+            let Some((others, max_bytes)) = trees.remove(&repo.id) else { continue };
             let shared = Shared { store, room: &room, max_bytes, full: plan.full, progress };
             let begun = Instant::now();
             report.trees += others.now.len();
@@ -174,6 +215,9 @@ async fn apply(
 
         let begun = Instant::now();
         let gone = if group.upto.is_none() { gone } else { &[] };
+        if group.upto.is_none() {
+            session.take(taken.succeeded(report));
+        }
         let published = session.publish(&done, gone, &indexed).await?;
         store.build_path_indexes(&indexed, cores()).await?;
         report.new_files += published.stored;

@@ -235,7 +235,7 @@ impl FileSource for CommitSource {
         });
         listed.map_err(failed)?;
         let _ = pass_on(&mut batch, &mut readers, seen);
-        Ok(Listing { notices: Vec::new(), languages: levels.rules.languages() })
+        Ok(Listing { languages: levels.rules.languages(), ..Listing::default() })
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {

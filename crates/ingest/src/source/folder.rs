@@ -7,14 +7,15 @@ use std::fs::{DirEntry, FileType};
 use std::io::Read;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use git::checkout::{Config, GitData, Tracked, Trust, Unread};
 use git::ignore::{Rules, Verdict};
 use git::user::Excludes;
 
 use super::rules::{self, Cause, Level, Ruleset, bytes_of};
+use super::scope::{Scope, Wanted};
 use super::{Entry, FileContents, FileSource, Listing, Reader, Skipped, tree};
 use crate::cores;
 use files::beneath::{self, Folder};
@@ -29,6 +30,8 @@ pub(crate) struct FolderSource {
     /// Other repositories inside it.
     inside: HashSet<PathBuf>,
     choice: Choice,
+    /// Paths in it to which the list is limited; `None` for all.
+    only: Option<Vec<PathBuf>>,
 }
 
 /// Which of a folder's files are taken.
@@ -45,7 +48,7 @@ pub(crate) struct Choice {
 }
 
 /// A folder that is not listed yet.
-struct Part {
+struct Unlisted {
     path: PathBuf,
     /// The rules for it, without those in it.
     level: Level,
@@ -53,6 +56,8 @@ struct Part {
     tracked: Range<usize>,
     /// Whether git tracks everything below it, as a folder of a sparse index.
     is_sparse: bool,
+    /// Whether all of it is wanted, and not only some of what is in it.
+    is_whole: bool,
 }
 
 /// A walk through the folder.
@@ -63,6 +68,8 @@ struct Walk<'w> {
     rules: Option<Ruleset>,
     attributes: Ruleset,
     seen: &'w (dyn Fn(Entry) -> ControlFlow<()> + Sync),
+    /// The paths to which the list is limited, if it is.
+    scope: Option<Scope>,
 }
 
 /// What git knows of a clone.
@@ -84,7 +91,13 @@ impl FolderSource {
     pub(crate) fn new(folder: &Path, all: &[PathBuf], choice: Choice) -> Self {
         let is_inside = |other: &&PathBuf| *other != folder && other.starts_with(folder);
         let inside = all.iter().filter(is_inside).cloned().collect();
-        Self { folder: folder.to_owned(), inside, choice }
+        Self { folder: folder.to_owned(), inside, choice, only: None }
+    }
+
+    /// Limits the list to some paths and what is below them. No ignore file outside of them has changed.
+    pub(crate) fn only(mut self, paths: &[String]) -> Self {
+        self.only = Some(paths.iter().map(PathBuf::from).collect());
+        self
     }
 
     /// Reads what git knows of the folder; nothing if it is no clone.
@@ -125,8 +138,8 @@ impl FolderSource {
 
 impl Walk<'_> {
     /// Lists a folder, and adds those in it that are not left out.
-    fn visit(&self, part: Part, more: &mut Vec<Part>) -> ControlFlow<()> {
-        let Part { path, mut level, tracked, is_sparse } = part;
+    fn visit(&self, part: Unlisted, more: &mut Vec<Unlisted>) -> ControlFlow<()> {
+        let Unlisted { path, mut level, tracked, is_sparse, mut is_whole } = part;
         let listed =
             std::fs::read_dir(&path).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
         let Ok(entries) = listed else {
@@ -146,6 +159,9 @@ impl Walk<'_> {
             }
             broken = level.read(rules, &names);
             for (path, reason) in &broken {
+                if !is_whole && self.wanted(path) != Wanted::All {
+                    continue;
+                }
                 let rule = "untracked files in its folder are left out, too".to_owned();
                 (self.seen)(Entry { rule: Some(rule), ..Entry::unknown(path, *reason) })?;
             }
@@ -164,11 +180,20 @@ impl Walk<'_> {
             }
         }
         let level = Arc::new(level);
+        if !is_whole && self.rules.as_ref().is_some_and(|rules| level.ignored(rules).is_some()) {
+            // It has a row as long as any untracked file is in it.
+            self.widen(self.below(&path));
+            is_whole = true;
+        }
         for entry in entries {
             if entry.file_name() == ".git" {
                 continue;
             }
             let path = entry.path();
+            let wanted = if is_whole { Wanted::All } else { self.wanted(self.below(&path)) };
+            if wanted == Wanted::Nothing {
+                continue;
+            }
             let Ok(kind) = entry.file_type() else {
                 (self.seen)(Entry::unknown(self.below(&path), SkipReason::Unreadable))?;
                 continue;
@@ -177,8 +202,10 @@ impl Walk<'_> {
                 continue;
             }
             if kind.is_dir() {
-                more.extend(self.enter(path, &level, &tracked, is_sparse)?);
-            } else {
+                let entered = self.enter(path, &level, &tracked, is_sparse)?;
+                let is_whole = wanted == Wanted::All;
+                more.extend(entered.map(|entered| Unlisted { is_whole, ..entered }));
+            } else if wanted == Wanted::All {
                 let is_tracked =
                     is_sparse || self.tracked.has(bytes_of(self.below(&path)), &tracked);
                 self.file(&entry, &path, kind, &level, is_tracked.then_some(&tracked))?;
@@ -194,7 +221,7 @@ impl Walk<'_> {
         level: &Arc<Level>,
         tracked: &Range<usize>,
         is_sparse: bool,
-    ) -> ControlFlow<(), Option<Part>> {
+    ) -> ControlFlow<(), Option<Unlisted>> {
         let next = ControlFlow::Continue;
         if self.source.inside.contains(&path) {
             return next(None);
@@ -204,7 +231,7 @@ impl Walk<'_> {
         let is_sparse = is_sparse || self.tracked.is_sparse(&inside);
         let Some(rules) = &self.rules else {
             let level = Level::below(level, below.to_owned(), None);
-            return next(Some(Part { path, level, tracked: inside, is_sparse }));
+            return next(Some(Unlisted { path, level, tracked: inside, is_sparse, is_whole: true }));
         };
         if self.tracked.has_submodule(bytes_of(below), tracked) {
             // It is not checked out, and git lists none of its files.
@@ -226,7 +253,18 @@ impl Walk<'_> {
             }
         }
         let level = Level::below(level, below.to_owned(), said);
-        next(Some(Part { path, level, tracked: inside, is_sparse }))
+        next(Some(Unlisted { path, level, tracked: inside, is_sparse, is_whole: true }))
+    }
+
+    /// Returns what is wanted of a path in the repository.
+    fn wanted(&self, below: &Path) -> Wanted {
+        self.scope.as_ref().map_or(Wanted::All, |scope| scope.wanted(below))
+    }
+
+    fn widen(&self, folder: &Path) {
+        if let Some(scope) = &self.scope {
+            scope.widened.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
+        }
     }
 
     /// Passes on a file, or why it is left out. If it is tracked, its path is among those of a range.
@@ -311,8 +349,11 @@ impl FileSource for FolderSource {
         let mut notices = Vec::new();
         let (mut tracked, mut rules, mut level) = (Tracked::default(), None, Level::top());
         let mut folds_case = false;
+        let mut scope = self.only.as_ref().map(|paths| Scope::of(&self.folder, paths));
         if !self.choice.no_ignore {
             let view = self.view().unwrap_or_else(|Unread { path, reason }| {
+                // What is indexed is decided by other rules than before.
+                scope = None;
                 let folder = self.folder.display();
                 notices.push(format!(
                     "all files of {folder} are indexed, also those that .gitignore names: {folder}/{path} cannot be read \
@@ -325,6 +366,7 @@ impl FileSource for FolderSource {
                 View::default()
             });
             if let Some(Unread { path, reason }) = view.broken {
+                scope = None;
                 level.break_with(&format!("{path} cannot be read"));
                 notices.push(format!(
                     "untracked files of {} are left out: its {path} cannot be read ({reason})",
@@ -341,10 +383,19 @@ impl FileSource for FolderSource {
         }
         let all = tracked.all();
         let attributes = Ruleset::new(&self.folder, None, folds_case);
-        let walk = Walk { source: self, tracked, rules, attributes, seen };
-        let first = Part { path: self.folder.clone(), level, tracked: all, is_sparse: false };
-        tree::each(first, cores(), &|part, more| walk.visit(part, more));
-        Ok(Listing { notices, languages: walk.attributes.languages() })
+        let walk = Walk { source: self, tracked, rules, attributes, seen, scope };
+        let first = Unlisted {
+            path: self.folder.clone(),
+            level,
+            tracked: all,
+            is_sparse: false,
+            is_whole: walk.scope.is_none(),
+        };
+        // A few paths are found sooner than threads are started.
+        let threads = if walk.scope.is_some() { 1 } else { cores() };
+        tree::each(first, threads, &|part, more| walk.visit(part, more));
+        let languages = walk.attributes.languages();
+        Ok(Listing { notices, languages, part: walk.scope.map(Scope::into_part) })
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {

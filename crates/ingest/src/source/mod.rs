@@ -5,9 +5,12 @@
 pub(crate) mod commit;
 pub(crate) mod folder;
 mod rules;
+mod scope;
 #[cfg(test)]
 mod tests;
 mod tree;
+
+pub(crate) use rules::{ATTRIBUTES, NAMES as IGNORE_FILES};
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -35,8 +38,19 @@ pub(crate) trait FileSource: Send + Sync {
 pub(crate) struct Listing {
     /// Notices for the user.
     pub(crate) notices: Vec<String>,
-    /// The rules that give languages to files, as [`files::languages_of`] takes them.
+    /// The rules that give languages to files, as [`files::languages_of`] takes them; of a part, those in and around it.
     pub(crate) languages: Vec<u8>,
+    /// The part that was listed; `None` for all.
+    pub(crate) part: Option<Part>,
+}
+
+/// A part of the files of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Files and folders, with all that is in them.
+    pub(crate) below: Vec<String>,
+    /// The folders around them, without what is in them: an ignored folder has a row of its own.
+    pub(crate) around: Vec<String>,
 }
 
 /// Reads the file at a path, of which the list said this name of its contents, from several threads at once.

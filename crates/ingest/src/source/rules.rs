@@ -25,10 +25,10 @@ pub(super) const MAX_FILE_BYTES: u64 = 256 << 10;
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The kinds of ignore files in folders: the first overrides the others.
-pub(super) const NAMES: [&str; 3] = [".codesearchignore", ".ignore", GITIGNORE];
+pub(crate) const NAMES: [&str; 3] = [".codesearchignore", ".ignore", GITIGNORE];
 
 /// The file with attributes of the files in its folder.
-pub(super) const ATTRIBUTES: &str = ".gitattributes";
+pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 
 /// The kind that is git's.
 pub(super) const GITIGNORE: &str = ".gitignore";
