@@ -51,9 +51,16 @@ pub(crate) struct UpArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct IngestArgs {
-    /// Folders that contain repositories
-    #[arg(value_name = "PATH", required = true)]
+    /// Folders that contain repositories; with --now, names of repositories, or folders
+    #[arg(value_name = "PATH", required_unless_present = "now")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Bring indexed repositories up to date as they were ingested, looking at nothing else; without PATH, all that waits
+    /// in the queue of changes
+    #[arg(long, conflicts_with_all = [
+        "depth", "no_ignore", "ignore", "secrets", "history", "no_history", "commit", "no_commit", "follow_git",
+        "branches", "again",
+    ])]
+    pub(crate) now: bool,
     #[command(flatten)]
     pub(crate) how: IngestOptions,
     /// Remove the history of lines from the index: the default of a new repository

@@ -1,5 +1,7 @@
 //! `codesearch ingest`: brings the index up to date, and prints a summary.
 
+mod now;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +20,9 @@ use request::human::{count, size};
 const CONNECTIONS: u32 = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
+    if args.now {
+        return now::run(database, args);
+    }
     check_paths(&args.paths)?;
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
@@ -85,6 +90,7 @@ pub(crate) async fn ingest(
         again: how.again,
         shard_bytes: how.shard_bytes,
         disks,
+        parser: None,
     };
     let progress = IngestProgress::new();
     let report = ingest::run(store, &options, &|event| progress.event(event)).await;

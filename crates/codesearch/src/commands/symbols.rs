@@ -55,7 +55,7 @@ pub(crate) async fn take_beside(store: &Store) {
 }
 
 /// Returns the path of this program, even if its file was replaced since it started.
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     let own = PathBuf::from("/proc/self/exe");
     if own.exists() {
         Ok(own)

@@ -37,6 +37,7 @@ mod options;
 mod private_postgres;
 mod property;
 mod prose;
+mod queue;
 mod ranking;
 mod revisions;
 mod ripgrep;
