@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Error;
 use files::shortened;
-use git::checkout::{Config, GitData, Origin, Trust, Unread, web};
+use git::checkout::{Config, Facts, GitData, Origin, Trust, Unread, web};
 use store::Root;
 
 /// Maximum bytes of a repository's name. Longer paths are cut.
@@ -32,6 +32,8 @@ pub(crate) struct FoundRepo {
     pub(crate) commit: Option<String>,
     /// Rank that its configuration gives it; 0 for none.
     pub(crate) rank: u16,
+    /// What else its configuration says of it; `None` if it has none, or it is not read.
+    pub(crate) facts: Option<Facts>,
     /// Folders outside of its own that git may read for its history.
     pub(crate) git_folders: Vec<PathBuf>,
     /// Parts of its git data that are not read.
@@ -397,6 +399,7 @@ pub(crate) fn named(
         unranked.push(folder.clone());
         0
     });
+    let facts = config.as_ref().map(Config::facts);
     let web = origin.as_deref().and_then(|origin| web(origin, commit.as_deref()?));
     let git_folders = trust.into_folders();
     // Where `.git` leads to a bare clone, the files beside it belong to nobody.
@@ -414,6 +417,7 @@ pub(crate) fn named(
         web,
         commit,
         rank,
+        facts,
         git_folders,
         unread,
         is_origin_odd,

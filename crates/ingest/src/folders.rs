@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use store::{RepoId, RepoRow, Root, Session, Store, TreeKind};
+use store::{RepoId, RepoMetadata, RepoRow, Root, Session, Store, TreeKind};
 
 use super::find::{FoundRepo, FoundTree};
 use super::source::FileSource;
@@ -13,7 +13,7 @@ use super::source::folder::{Choice, FolderSource};
 use super::trees::worktrees::{self, Asked};
 use super::trees::{OtherTree, OtherTrees, refs};
 use super::update::Repository;
-use super::{Error, Event, Options, Progress, Report, find, lock, names, notices};
+use super::{Error, Event, Options, Progress, Report, configured, find, lock, names, notices};
 
 /// What was found in some folders, which are brought up to date.
 pub(crate) struct Search {
@@ -44,7 +44,9 @@ pub(crate) async fn repositories(
 ) -> Result<(Session, Vec<Repository>, Vec<RepoId>), Error> {
     let (mut found, mut unreadable, mut roots) = (Vec::new(), Vec::new(), Vec::new());
     for path in &options.paths {
-        let below = find::repositories(path, options.depth, options.follow_git)?;
+        let said = options.configured(path);
+        let follows = options.follow_git || said.follow_git;
+        let below = find::repositories(path, options.depth.or(said.depth), follows)?;
         notices::tell_found(path, &below, progress);
         roots.push(below.root);
         unreadable.extend(below.unreadable);
@@ -167,10 +169,19 @@ pub(crate) async fn plan(
             Some(row) => row.id,
             None => session.new_repo(&repo.name, &source).await?,
         };
+        // Of a folder, its configuration is the last one to ask.
+        if let Some(facts) = &repo.facts {
+            session.note_metadata(id, configured::metadata(facts));
+        } else if repo.kind == find::Kind::Folder {
+            session.note_metadata(id, RepoMetadata::default());
+        }
         let before = repo.known.as_ref();
-        let no_ignore = options.no_ignore.or(before.map(|row| row.no_ignore)).unwrap_or_default();
+        let said = options.configured(&repo.folder);
+        let no_ignore = options.no_ignore.or(said.no_ignore);
+        let no_ignore = no_ignore.or(before.map(|row| row.no_ignore)).unwrap_or_default();
+        let skips_secrets = options.skip_secrets.or(said.skip_secrets);
         let skips_secrets =
-            options.skip_secrets.or(before.map(|row| row.skips_secrets)).unwrap_or_default();
+            skips_secrets.or(before.map(|row| row.skips_secrets)).unwrap_or_default();
         // Whether a text is a private key is known when it is read.
         let again = skips_secrets && before.is_some_and(|row| !row.skips_secrets);
         let choice = Choice {
@@ -185,6 +196,7 @@ pub(crate) async fn plan(
             find::Kind::Checkout => options
                 .commit
                 .or(repo.from_commit)
+                .or(said.commit)
                 .or(before.map(|row| row.from_commit))
                 .unwrap_or_default(),
         };
@@ -195,7 +207,7 @@ pub(crate) async fn plan(
         add_worktrees(&mut trees, &repo, &all, &choice, progress);
         let remembered = branches.get(&id).cloned().unwrap_or_default();
         let globs = options.branches.clone().or_else(|| repo.branches.as_deref().map(refs::globs));
-        let globs = globs.unwrap_or_else(|| remembered.clone());
+        let globs = globs.or_else(|| said.branches.clone()).unwrap_or_else(|| remembered.clone());
         // What is left out of commits may be other files now.
         let is_same = before
             .is_some_and(|row| (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets));

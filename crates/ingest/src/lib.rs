@@ -8,6 +8,7 @@
 //! are read a few megabytes at a time.
 
 pub mod check;
+mod configured;
 mod cut;
 mod find;
 mod folders;
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 
 use store::{RepoId, Session, Store, Totals};
 
+pub use configured::Configured;
 pub use files::SkipReason;
 pub use trees::refs::globs;
 
@@ -61,6 +63,8 @@ pub struct Options {
     pub follow_git: bool,
     /// Globs of the branches and tags to index; `None` for what each repository's last ingest chose, none for none.
     pub branches: Option<Vec<String>>,
+    /// What a configuration file says of folders. A clone's own configuration and the options above override it.
+    pub configured: Vec<Configured>,
     /// Whether to read every file, even if its fingerprint is unchanged.
     pub again: bool,
     /// Bytes of text at which a shard is full, for tests; `None` for the default.
@@ -76,6 +80,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
+            configured: Vec::new(),
             depth: None,
             max_bytes: MAX_BYTES,
             no_ignore: None,

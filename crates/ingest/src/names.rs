@@ -10,7 +10,7 @@ use store::RepoRow;
 
 use super::find::{FoundRepo, FoundTree, Kind, MAX_NAME_BYTES, is_empty};
 use files::shortened;
-use git::checkout::{GitData, Unread};
+use git::checkout::{Facts, GitData, Unread};
 
 /// A repository that was found, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) struct NamedRepo {
     pub(crate) commit: Option<String>,
     /// Rank among the repositories; 0 for none.
     pub(crate) rank: u16,
+    /// What else its configuration says of it.
+    pub(crate) facts: Option<Facts>,
     /// Folders outside of its own that git may read for its history.
     pub(crate) git_folders: Vec<PathBuf>,
     /// Parts of its git data that are not read.
@@ -46,7 +48,7 @@ pub(crate) struct NamedRepo {
 
 impl NamedRepo {
     fn of(repo: FoundRepo, name: String, known: Option<RepoRow>) -> Self {
-        let FoundRepo { folder, origin, web, commit, rank, git_folders, unread, .. } = repo;
+        let FoundRepo { folder, origin, web, commit, rank, facts, git_folders, unread, .. } = repo;
         let (kind, from_commit) = (repo.kind, repo.from_commit);
         let FoundRepo { data, branches, trees, keeps_trees, .. } = repo;
         let taken = origin.filter(|origin| known.is_none() && *origin != name);
@@ -57,6 +59,7 @@ impl NamedRepo {
             web,
             commit,
             rank,
+            facts,
             git_folders,
             unread,
             kind,
@@ -165,6 +168,7 @@ mod tests {
                 web: None,
                 commit: None,
                 rank: 0,
+                facts: None,
                 git_folders: Vec::new(),
                 unread: Vec::new(),
                 is_origin_odd: false,

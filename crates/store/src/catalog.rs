@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use query::TreeName;
+use query::{Properties, TreeName};
 use sqlx::postgres::PgListener;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{Error, Result};
 use crate::ingest::EPOCHS;
 use crate::locks::PIN_LOCKS;
+use crate::metadata;
 use crate::store::Store;
 use crate::target::{ANSWER, answered};
 use crate::trees::{self, ChosenTrees, RepoTrees, Tree, TreeFilter, TreeKind, TreeSet, Trees};
@@ -160,8 +161,10 @@ type ShardRow = (i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>);
 pub struct CatalogRepo {
     /// Its name.
     pub name: String,
-    /// Its rank among the repositories; 0 for none.
+    /// Its rank among the repositories: the operator's, or else that of its stars; 0 for none.
     pub rank: u16,
+    /// What else is known of it.
+    pub properties: Arc<Properties>,
     /// The shards that hold its files, in any tree.
     pub shards: Vec<ShardId>,
     /// Its trees besides the main one.
@@ -187,9 +190,6 @@ impl CatalogRepo {
         TreeName { kind, name: MAIN_TREE, commit: self.commit.as_deref() }
     }
 }
-
-/// A row of `repos`: the columns that the catalog reads.
-type RepoColumns = (i32, String, i32, Vec<i16>, String, bool, Option<f64>, Option<String>);
 
 /// A row of `trees`: the columns that the catalog reads.
 type TreeRow = (i32, i32, String, String, Option<String>, Option<String>, i64, Option<f64>);
@@ -258,17 +258,8 @@ impl Store {
         .bind(current.epoch.0)
         .fetch_all(&mut *tx)
         .await?;
-        let repos: Vec<RepoColumns> = sqlx::query_as(
-            "select id, name, rank,
-                    case when tree_shards = '{}' then shards
-                         else array(select unnest(shards) union select unnest(tree_shards) order by 1) end,
-                    source, git_folders <> '{}', extract(epoch from listed_at)::float8,
-                    case when from_commit then commit end
-             from repos where indexed_at is not null",
-        )
-        .fetch_all(&mut *tx)
-        .await?;
         let mut trees = read_trees(&mut tx, current.epoch).await?;
+        let repos = read_repos(&mut tx, &mut trees).await?;
         let history: Vec<i64> =
             sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
         let history: Vec<Switch> = history.into_iter().map(Switch).collect();
@@ -320,27 +311,7 @@ impl Store {
                         .collect(),
                 })
                 .collect(),
-            repos: repos
-                .into_iter()
-                .map(|(id, name, rank, shards, source, is_linked, listed, commit)| {
-                    let (rank, shards) = (rank as u16, shards.into_iter().map(ShardId).collect());
-                    let trees = trees.remove(&RepoId(id)).unwrap_or_default().into();
-                    (
-                        RepoId(id),
-                        CatalogRepo {
-                            name,
-                            rank,
-                            shards,
-                            trees,
-                            commit,
-                            source,
-                            is_linked,
-                            listed,
-                        },
-                    )
-                })
-                .collect::<HashMap<_, _>>()
-                .into(),
+            repos: repos.into(),
             is_restricted: false,
             trees: TreeFilter::Main,
             restricted: StdMutex::default(),
@@ -381,6 +352,48 @@ fn chosen(repos: &HashMap<RepoId, CatalogRepo>, trees: &[InTree]) -> TreeFilter 
     chosen.replaced.sort_unstable();
     chosen.sets.sort_unstable();
     if chosen.replaced.is_empty() { TreeFilter::Main } else { TreeFilter::Chosen(chosen.into()) }
+}
+
+/// Reads all repositories, to which these trees belong.
+async fn read_repos(
+    conn: &mut PgConnection,
+    trees: &mut HashMap<RepoId, RepoTrees>,
+) -> Result<HashMap<RepoId, CatalogRepo>> {
+    let sql = format!(
+        "select r.id, r.name, r.rank,
+                case when r.tree_shards = '{{}}' then r.shards
+                     else array(select unnest(r.shards) union select unnest(r.tree_shards) order by 1) end shards,
+                r.source, r.git_folders <> '{{}}' is_linked, extract(epoch from r.listed_at)::float8 listed,
+                case when r.from_commit then r.commit end of_commit, m.source is not null has_metadata, {}
+         from repos r left join metadata m on m.source = r.source where r.indexed_at is not null",
+        metadata::COLUMNS
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(conn).await?;
+    let unknown = Arc::<Properties>::default();
+    let mut repos = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let id = RepoId(row.try_get("id")?);
+        let (mut rank, mut properties) = (row.try_get::<i32, _>("rank")? as u16, unknown.clone());
+        if row.try_get("has_metadata")? {
+            let metadata = metadata::read(row)?;
+            rank = if rank == 0 { metadata.rank() } else { rank };
+            properties = metadata.properties.into();
+        }
+        let shards: Vec<i16> = row.try_get("shards")?;
+        let repo = CatalogRepo {
+            name: row.try_get("name")?,
+            rank,
+            properties,
+            shards: shards.into_iter().map(ShardId).collect(),
+            trees: trees.remove(&id).unwrap_or_default().into(),
+            commit: row.try_get("of_commit")?,
+            source: row.try_get("source")?,
+            is_linked: row.try_get("is_linked")?,
+            listed: row.try_get("listed")?,
+        };
+        repos.insert(id, repo);
+    }
+    Ok(repos)
 }
 
 /// Reads the trees of all repositories in an epoch, besides the main ones.

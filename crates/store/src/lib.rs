@@ -19,6 +19,7 @@ mod indexes;
 mod ingest;
 mod lease;
 mod locks;
+mod metadata;
 mod mirrors;
 mod named;
 mod other_work;
@@ -61,8 +62,10 @@ pub use ingest::{
     SymbolsWriter, Totals, TreeContents, TreeFile, TreeState, Waiting,
 };
 pub use lease::Lease;
+pub use metadata::{RepoMetadata, rank_of_stars};
 pub use mirrors::{Mirror, MirrorHook, MirrorHost, MirrorIndexing, MirrorLock, MirrorPage};
 pub use named::{ClonePlace, NamedBlob};
+pub use query::Properties;
 pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};
 pub use reader::{READER, reader_settings};
 pub use repos::{LeftOutRow, Repo, StoredBlob};

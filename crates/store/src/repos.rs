@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
+use crate::metadata::{self, RepoMetadata};
 use crate::store::Store;
 use crate::trees::{self, TreeFilter};
 use crate::{BlobId, Epoch, RepoId, ShardId};
@@ -48,12 +49,21 @@ pub struct Repo {
     pub skipped: i64,
     /// Its rank among the repositories, set by the operator; 0 for none.
     pub rank: u16,
+    /// What its host or the configuration of its clone says of it.
+    pub metadata: RepoMetadata,
     /// Whether it is read without the rules of ignore files: `ingest --no-ignore`.
     pub no_ignore: bool,
     /// What becomes of files that look like secrets: `keep` or `skip`.
     pub secrets: String,
     /// The time of its last ingest, as `2026-01-31 12:00:00Z`.
     pub indexed_at: String,
+}
+
+impl Repo {
+    /// Returns its rank in results: the operator's, or else that of its stars; 0 for none.
+    pub fn effective_rank(&self) -> u16 {
+        if self.rank == 0 { self.metadata.rank() } else { self.rank }
+    }
 }
 
 /// A file or folder that was left out.
@@ -75,11 +85,15 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn repos(&self) -> Result<Vec<Repo>> {
-        let rows = sqlx::query(
-            "select id, name, source, web, commit, git_folders, files, bytes, skipped, rank, no_ignore, secrets,
-                    to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at
-             from repos where indexed_at is not null order by name",
-        )
+        let sql = format!(
+            "select r.id, r.name, r.source, r.web, r.commit, r.git_folders, r.files, r.bytes, r.skipped, r.rank,
+                    r.no_ignore, r.secrets,
+                    to_char(r.indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at, {}
+             from repos r left join metadata m on m.source = r.source
+             where r.indexed_at is not null order by r.name",
+            metadata::COLUMNS
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql))
         .fetch_all(self.control())
         .await?;
         let repo = |row: &PgRow| {
@@ -94,6 +108,7 @@ impl Store {
                 bytes: row.try_get("bytes")?,
                 skipped: row.try_get("skipped")?,
                 rank: row.try_get::<i32, _>("rank")? as u16,
+                metadata: metadata::read(row)?,
                 no_ignore: row.try_get("no_ignore")?,
                 secrets: row.try_get("secrets")?,
                 indexed_at: row.try_get("indexed_at")?,

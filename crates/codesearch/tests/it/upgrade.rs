@@ -166,6 +166,7 @@ fn make_filters_of_15(fixture: &Fixture) {
          drop sequence history_numbers;
          drop view codesearch_sql.files, codesearch_sql.repositories, codesearch_sql.left_out, codesearch_sql.trees,
              codesearch_sql.tree_files, codesearch_sql.file_texts, codesearch_sql.symbols;
+         drop table metadata;
          drop function codesearch_sql.tree_names(integer, integer);
          drop table trees, tree_sets, odd_blobs;
          drop sequence tree_set_ids;

@@ -1,5 +1,6 @@
 //! The configuration of a clone.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use gix_config::File;
@@ -17,6 +18,25 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Config")
     }
+}
+
+/// What a configuration says of its repository; `None` and nothing if it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Whether nobody may change it any more.
+    pub archived: Option<bool>,
+    /// Whether it began as a copy of another one.
+    pub fork: Option<bool>,
+    /// Whether everybody may see it on its host.
+    pub public: Option<bool>,
+    /// Its topics, in lowercase.
+    pub topics: Vec<String>,
+    /// How many people starred it.
+    pub stars: Option<u32>,
+    /// What it is about.
+    pub description: Option<String>,
+    /// Further texts by their names, which have no capitals.
+    pub meta: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -69,6 +89,49 @@ impl Config {
         let Some(priority) = self.0.string("zoekt.priority") else { return Some(0) };
         let priority: f64 = String::from_utf8_lossy(&priority).trim().parse().ok()?;
         (!priority.is_nan()).then_some(priority as u16)
+    }
+
+    /// Returns what it says of the repository: `codesearch.archived`, `fork`, `public`, `topics`, `stars`, `description`,
+    /// and the texts of `codesearch.meta`; or else what Zoekt's commands that mirror hosts write.
+    pub fn facts(&self) -> Facts {
+        let switch = |name: &str| {
+            let said = |section: &str| self.0.boolean(format!("{section}.{name}").as_str()).ok()?;
+            said("codesearch").or_else(|| said("zoekt"))
+        };
+        let text = |key: &str| {
+            let text = String::from_utf8_lossy(&self.0.string(key)?).trim().to_owned();
+            (!text.is_empty()).then_some(text)
+        };
+        let stars = ["codesearch.stars", "zoekt.github-stars", "zoekt.gitlab-stars", "zoekt.gitea-stars"];
+        let topics = self.0.strings("codesearch.topics").unwrap_or_default();
+        let topics = topics.iter().map(|list| String::from_utf8_lossy(list).into_owned());
+        let mut topics: Vec<String> = topics
+            .flat_map(|list| list.split(',').map(|topic| topic.trim().to_lowercase()).collect::<Vec<_>>())
+            .filter(|topic| !topic.is_empty())
+            .collect();
+        topics.sort_unstable();
+        topics.dedup();
+        let sections = self.0.sections_by_name("codesearch").into_iter().flatten();
+        let of_meta = sections.filter(|section| {
+            section.header().subsection_name().is_some_and(|name| name == "meta")
+        });
+        let meta = of_meta.flat_map(|section| {
+            let body = section.body();
+            let texts = body.value_names().filter_map(|name| {
+                let text = body.value(&name)?;
+                Some((name.to_lowercase(), String::from_utf8_lossy(&text).into_owned()))
+            });
+            texts.collect::<Vec<_>>()
+        });
+        Facts {
+            archived: switch("archived"),
+            fork: switch("fork"),
+            public: switch("public"),
+            topics,
+            stars: stars.into_iter().find_map(|key| text(key)?.parse().ok()),
+            description: text("codesearch.description"),
+            meta: meta.collect(),
+        }
     }
 
     /// Returns whether the clone's files are those of its commit (`codesearch.source = commit`) or those in its folder

@@ -21,7 +21,7 @@ use files::beneath;
 
 use crate::attributes;
 
-pub use config::Config;
+pub use config::{Config, Facts};
 pub use index::Tracked;
 pub use objects::Objects;
 pub(crate) use objects::Stamp;

@@ -100,7 +100,8 @@ async fn choose(
     let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
     for row in rows {
         let configured = || git::wants_history(&PathBuf::from(&row.source), folders(row));
-        match options.history.or_else(configured) {
+        let said = || options.configured(&PathBuf::from(&row.source)).history;
+        match options.history.or_else(configured).or_else(said) {
             Some(true) => wanted.push(row.id),
             Some(false) => unwanted.push(row.id),
             None => {}

@@ -15,8 +15,9 @@ use super::symbols;
 use super::trees::{self, Plan, main_left_out};
 use crate::error::Result;
 use crate::history::keep as history;
+use crate::metadata;
 use crate::scip::keep as scip;
-use crate::{Epoch, RepoId, ShardId};
+use crate::{Epoch, RepoId, RepoMetadata, ShardId};
 
 /// The channel on which listeners are notified of a new epoch.
 pub(crate) const EPOCHS: &str = "codesearch_epoch";
@@ -134,7 +135,16 @@ impl Session {
         let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
         let languages = count_languages(&mut self.conn, *epoch, changed).await?;
         let mut tx = self.conn.begin().await?;
-        let told = update_repos(&mut tx, repos, &counts, &self.listed, &self.looked).await?;
+        let sources: Vec<(RepoId, &str)> =
+            repos.iter().map(|repo| (repo.id, &*repo.source)).collect();
+        let said: Vec<(&str, RepoMetadata)> = repos
+            .iter()
+            .filter_map(|repo| Some((&*repo.source, self.metadata.remove(&repo.id)?)))
+            .collect();
+        metadata::forget(&mut tx, &sources, &gone).await?;
+        let mut told =
+            update_repos(&mut tx, repos, &counts, &self.listed, &self.looked).await?;
+        told += metadata::publish(&mut tx, &said).await?;
         take(&mut tx, &std::mem::take(&mut self.taken)).await?;
         let plans = std::mem::take(&mut self.trees);
         trees::make_current(&mut tx, &plans).await?;

@@ -15,7 +15,7 @@ use crate::other_work::OtherWork;
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{ANSWER, answered};
-use crate::{RepoId, ShardId};
+use crate::{RepoId, RepoMetadata, ShardId};
 
 /// `valid_to` of a row that no epoch has ended.
 pub(crate) const FOREVER: i32 = i32::MAX;
@@ -86,6 +86,8 @@ pub struct Session {
     pub(crate) trees: Vec<Plan>,
     /// The globs of branches that it remembers.
     pub(crate) branches: HashMap<RepoId, Vec<String>>,
+    /// What the configurations of clones say of repositories.
+    pub(crate) metadata: HashMap<RepoId, RepoMetadata>,
     pub(crate) groups: Groups,
     pub(crate) other_work: OtherWork,
     kept: Kept,
@@ -158,6 +160,7 @@ impl Store {
             plain: None,
             trees: Vec::new(),
             branches: HashMap::new(),
+            metadata: HashMap::new(),
             groups,
             other_work,
             kept: self.kept.clone(),
@@ -247,6 +250,11 @@ impl Session {
     /// Has the next publishing delete rows of the queue: what they name was looked at.
     pub fn take(&mut self, rows: Vec<i64>) {
         self.taken = rows;
+    }
+
+    /// Records what the configuration of a clone says of its repository. The next publishing of the repository keeps it.
+    pub fn note_metadata(&mut self, repo: RepoId, metadata: RepoMetadata) {
+        self.metadata.insert(repo, metadata);
     }
 
     /// Returns the bytes of text stored so far, and the number of shards.
@@ -343,7 +351,7 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Undoes the rows of an epoch that a killed ingest prepared but did not publish.
-async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
+pub(crate) async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
     let (epoch, prepared): (i32, Option<i32>) =
         sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
     if prepared.is_none() {
