@@ -6,12 +6,13 @@
 
 use crate::changes;
 use crate::error::QueryError;
-use crate::field::FieldName;
+use crate::field::{self, FieldName};
 use crate::glob;
 use crate::group::{Group, Part, is_setting};
 use crate::language::{check_language, near_language};
 use crate::lex::Word;
 use crate::pattern::{Case, Pattern};
+use crate::property::{PropertyTerm, Switch};
 use crate::revision::{Changes, Comparison, TreeField, TreeTerm};
 use crate::settings::{Select, Setting, Settings};
 use crate::symbol::{SymbolKinds, SymbolPattern};
@@ -223,6 +224,26 @@ impl<'a> Build<'a> {
                 }
                 return Ok(Tree::any(any));
             }
+            Some(FieldName::Switch(switch)) => return self.switch(word, switch),
+            Some(FieldName::Topic) => {
+                // A field may have several, as for languages: topic:search,grep.
+                let all = text.split(',').map(|topic| topic.trim().to_lowercase());
+                let all: Vec<String> = all.filter(|topic| !topic.is_empty()).collect();
+                if all.is_empty() {
+                    let message = "topic: needs a name; remove it, or type one";
+                    let error = self.error(word.range.start, message);
+                    return Err(error.with_replacement(word.range.clone(), ""));
+                }
+                let all = all.into_iter().map(|topic| Tree::Property(PropertyTerm::Topic(topic)));
+                return Ok(Tree::any(all.collect()));
+            }
+            Some(FieldName::Meta) => {
+                let typed = &self.source[word.range.clone()];
+                let name = typed.split(':').next().and_then(field::meta).unwrap_or_default();
+                let pattern = Pattern::parse(text, case, multiline);
+                let pattern = pattern.map_err(|error| self.of_pattern(at, word, error))?;
+                return Ok(Tree::Property(PropertyTerm::Meta(name.to_lowercase(), pattern)));
+            }
             Some(FieldName::Literal) => (Field::Anywhere, Pattern::literal(text, case)),
             Some(FieldName::Content) => (Field::Content, Pattern::parse(text, case, multiline)),
             Some(FieldName::Path) => (Field::Path, Pattern::of_path(text, case)),
@@ -254,6 +275,26 @@ impl<'a> Build<'a> {
         match word.revision {
             Some(end) => Ok(Tree::all(vec![term, self.revisions(word, end + 1)?])),
             None => Ok(term),
+        }
+    }
+
+    /// Returns the term for a property that a repository has or has not.
+    fn switch(&self, word: &Word, switch: Switch) -> Result<Tree, QueryError> {
+        let (name, value) = (switch.name(), word.text.as_str());
+        let on = Tree::Property(PropertyTerm::On(switch));
+        match yes_or_no(value) {
+            Some(true) => Ok(on),
+            Some(false) => Ok(!on),
+            None if value.eq_ignore_ascii_case("only") => Ok(on),
+            // Every repository is searched unless the query says otherwise.
+            None if ["any", "all", "include"].iter().any(|any| value.eq_ignore_ascii_case(any)) => {
+                Ok(Tree::every_file())
+            }
+            None => {
+                let message = format!("unknown value \"{value}\"; use {name}:yes or {name}:no");
+                let error = self.error(word.origins[0], message);
+                Err(error.with_replacement(word.range.clone(), ""))
+            }
         }
     }
 
@@ -425,7 +466,7 @@ fn has_symbol(tree: &Tree) -> bool {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(has_symbol),
         Tree::Not(inner) => has_symbol(inner),
         Tree::Term(term) => term.field == Field::Symbol,
-        Tree::Language(_) | Tree::InTree(_) => false,
+        Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => false,
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn check(tree: &Tree, changes: Option<&Changes>) -> Result<(), Mispla
         }
         Tree::Not(inner) => check(inner, changes),
         Tree::Term(term) => check_term(term, changes),
-        Tree::Language(_) => Ok(()),
+        Tree::Language(_) | Tree::Property(_) => Ok(()),
         Tree::InTree(tree) => match changes {
             None => Ok(()),
             Some(changes) => {

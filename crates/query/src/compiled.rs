@@ -10,6 +10,7 @@ use crate::literals::LiteralQuery;
 use crate::matcher::Matcher;
 use crate::ngrams::ngram_query;
 use crate::pattern::Pattern;
+use crate::property::{CompiledProperty, Properties};
 use crate::revision::{Changes, TreeTerm};
 use crate::settings::Select;
 use crate::symbol::{SymbolKinds, SymbolPattern};
@@ -29,6 +30,8 @@ pub struct CompiledQuery {
     pub terms: Vec<CompiledTerm>,
     /// The languages in the query: for each, the names in lowercase that it may have.
     pub languages: Vec<Vec<String>>,
+    /// What the query asks of repositories besides their names, each condition once.
+    pub properties: Vec<CompiledProperty>,
     /// The names of trees in the query.
     pub trees: Vec<TreeTerm>,
     /// What is searched, if not files.
@@ -87,6 +90,7 @@ impl CompiledQuery {
     /// Returns whether matching one of its patterns against a few names may take long.
     pub fn is_slow(&self) -> bool {
         self.terms.iter().any(|term| term.matcher.is_slow())
+            || self.properties.iter().any(CompiledProperty::is_slow)
     }
 
     /// Returns the names of trees of which one must mean a tree of each match: those at the top level of the query, as
@@ -103,6 +107,22 @@ impl CompiledQuery {
         parts.iter().filter_map(tree).collect()
     }
 
+    /// Returns whether a predicate on a repository holds for one with this name and these properties; `None` for other
+    /// predicates. Once `go_on` returns false, patterns may be given up, and do not match then.
+    pub fn of_repo(
+        &self,
+        of: Predicate,
+        name: &str,
+        known: &Properties,
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<bool> {
+        match of {
+            Predicate::Repo(term) => Some(self.terms[term].matcher.is_match_within(name, go_on)),
+            Predicate::Property(property) => Some(self.properties[property].holds(known, go_on)),
+            _ => None,
+        }
+    }
+
     /// Compiles a query.
     ///
     /// # Errors
@@ -113,6 +133,7 @@ impl CompiledQuery {
             expr: Expr::Const(true),
             terms: Vec::new(),
             languages: Vec::new(),
+            properties: Vec::new(),
             trees: Vec::new(),
             changes: query.changes.clone(),
             select: query.settings.select,
@@ -133,6 +154,21 @@ impl CompiledQuery {
             Tree::Language(name) => {
                 self.languages.push(language::names(name));
                 Expr::Predicate(Predicate::Language(self.languages.len() - 1))
+            }
+            Tree::Property(term) => {
+                let index = match self.properties.iter().position(|known| known.term == *term) {
+                    Some(index) => index,
+                    None => {
+                        let new = CompiledProperty::new(term, memory);
+                        let new = new.map_err(|error| (error.position, error.message))?;
+                        if *memory > MAX_COMPILED_BYTES {
+                            return Err((0, too_large()));
+                        }
+                        self.properties.push(new);
+                        self.properties.len() - 1
+                    }
+                };
+                Expr::Predicate(Predicate::Property(index))
             }
             Tree::InTree(term) => {
                 self.trees.push(term.clone());
@@ -181,9 +217,7 @@ impl CompiledTerm {
             let matcher = Matcher::new(pattern).map_err(|error| error.message)?;
             *memory += matcher.memory();
             if *memory > MAX_COMPILED_BYTES {
-                return Err(format!(
-                    "the query is too large: its compiled patterns exceed {MAX_COMPILED_BYTES} bytes"
-                ));
+                return Err(too_large());
             }
             Ok(matcher)
         };
@@ -226,6 +260,11 @@ impl CompiledTerm {
         };
         same_symbol && self.pattern.is_same(&term.pattern)
     }
+}
+
+/// Returns the message for patterns that take too much memory together.
+fn too_large() -> String {
+    format!("the query is too large: its compiled patterns exceed {MAX_COMPILED_BYTES} bytes")
 }
 
 #[cfg(test)]

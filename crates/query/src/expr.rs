@@ -33,6 +33,8 @@ pub enum Predicate {
     Symbol(usize),
     /// One of the trees that have it is meant by this one of [`CompiledQuery::trees`].
     InTree(usize),
+    /// What is known of its repository has this one of [`CompiledQuery::properties`].
+    Property(usize),
     /// The term matches in a line that was added; false of files.
     Added(usize),
     /// The term matches in a line that was removed; false of files.

@@ -2,6 +2,7 @@
 
 use crate::foreign;
 use crate::near::nearest;
+use crate::property::Switch;
 use crate::revision::TreeField;
 use crate::settings::{self, Setting};
 use crate::write::literal;
@@ -21,6 +22,12 @@ pub(crate) enum FieldName {
     Symbol,
     /// Restricts symbols.
     Kind,
+    /// A property that a repository has or has not.
+    Switch(Switch),
+    /// A topic of its repository.
+    Topic,
+    /// A text about its repository: `meta.NAME:`.
+    Meta,
     /// Names trees: `worktree:`, `branch:`, `rev:`.
     Tree(TreeField),
     /// Compares two revisions.
@@ -56,6 +63,10 @@ const NAMES: &[(&str, FieldName)] = &[
     ("sym", FieldName::Symbol),
     ("symbol", FieldName::Symbol),
     ("kind", FieldName::Kind),
+    ("archived", FieldName::Switch(Switch::Archived)),
+    ("fork", FieldName::Switch(Switch::Fork)),
+    ("public", FieldName::Switch(Switch::Public)),
+    ("topic", FieldName::Topic),
     ("worktree", FieldName::Tree(TreeField::Worktree)),
     ("branch", FieldName::Tree(TreeField::Branch)),
     ("b", FieldName::Tree(TreeField::Branch)),
@@ -68,6 +79,9 @@ const NAMES: &[(&str, FieldName)] = &[
     ("case", FieldName::Case),
     ("multiline", FieldName::Multiline),
 ];
+
+/// The beginning of the names of fields that ask for texts about a repository.
+const META: &str = "meta.";
 
 /// Words to suggest to users who type a query; those of settings are in [`settings::SUGGESTIONS`].
 const SUGGESTIONS: &[(&str, &str)] = &[
@@ -86,6 +100,10 @@ const SUGGESTIONS: &[(&str, &str)] = &[
     ("rev:", "branch, tag or commit: rev:v1.2.0, rev:HEAD~3"),
     ("branch:", "part of the name of an indexed branch or tag"),
     ("diff:", "changes between two revisions: diff:main..HEAD"),
+    ("archived:no", "not in archived repositories"),
+    ("fork:no", "not in forks"),
+    ("public:yes", "in repositories that everybody may see on their host"),
+    ("topic:", "topic of the repository on its host"),
     ("history:", "commits that added or removed a line with this pattern"),
     ("added:", "added lines, with diff: or history:*"),
     ("removed:", "removed lines, with diff: or history:*"),
@@ -108,7 +126,16 @@ fn names() -> impl Iterator<Item = (&'static str, FieldName)> {
 
 /// Returns the field called `name`, in any case.
 pub(crate) fn find(name: &str) -> Option<FieldName> {
-    names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| field)
+    let found = names().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, field)| field);
+    found.or_else(|| meta(name).map(|_| FieldName::Meta))
+}
+
+/// Returns the name of the text that a field of the form `meta.NAME` asks for.
+pub(crate) fn meta(name: &str) -> Option<&str> {
+    let begin = name.get(..META.len()).filter(|begin| begin.eq_ignore_ascii_case(META))?;
+    let of = &name[begin.len()..];
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (!of.is_empty() && of.chars().all(is_plain)).then_some(of)
 }
 
 /// Returns whether a query can have `name:value`.
@@ -118,7 +145,8 @@ pub fn is_field(name: &str) -> bool {
 
 /// Returns the canonical name of a field, the same for all its aliases.
 pub(crate) fn name(field: FieldName) -> &'static str {
-    names().find(|(_, known)| *known == field).map_or("", |(name, _)| name)
+    let found = names().find(|(_, known)| *known == field);
+    found.map_or(META.trim_end_matches('.'), |(name, _)| name)
 }
 
 /// Returns the error message for `name:value` with an unknown name, and the replacement for the word; an empty one

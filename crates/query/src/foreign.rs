@@ -16,41 +16,43 @@ struct Foreign {
 const HISTORY: &str = "is not supported: history:PATTERN finds the commits that added or removed a line, and shows the \
                        author, date and summary of each; remove it";
 
+const OF_REPOSITORIES: &str = "is not supported: of repositories, queries know repo:, topic:, archived:, fork:, public: \
+                               and meta.NAME:";
+
 const FOREIGN: &[Foreign] = &[
     Foreign {
-        names: &["archived", "fork", "visibility", "public", "mirror", "template"],
-        fits: |value| {
-            [
-                "yes", "no", "only", "true", "false", "any", "include", "exclude", "public",
-                "private", "internal",
-            ]
-            .contains(&value)
-        },
-        advice: "is not supported: the index has only the names of repositories; use repo:",
+        names: &["mirror", "template"],
+        fits: |value| ["yes", "no", "only", "true", "false", "any"].contains(&value),
+        advice: OF_REPOSITORIES,
         instead: nothing,
     },
     Foreign {
-        names: &["meta", "topic", "license", "stars", "followers", "forks", "pushed", "created"],
+        names: &["visibility"],
+        fits: |value| ["public", "private", "internal", "any"].contains(&value),
+        advice: "is not supported: use public:yes or public:no",
+        instead: property,
+    },
+    Foreign {
+        names: &["license", "stars", "followers", "forks", "pushed", "created"],
         fits: any,
-        advice: "is not supported: the index has only the names of repositories; use repo:",
+        advice: OF_REPOSITORIES,
+        instead: nothing,
+    },
+    Foreign {
+        names: &["meta"],
+        fits: any,
+        advice: "needs the name of a text about repositories: use meta.NAME:, as in meta.team:search",
         instead: nothing,
     },
     Foreign {
         names: &["is"],
-        fits: |value| {
-            [
-                "archived",
-                "fork",
-                "public",
-                "private",
-                "internal",
-                "mirror",
-                "template",
-                "vendored",
-                "generated",
-            ]
-            .contains(&value)
-        },
+        fits: |value| ["archived", "fork", "public", "private", "internal"].contains(&value),
+        advice: "is not supported: use archived:yes, fork:yes or public:yes",
+        instead: property,
+    },
+    Foreign {
+        names: &["is"],
+        fits: |value| ["mirror", "template", "vendored", "generated"].contains(&value),
         advice: "is not supported: use repo: for repository names and -file: for paths",
         instead: nothing,
     },
@@ -127,6 +129,19 @@ fn of_kind(name: &str, kind: &str) -> String {
     format!("sym:{name} kind:{kind}")
 }
 
+/// Returns the field for a property of repositories, as GitHub names it.
+fn property(value: &str) -> String {
+    let is = |name: &str| value.eq_ignore_ascii_case(name);
+    let field = match value {
+        _ if is("archived") => "archived:yes",
+        _ if is("fork") => "fork:yes",
+        _ if is("public") => "public:yes",
+        _ if is("private") || is("internal") => "public:no",
+        _ => "",
+    };
+    field.to_owned()
+}
+
 fn any(_: &str) -> bool {
     true
 }
@@ -175,6 +190,20 @@ pub(crate) fn call(field: &str, value: &str, alone: bool) -> Option<(String, Str
         let of_path = matches!(kind, "path" | "file") && !file;
         written(if of_path { "file" } else { "content" }, argument)
     };
+    let of_repository = match kind {
+        "topic" if !argument.is_empty() => Some(written("topic", argument)),
+        "meta" | "tag" if !argument.is_empty() => {
+            let (name, text) = argument.split_once(':').unwrap_or((argument, ""));
+            let text = if text.is_empty() { ".".to_owned() } else { format!("^{}$", escape(text)) };
+            let name = format!("meta.{}", name.trim());
+            crate::field::is_field(&name).then(|| written(&name, &text))
+        }
+        _ => None,
+    };
+    if let Some(instead) = of_repository.filter(|_| !file) {
+        let message = format!("{field}:{function}() is not supported: use {instead}");
+        return Some((message, instead, length));
+    }
     let searched = matches!(kind, "path" | "file" | "content" | "contains") && !argument.is_empty();
     let (advice, instead) = if !searched {
         ("only names, paths and lines are indexed".to_owned(), String::new())
@@ -224,7 +253,7 @@ mod tests {
         let instead = |name, value| find(name, value).map(|(_, instead)| instead);
         assert_eq!(instead("author", "jane"), Some(String::new()));
         assert_eq!(instead("branch", "main"), None);
-        assert_eq!(instead("is", "fork"), Some(String::new()));
+        assert_eq!(instead("is", "fork"), Some("fork:yes".to_owned()));
         assert_eq!(instead("is", "None"), None);
         assert_eq!(instead("size", ">100"), Some(String::new()));
         assert_eq!(instead("size", "10px"), None);
@@ -249,7 +278,9 @@ mod tests {
             called("repo", "has.file(path:a content:b)"),
             Some(("path:a content:b type:repo".to_owned(), 26))
         );
-        assert_eq!(called("repo", "has.topic(db)"), Some((String::new(), 13)));
+        assert_eq!(called("repo", "has.topic(db)"), Some(("topic:db".to_owned(), 13)));
+        assert_eq!(called("repo", "has.meta(a:b)"), Some(("meta.a:^b$".to_owned(), 13)));
+        assert_eq!(called("repo", "has.description(db)"), Some((String::new(), 19)));
         assert_eq!(call("repo", "has.path(x)", false).unwrap().1, "");
         assert_eq!(called("repo", "hash(x)"), None);
         assert_eq!(called("repo", "(a|b)"), None);

@@ -12,6 +12,7 @@ use crate::classes::Classes;
 use crate::error::QueryError;
 use crate::field::{self, FieldName};
 use crate::foreign;
+use crate::property::Switch;
 use crate::revision::TreeField;
 use crate::write::literal;
 
@@ -448,14 +449,15 @@ pub(crate) fn field_name(text: &str) -> Option<(&str, &str)> {
     let ends = |c: char| c == ':' || c.is_whitespace() || "\"()[]\\/|".contains(c);
     let (name, value) = text.split_at(text.find(ends)?);
     let value = value.strip_prefix(':')?;
-    let letters = name.starts_with("meta.")
+    let letters = field::meta(name).is_some()
         || name == "max_matches"
         || name.bytes().all(|b| b.is_ascii_alphabetic());
     if name.is_empty() || !letters || value.starts_with(':') {
         return None;
     }
-    let name = if name.starts_with("meta.") { "meta" } else { name };
     let plain =
         value.is_empty() || value.starts_with(|c: char| c.is_whitespace() || c == '/' || c == ')');
-    (field::find(name).is_some() || !plain).then_some((name, value))
+    // In C++, `public:` is a line of its own.
+    let is_field = |field| field != FieldName::Switch(Switch::Public);
+    (field::find(name).is_some_and(is_field) || !plain).then_some((name, value))
 }

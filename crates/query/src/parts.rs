@@ -50,6 +50,8 @@ pub enum PartKind {
     Path,
     /// A condition on the language of files.
     Language,
+    /// A condition on what else is known of repositories.
+    Property,
     /// The kinds of symbols.
     Kind,
     /// A condition on the trees that have the file.
@@ -178,6 +180,7 @@ impl QueryPart {
             Some(FieldName::Path | FieldName::Extension | FieldName::FileName) => PartKind::Path,
             Some(FieldName::Repo | FieldName::Owner) => PartKind::Repo,
             Some(FieldName::Language) => PartKind::Language,
+            Some(FieldName::Switch(_) | FieldName::Topic | FieldName::Meta) => PartKind::Property,
             Some(FieldName::Kind) => PartKind::Kind,
             Some(FieldName::Tree(_)) => PartKind::Tree,
             Some(FieldName::History) => PartKind::History,

@@ -79,6 +79,7 @@ impl Plan {
             | Expr::Not(_)
             | Expr::Predicate(
                 Predicate::Repo(_)
+                | Predicate::Property(_)
                 | Predicate::Language(_)
                 | Predicate::InTree(_)
                 | Predicate::Added(_)

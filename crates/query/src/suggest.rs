@@ -393,8 +393,12 @@ mod tests {
             ("Kubelet *.go", "Kubelet file:*.go", false),
             ("lnag:go foo(", "lang:go lit:foo(", false),
             ("foo AND author:jane", "foo", false),
-            ("foo -is:fork bar", "foo bar", false),
-            ("NOT is:archived or foo", "foo", false),
+            ("foo -is:fork bar", "foo -fork:yes bar", false),
+            ("foo -is:mirror bar", "foo bar", false),
+            ("NOT is:archived or foo", "NOT archived:yes or foo", false),
+            ("NOT is:vendored or foo", "foo", false),
+            ("foo archived:maybe", "foo", false),
+            ("foo repo:has.topic(a b) bar", "foo topic:\"a b\" bar", false),
             ("author:jane", "lit:author:jane", true),
             ("foo author:jane or bar", "foo or bar", false),
             ("foo added:bar", "foo added:bar history:*", false),
@@ -432,7 +436,7 @@ mod tests {
             ("localhost:8080", "lit:localhost:8080", false),
             ("file:has.content(x) y", "content:x y", false),
             ("multiline:yes:\\ ", "lit:multiline:yes:\\", true),
-            ("foo -is:fork ", "foo", false),
+            ("foo -is:mirror ", "foo", false),
         ] {
             let error = Query::parse(query, Case::Smart).unwrap_err();
             let found = error.suggestion.map(|found| (found.query, found.text.is_some()));

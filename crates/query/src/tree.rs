@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::error::QueryError;
 use crate::pattern::{Case, Pattern};
+use crate::property::PropertyTerm;
 use crate::revision::{Changes, TreeTerm};
 use crate::settings::Settings;
 use crate::symbol::{SymbolKinds, SymbolPattern};
@@ -36,6 +37,8 @@ pub enum Tree {
     Language(String),
     /// One of the trees that have the file is meant.
     InTree(TreeTerm),
+    /// What is known of its repository.
+    Property(PropertyTerm),
 }
 
 /// A pattern, and the field in which it must match.
@@ -114,7 +117,7 @@ impl Query {
                 }
                 Tree::Not(inner) => collect(inner, terms),
                 Tree::Term(term) => terms.push(term),
-                Tree::Language(_) | Tree::InTree(_) => {}
+                Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => {}
             }
         }
         let mut terms = Vec::new();
@@ -214,6 +217,7 @@ impl fmt::Display for Tree {
             Tree::Term(term) => return write!(f, "{term}"),
             Tree::Language(name) => return write!(f, "lang:{name}"),
             Tree::InTree(term) => return write!(f, "{term}"),
+            Tree::Property(term) => return write!(f, "{term}"),
             Tree::Not(inner) => return write!(f, "(not {inner})"),
             Tree::All(parts) if parts.is_empty() => return f.write_str("everything"),
             Tree::All(parts) => ("and", parts),

@@ -154,7 +154,7 @@ fn group(tree: &Tree) -> Group {
                 None => group.patterns = true,
             },
             Tree::Any(_) | Tree::All(_) => group.patterns = true,
-            Tree::Not(_) | Tree::Language(_) | Tree::InTree(_) => {}
+            Tree::Not(_) | Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => {}
         }
     }
     let like_a_name = |word: &Word| word.typed.contains(|c: char| c.is_uppercase() || c == '_');

@@ -39,7 +39,10 @@ impl TermBlocks {
                 let files = cached.files.as_ref()?;
                 !files.filters.columns(&query.terms[term].ngrams).is_empty()
             }
-            Predicate::Repo(_) | Predicate::Language(_) | Predicate::InTree(_) => return None,
+            Predicate::Repo(_)
+            | Predicate::Property(_)
+            | Predicate::Language(_)
+            | Predicate::InTree(_) => return None,
             Predicate::Added(_) | Predicate::Removed(_) => false,
         };
         (!may_hold).then_some(false)

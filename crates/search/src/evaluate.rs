@@ -132,7 +132,9 @@ impl<'a> Evaluator<'a> {
                 (self.rules_out(predicate) || not_there()).then_some(false)
             }
             Predicate::Path(term) => Some(open.path.contains(&term)),
-            Predicate::Repo(_) => self.search.selection.repo_holds(open.file.repo, predicate),
+            Predicate::Repo(_) | Predicate::Property(_) => {
+                self.search.selection.repo_holds(open.file.repo, predicate)
+            }
             Predicate::InTree(_) => {
                 self.search.selection.in_tree(open.file.repo, open.file.trees, predicate)
             }

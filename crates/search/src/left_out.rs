@@ -25,7 +25,10 @@ pub(crate) async fn count(
         catalog.skipped().await?;
     }
     // A content pattern may match any unread text, so it cannot rule a file out.
-    let unread = |of| matches!(of, Predicate::Path(_) | Predicate::Repo(_)).then_some(false);
+    let unread = |of| {
+        let is_known = matches!(of, Predicate::Path(_) | Predicate::Repo(_) | Predicate::Property(_));
+        is_known.then_some(false)
+    };
     let expr = &search.query().expr;
     if expr.is_monotone() && search.query().trees.is_empty() && expr.eval(&unread) != Some(false) {
         return Ok(catalog.skipped_by_reason().clone());
@@ -43,7 +46,7 @@ pub(crate) async fn count(
         };
         for file in skipped.iter().filter(|of| trees.passes(of.repo, of.trees)) {
             let known = |of| match of {
-                Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
+                Predicate::Repo(_) | Predicate::Property(_) => search.selection.repo_holds(file.repo, of),
                 // After the time limit, files count as matching, so the count may be too high.
                 Predicate::Path(term) => {
                     let matcher = &query.terms[term].matcher;
@@ -192,7 +195,7 @@ async fn reasons(
 fn may_mean(search: &Search, file: &File, go_on: &dyn Fn() -> bool) -> bool {
     let query = search.query();
     let known = |of| match of {
-        Predicate::Repo(_) => search.selection.repo_holds(file.repo, of),
+        Predicate::Repo(_) | Predicate::Property(_) => search.selection.repo_holds(file.repo, of),
         Predicate::Path(term) => {
             let matcher = &query.terms[term].matcher;
             let found = matcher.is_match_within(&file.path, go_on);

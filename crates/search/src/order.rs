@@ -30,6 +30,9 @@ pub(crate) fn hash(query: &CompiledQuery) -> u64 {
         // The name of a pattern without letters does not tell whether it is caseless: `[!-^]`.
         hasher.write(format!("{:?}", (&term.name, term.is_caseless())).as_bytes());
     }
+    for property in &query.properties {
+        hasher.write(format!("{:?}", property.term).as_bytes());
+    }
     for tree in &query.trees {
         hasher.write(tree.to_string().as_bytes());
     }

@@ -20,7 +20,7 @@ pub(crate) struct Selection {
     /// Filter for the wanted files of these shards.
     pub(crate) files: FileFilter,
     /// Terms that match the name of each repository.
-    repos: HashMap<RepoId, Vec<usize>>,
+    repos: HashMap<RepoId, Vec<Predicate>>,
     /// For each of the query's names of trees: the trees that it means.
     trees: Vec<MeantTrees>,
     /// Predicates of the query, each once.
@@ -193,11 +193,11 @@ impl Selection {
         Some(ShardTask { shard, cached, query: shard_query, blocks })
     }
 
-    /// Returns whether a predicate on names holds for a repository; `None` for other predicates.
+    /// Returns whether a predicate on repositories holds for one; `None` for other predicates.
     pub(crate) fn repo_holds(&self, repo: RepoId, predicate: Predicate) -> Option<bool> {
-        let Predicate::Repo(term) = predicate else { return None };
+        let (Predicate::Repo(_) | Predicate::Property(_)) = predicate else { return None };
         // A repository missing from the catalog is not part of its epoch.
-        Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&term)))
+        Some(self.repos.get(&repo).is_some_and(|matching| matching.contains(&predicate)))
     }
 
     /// Returns whether a predicate on trees holds for a file of a repository; `None` for other predicates.
@@ -250,19 +250,15 @@ impl Selection {
         go_on: &dyn Fn() -> bool,
     ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
         let predicates = &self.predicates;
-        if !predicates.iter().any(|predicate| matches!(predicate, Predicate::Repo(_))) {
+        let of_repos = |of: &Predicate| matches!(of, Predicate::Repo(_) | Predicate::Property(_));
+        if !predicates.iter().any(of_repos) {
             return None;
         }
         let mut chosen = Vec::new();
         let mut shards: HashMap<ShardId, Vec<Option<bool>>> = HashMap::new();
         for (id, repo) in repos {
-            let holds = |predicate: Predicate| match predicate {
-                Predicate::Repo(term) => {
-                    Some(query.terms[term].matcher.is_match_within(&repo.name, go_on))
-                }
-                _ => None,
-            };
-            let values: Vec<Option<bool>> = predicates.iter().map(|of| holds(*of)).collect();
+            let holds = |of: &Predicate| query.of_repo(*of, &repo.name, &repo.properties, go_on);
+            let values: Vec<Option<bool>> = predicates.iter().map(holds).collect();
             let value = |of| values[predicates.iter().position(|p| *p == of)?];
             if query.expr.eval(&value) != Some(false) {
                 chosen.push(*id);
@@ -273,11 +269,8 @@ impl Selection {
                     }
                 }
             }
-            let matching = predicates.iter().zip(&values).filter_map(|(of, value)| match of {
-                Predicate::Repo(term) if *value == Some(true) => Some(*term),
-                _ => None,
-            });
-            self.repos.insert(*id, matching.collect());
+            let matching = predicates.iter().zip(&values).filter(|(_, value)| **value == Some(true));
+            self.repos.insert(*id, matching.map(|(of, _)| *of).collect());
         }
         chosen.sort_unstable();
         if chosen.len() < repos.len() {

@@ -156,7 +156,7 @@ impl Form {
                 let multiline = pattern.spans_lines() || self.dot_matches_all;
                 term.pattern = self.one(&[pattern.source().to_owned()], case, multiline)?;
             }
-            Tree::Term(_) | Tree::Language(_) | Tree::InTree(_) => {}
+            Tree::Term(_) | Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => {}
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ fn speaks_of_text(tree: &Tree) -> bool {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(speaks_of_text),
         Tree::Not(inner) => speaks_of_text(inner),
         Tree::Term(term) => reads_text(term.field),
-        Tree::Language(_) | Tree::InTree(_) => false,
+        Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => false,
     }
 }
 
@@ -231,6 +231,6 @@ fn collect<'t>(tree: &'t Tree, shown: &mut Vec<&'t Pattern>) {
             }
         }
         Tree::Term(term) if reads_text(term.field) => shown.push(&term.pattern),
-        Tree::Not(_) | Tree::Term(_) | Tree::Language(_) | Tree::InTree(_) => {}
+        Tree::Not(_) | Tree::Term(_) | Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => {}
     }
 }

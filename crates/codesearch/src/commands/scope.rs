@@ -116,7 +116,7 @@ fn names_revision(tree: &Tree) -> bool {
     match tree {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(names_revision),
         Tree::InTree(term) => term.field == TreeField::Revision,
-        Tree::Not(_) | Tree::Term(_) | Tree::Language(_) => false,
+        Tree::Not(_) | Tree::Term(_) | Tree::Language(_) | Tree::Property(_) => false,
     }
 }
 

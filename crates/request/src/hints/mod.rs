@@ -6,6 +6,7 @@
 mod count;
 mod near;
 mod nothing;
+mod property;
 mod show;
 mod typo;
 

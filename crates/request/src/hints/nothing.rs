@@ -11,7 +11,7 @@ use search::docs::{Dictionary, DocsRequest};
 use tokio::time::timeout_at;
 
 use super::count::{FileCount, QueryContext, compiled, count};
-use super::{Hint, MAX_QUERY, near, typo};
+use super::{Hint, MAX_QUERY, near, property, typo};
 use crate::{Client, Options};
 
 /// Number of changed queries that are counted concurrently.
@@ -70,13 +70,15 @@ pub async fn for_no_results(view: &View, asked: &NoResultsQuery<'_>) -> Vec<Hint
     let mut hints = Vec::new();
     let only = search.terms().map(|(at, _)| at).collect::<Vec<usize>>();
     let only = <[usize; 1]>::try_from(only).ok().map(|[at]| at);
-    let (counted, names, others, near) = tokio::join!(
+    let (counted, names, properties, others, near) = tokio::join!(
         Box::pin(search.counted(asked.query)),
         Box::pin(search.repositories()),
+        Box::pin(search.properties()),
         Box::pin(search.elsewhere()),
         Box::pin(search.near_word(only))
     );
     hints.extend(names);
+    hints.extend(properties);
     hints.extend(near);
     hints.extend(Box::pin(search.hints_of(&counted)).await);
     hints.extend(others);
@@ -262,6 +264,27 @@ impl Search<'_> {
             let query = query.trim().to_owned();
             let count = count(self.view, &query, &self.beside, self.until).await;
             let message = format!("{message}; in {name}");
+            hints.push(Hint { message, query: Some(query), docs: None, count });
+        }
+        hints
+    }
+
+    /// Returns hints about conditions that no repository meets.
+    async fn properties(&self) -> Vec<Hint> {
+        let mut hints = Vec::new();
+        let is_one = |(_, part): &(usize, &QueryPart)| part.kind == PartKind::Property;
+        let asked: Vec<(usize, &QueryPart)> = self.filters().filter(is_one).collect();
+        for (at, part) in asked {
+            let asked = timeout_at(self.until.into(), property::unmet(self.view, &part.text));
+            let Ok(Some((message, near))) = asked.await else { continue };
+            let Some(near) = near else {
+                hints.push(Hint { message, query: None, docs: None, count: None });
+                continue;
+            };
+            let rest = self.without(|other| other == at);
+            let query = format!("{near} {rest}").trim().to_owned();
+            let count = count(self.view, &query, &self.beside, self.until).await;
+            let message = format!("{message}; did you mean {near}?");
             hints.push(Hint { message, query: Some(query), docs: None, count });
         }
         hints

@@ -75,8 +75,9 @@ impl View {
                 (what.range.clone(), Arc::clone(&what.paths), Arc::clone(&clock));
             let work = spawn_blocking(move || {
                 let mut changes = Changes::of(Revisions::of(repo, &range)?)?;
-                let repo = changes.revisions.repo.name.clone();
-                let (matching, go_on) = (Matching::of(&paths, &repo, (0, 0)), || own.goes_on());
+                let repo = changes.revisions.repo.clone();
+                let of = (&*repo.name, &repo.metadata.properties);
+                let (matching, go_on) = (Matching::of(&paths, of, (0, 0)), || own.goes_on());
                 changes.retain(&|paths| matching.can_match(paths, &go_on));
                 Ok::<_, CompareError>(changes)
             });

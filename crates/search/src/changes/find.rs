@@ -140,8 +140,9 @@ impl Search<'_> {
         let listing = spawn_blocking(move || {
             let mut changes = Changes::of(revisions)?;
             let go_on = || clock.goes_on();
-            let repo = changes.revisions.repo.name.clone();
-            let matching = Matching::of(request.compiled_query(), &repo, (0, 0));
+            let repo = changes.revisions.repo.clone();
+            let of = (&*repo.name, &repo.metadata.properties);
+            let matching = Matching::of(request.compiled_query(), of, (0, 0));
             changes.retain(&|paths| matching.can_match(paths, &go_on));
             Ok::<_, CompareError>(changes)
         });
@@ -234,7 +235,8 @@ fn batch(
 ) -> Batch<Outcome> {
     let Revisions { repo, label, .. } = &changes.revisions;
     let query = request.compiled_query();
-    let matching = Matching::of(query, &repo.name, request.context);
+    let of = (&*repo.name, &repo.metadata.properties);
+    let matching = Matching::of(query, of, request.context);
     let go_on = || clock.goes_on();
     let each = |file: ChangedFile, scratches: &mut Scratches| {
         let language = file.language();

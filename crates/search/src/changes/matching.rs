@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use answer::{Line, LineChange, apart, merge};
 use git::Hunk;
-use query::{CompiledQuery, LineMatch, Predicate, Select, Shown};
+use query::{CompiledQuery, LineMatch, Predicate, Properties, Select, Shown};
 
 use super::file::{ChangedFile, Contents, Texts};
 use super::script::{Lines, Script, joined};
@@ -17,7 +17,8 @@ use crate::verify::Scratches;
 /// Evaluates a query on changed files of one repository.
 pub(super) struct Matching<'q> {
     query: &'q CompiledQuery,
-    repo: &'q str,
+    /// The name of the repository, and what else is known of it.
+    repo: (&'q str, &'q Properties),
     /// Terms that are matched in changed lines, and those matched in paths.
     of_lines: Vec<usize>,
     of_paths: Vec<usize>,
@@ -40,7 +41,11 @@ struct Hit {
 }
 
 impl<'q> Matching<'q> {
-    pub(super) fn of(query: &'q CompiledQuery, repo: &'q str, context: (usize, usize)) -> Self {
+    pub(super) fn of(
+        query: &'q CompiledQuery,
+        repo: (&'q str, &'q Properties),
+        context: (usize, usize),
+    ) -> Self {
         let (mut of_lines, mut of_paths) = (Vec::new(), Vec::new());
         query.expr.predicates(&mut |of| match of {
             Predicate::Content(term) | Predicate::Added(term) | Predicate::Removed(term) => {
@@ -75,7 +80,9 @@ impl<'q> Matching<'q> {
     fn known(&self, paths: &[usize], predicate: Predicate) -> Option<bool> {
         match predicate {
             Predicate::Path(term) => Some(paths.contains(&term)),
-            Predicate::Repo(term) => Some(self.query.terms[term].matcher.is_match(self.repo)),
+            Predicate::Repo(_) | Predicate::Property(_) => {
+                self.query.of_repo(predicate, self.repo.0, self.repo.1, &|| true)
+            }
             // Indexed trees and symbols have nothing to do with changes.
             Predicate::InTree(_) | Predicate::Symbol(_) => Some(false),
             Predicate::Content(_)
@@ -338,7 +345,8 @@ mod tests {
         let (old, new) = ("A".to_owned(), "B".to_owned());
         query.changes = Some(Changes::Between(Comparison { old, new, from_merge_base: false }));
         let query = CompiledQuery::new(&query).unwrap();
-        let matching = Matching::of(&query, "repo", (context, context));
+        let properties = Properties::default();
+        let matching = Matching::of(&query, ("repo", &properties), (context, context));
         let language = file.language();
         let found = matching.find(file, language.as_deref(), &mut Vec::new(), &|| true)?;
         let told = found.lines.iter().map(|line| {

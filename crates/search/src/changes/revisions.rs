@@ -4,7 +4,7 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 use git::{Clone, Oid};
-use query::{Comparison, CompiledQuery, Predicate};
+use query::{Comparison, CompiledQuery};
 use store::{Repo, Switch};
 
 use super::error::{CompareError, MAX_REPOS};
@@ -105,10 +105,7 @@ pub(super) fn named(
 ) -> Result<Vec<InWorktree>, CompareError> {
     let mut named = repos;
     named.retain(|(repo, _)| {
-        let known = |of| match of {
-            Predicate::Repo(term) => Some(query.terms[term].matcher.is_match(&repo.name)),
-            _ => None,
-        };
+        let known = |of| query.of_repo(of, &repo.name, &repo.metadata.properties, &|| true);
         query.expr.eval(&known) != Some(false)
     });
     if named.len() > MAX_REPOS {

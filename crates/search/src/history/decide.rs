@@ -32,7 +32,10 @@ pub(super) fn decide(batch: &Batch, file: ChangedFile, query: &CompiledQuery) ->
             Predicate::Path(term) => has_path(batch.paths[term].as_ref(), &file),
             Predicate::Language(language) => has_path(batch.languages[language].as_ref(), &file),
             // The repository is decided; indexed trees and symbols have nothing to do with changes.
-            Predicate::Repo(_) | Predicate::InTree(_) | Predicate::Symbol(_) => false,
+            Predicate::Repo(_)
+            | Predicate::Property(_)
+            | Predicate::InTree(_)
+            | Predicate::Symbol(_) => false,
         })
     };
     if expr.eval(&known) != Some(true) {

@@ -77,7 +77,10 @@ impl Batch {
                 }
                 Predicate::Path(term) => known(&self.paths[term]),
                 Predicate::Language(language) => known(&self.languages[language]),
-                Predicate::Repo(_) | Predicate::Symbol(_) | Predicate::InTree(_) => None,
+                Predicate::Repo(_)
+                | Predicate::Property(_)
+                | Predicate::Symbol(_)
+                | Predicate::InTree(_) => None,
             },
             Expr::All(parts) => {
                 let parts = parts.iter().filter_map(|part| self.candidates(part));

@@ -180,9 +180,8 @@ impl Search<'_> {
         let mut exprs = HashMap::new();
         for (id, repo) in &*self.catalog.repos {
             let known = |of: Predicate| match of {
-                Predicate::Repo(term) => Some(query.terms[term].matcher.is_match(&repo.name)),
                 Predicate::InTree(_) | Predicate::Symbol(_) => Some(false),
-                _ => None,
+                _ => query.of_repo(of, &repo.name, &repo.properties, &|| true),
             };
             let expr = query.expr.resolve(&known);
             if expr != query::Expr::Const(false) {

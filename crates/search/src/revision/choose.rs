@@ -97,12 +97,7 @@ pub(crate) fn required(query: &CompiledQuery) -> Vec<usize> {
 
 /// Returns whether a query does not rule out a repository by its name.
 pub(crate) fn may_be(query: &CompiledQuery, repo: &CatalogRepo, go_on: &dyn Fn() -> bool) -> bool {
-    let known = |of: Predicate| match of {
-        Predicate::Repo(term) => {
-            Some(query.terms[term].matcher.is_match_within(&repo.name, go_on))
-        }
-        _ => None,
-    };
+    let known = |of| query.of_repo(of, &repo.name, &repo.properties, go_on);
     query.expr.eval(&known) != Some(false)
 }
 

@@ -125,6 +125,8 @@ pub(crate) struct Term {
 pub(crate) enum Node {
     Term(Term),
     Language(&'static str),
+    /// A field that asks for what is known of repositories: one of [`PROPERTIES`].
+    Property(&'static str),
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
@@ -136,7 +138,7 @@ impl Node {
     pub(crate) fn spans(&self) -> bool {
         match self {
             Self::Term(term) => term.spans,
-            Self::Language(_) => false,
+            Self::Language(_) | Self::Property(_) => false,
             Self::Not(node) => node.spans(),
             Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(Self::spans),
             Self::Group(node, _, multiline) => *multiline == Some(true) || node.spans(),
@@ -152,6 +154,20 @@ pub(crate) struct Query {
     pub(crate) select: Select,
     pub(crate) limit: Option<usize>,
 }
+
+/// Repositories of which something is known: the configuration that says it, and the fields that hold for them.
+pub(crate) const PROPERTIES: &[(&str, &str, &[&str])] = &[
+    (
+        "alpha",
+        "[codesearch]\n\tarchived = true\n\ttopics = x\n[codesearch \"meta\"]\n\tteam = core\n",
+        &["archived:yes", "topic:x", "meta.team:^c"],
+    ),
+    (
+        "beta",
+        "[codesearch]\n\tfork = true\n\tpublic = yes\n\ttopics = x,y\n[codesearch \"meta\"]\n\tteam = kernel\n",
+        &["fork:yes", "public:yes", "topic:x", "topic:y", "meta.team:er"],
+    ),
+];
 
 pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
@@ -253,7 +269,7 @@ fn case(rng: &mut Rng) -> Case {
 }
 
 fn node(rng: &mut Rng, depth: usize) -> Node {
-    match rng.u8(0..if depth > 2 { 12 } else { 20 }) {
+    match rng.u8(0..if depth > 2 { 13 } else { 21 }) {
         0..10 => Node::Term(term(rng)),
         10 => Node::Language(pick(rng, EXTENSIONS).1),
         11 => match node(rng, depth + 1) {
@@ -262,8 +278,12 @@ fn node(rng: &mut Rng, depth: usize) -> Node {
             Node::Group(inner, ..) if matches!(*inner, Node::Not(_)) => *inner,
             other => Node::Not(Box::new(other)),
         },
-        12..16 => Node::And(nodes(rng, depth)),
-        16..18 => Node::Or(nodes(rng, depth)),
+        12 => {
+            let (_, _, fields) = pick(rng, PROPERTIES);
+            Node::Property(pick(rng, fields))
+        }
+        13..17 => Node::And(nodes(rng, depth)),
+        17..19 => Node::Or(nodes(rng, depth)),
         _ => {
             let case = some(rng, 2, case);
             let multiline = some(rng, 4, fastrand::Rng::bool);

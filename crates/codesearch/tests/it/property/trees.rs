@@ -7,7 +7,7 @@ use std::fs;
 use fastrand::Rng;
 
 use super::evaluate::evaluate;
-use super::generate::{Field, File, Node, Query, Select, files, query};
+use super::generate::{Field, File, Node, PROPERTIES, Query, Select, files, query};
 use super::{SHARDS, ask, check, setting};
 use crate::harness::Fixture;
 
@@ -110,6 +110,11 @@ fn trees(fixture: &Fixture, rng: &mut Rng) -> Vec<Tree> {
     }
     for repo in &repos {
         fixture.git(repo, &["init", "-q", "-b", "main"]);
+        if let Some((_, config, _)) = PROPERTIES.iter().find(|(known, ..)| known == repo) {
+            let file = format!("{repo}/.git/config");
+            let before = std::fs::read_to_string(fixture.path().join(&file)).unwrap();
+            fixture.write(&file, before + config);
+        }
         commit(repo);
     }
     let mut trees = Vec::new();
@@ -193,7 +198,7 @@ pub(super) fn copy(file: &File) -> File {
 pub(super) fn asks_symbols(node: &Node) -> bool {
     match node {
         Node::Term(term) => term.field == Field::Symbol,
-        Node::Language(_) => false,
+        Node::Language(_) | Node::Property(_) => false,
         Node::Not(node) | Node::Group(node, ..) => asks_symbols(node),
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(asks_symbols),
     }

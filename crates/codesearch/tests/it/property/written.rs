@@ -88,6 +88,7 @@ impl fmt::Display for Node {
                 write!(f, "( {field}{written} kind:{} )", kinds.join(","))
             }
             Node::Language(name) => write!(f, "lang:{}", name.to_lowercase()),
+            Node::Property(field) => f.write_str(field),
             Node::Not(inner) => write!(f, "-( {inner} )"),
             Node::And(parts) => join(f, parts, " "),
             Node::Or(parts) => join(f, parts, " or "),

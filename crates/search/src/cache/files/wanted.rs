@@ -47,6 +47,7 @@ impl ShardFiles {
             }
             Predicate::Content(_)
             | Predicate::Repo(_)
+            | Predicate::Property(_)
             | Predicate::Symbol(_)
             | Predicate::InTree(_)
             | Predicate::Added(_)
@@ -144,6 +145,7 @@ impl ShardFileFilter<'_> {
                     (!columns.contains(block)).then_some(false)
                 }
                 Predicate::Repo(_)
+                | Predicate::Property(_)
                 | Predicate::Content(_)
                 | Predicate::Symbol(_)
                 | Predicate::InTree(_)
@@ -173,7 +175,7 @@ impl ShardFileFilter<'_> {
                 let (_, columns) = self.paths.iter().find(|(of, _)| *of == term)?;
                 (!columns.contains(at / BLOCK_FILES)).then_some(false)
             }
-            Predicate::Repo(_) => (self.repo_holds)(row.repo, atom),
+            Predicate::Repo(_) | Predicate::Property(_) => (self.repo_holds)(row.repo, atom),
             Predicate::Content(_)
             | Predicate::Symbol(_)
             | Predicate::InTree(_)

@@ -143,9 +143,10 @@ pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     let goes_on = || begun.elapsed() < ESTIMATING;
     let may_match = |repo: &&Repo| {
         let known = |atom| match atom {
-            Predicate::Repo(term) => {
-                let holds = compiled.terms[term].matcher.is_match_within(&repo.name, &goes_on);
-                Some(holds || !goes_on())
+            Predicate::Repo(_) | Predicate::Property(_) => {
+                let holds =
+                    compiled.of_repo(atom, &repo.name, &repo.metadata.properties, &goes_on);
+                holds.map(|holds| holds || !goes_on())
             }
             _ => None,
         };

@@ -1,9 +1,9 @@
 //! Lists of repositories in Zoekt's format.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use query::{Query, Select, Tree};
+use query::{Query, Select, Switch, Tree};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::{Repo, RepoTrees, TreeKind};
@@ -92,15 +92,15 @@ pub(super) fn entry(RepoEntry { repo, trees, stats }: &RepoEntry) -> Value {
             "ID": 0,
             "Name": repo.name,
             "URL": "",
-            "Metadata": null,
+            "Metadata": metadata(repo),
             "Source": "",
             "Branches": branches(repo, trees),
             "SubRepoMap": {},
             "CommitURLTemplate": "",
             "FileURLTemplate": file_url(repo),
             "LineFragmentTemplate": line_fragment(repo),
-            "RawConfig": null,
-            "Rank": repo.rank,
+            "RawConfig": raw_config(repo),
+            "Rank": repo.effective_rank(),
             "IndexOptions": "",
             "HasSymbols": false,
             "Tombstone": false,
@@ -118,6 +118,23 @@ pub(super) fn entry(RepoEntry { repo, trees, stats }: &RepoEntry) -> Value {
         },
         "Stats": stats,
     })
+}
+
+/// Returns the further texts about a repository; `None` if there are none.
+fn metadata(repo: &Repo) -> Option<&BTreeMap<String, String>> {
+    Some(&repo.metadata.properties.meta).filter(|meta| !meta.is_empty())
+}
+
+/// Returns what Zoekt's commands that mirror hosts write to the configuration of a clone; `None` if nothing is known.
+fn raw_config(repo: &Repo) -> Option<BTreeMap<&'static str, String>> {
+    let known = &repo.metadata.properties;
+    let mut config = BTreeMap::new();
+    for switch in Switch::ALL {
+        let digit = known.switch(switch).map(|on| u8::from(on).to_string());
+        config.extend(digit.map(|digit| (switch.name(), digit)));
+    }
+    config.extend(repo.metadata.stars.map(|stars| ("github-stars", stars.to_string())));
+    (!config.is_empty()).then_some(config)
 }
 
 /// Returns the branches of a repository; `None` for a folder that is not a clone.

@@ -121,6 +121,7 @@ fn names_repos_only(tree: &Tree) -> bool {
         }
         Tree::Not(inner) => names_repos_only(inner),
         Tree::Term(term) => term.field == Field::Repo,
+        Tree::Property(_) => true,
         Tree::Language(_) | Tree::InTree(_) => false,
     }
 }

@@ -1,8 +1,9 @@
 //! Links on a page of results: the next page, other orders, and narrower searches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use query::TypedField;
+use query::{Properties, Switch, TypedField};
 
 use super::view::{Chosen, Facet, FacetValue};
 use crate::pages::link;
@@ -21,7 +22,16 @@ const FACET_VALUES: usize = 8;
 /// Most values of a facet on a page, unless all are requested.
 const MAX_VALUES: usize = 40;
 
-pub(super) fn facets(params: &SearchParams, top: &TopK, trees: &TreeFields) -> Vec<Facet> {
+/// What is known of repositories, by their names.
+pub(super) type Known = HashMap<String, Arc<Properties>>;
+
+/// Returns the properties by which the results can be narrowed. `known` has the repositories with results.
+pub(super) fn facets(
+    params: &SearchParams,
+    top: &TopK,
+    trees: &TreeFields,
+    known: &Known,
+) -> Vec<Facet> {
     let q = params.q.as_str();
     if q.len() > MAX_QUERY {
         return Vec::new();
@@ -53,19 +63,50 @@ pub(super) fn facets(params: &SearchParams, top: &TopK, trees: &TreeFields) -> V
         facet("Repository", &top.repos, &|name| query::exactly("repo", name)),
         facet("Language", &top.languages, &|name| query::written("lang", name)),
     ];
-    let known = top.trees.iter().filter_map(|(name, count)| {
+    let of_trees = top.trees.iter().filter_map(|(name, count)| {
         trees.term(name)?;
         Some((name.clone(), *count))
     });
     let term = |name: &str| trees.term(name).unwrap_or_default();
-    facets.push(facet(TREE, &known.collect(), &term));
+    facets.push(facet(TREE, &of_trees.collect(), &term));
     // Folders of several repositories would be mixed.
     if top.repos.len() == 1 {
         let term = |name: &str| query::below("file", &format!("{}{name}", top.below));
         facets.push(facet("Folder", &top.folders, &term));
     }
+    facets.push(facet("Topic", &topics(top, known), &|name| query::written("topic", name)));
+    for (title, switch) in
+        [("Archived", Switch::Archived), ("Fork", Switch::Fork), ("Public", Switch::Public)]
+    {
+        let term = |value: &str| format!("{}:{value}", switch.name());
+        facets.push(facet(title, &switched(top, known, switch), &term));
+    }
     facets.retain(|facet| facet.all > 1);
     facets
+}
+
+/// Counts the files in repositories with each topic.
+fn topics(top: &TopK, known: &Known) -> HashMap<String, usize> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for (repo, count) in &top.repos {
+        for topic in known.get(repo).into_iter().flat_map(|known| &known.topics) {
+            *counts.entry(topic.clone()).or_default() += count;
+        }
+    }
+    counts
+}
+
+/// Counts the files in repositories that have a property or not; none if nothing is known of any.
+fn switched(top: &TopK, known: &Known, switch: Switch) -> HashMap<String, usize> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let of = |repo: &String| known.get(repo).and_then(|known| known.switch(switch));
+    if top.repos.keys().any(|repo| of(repo).is_some()) {
+        for (repo, count) in &top.repos {
+            let value = if of(repo) == Some(true) { "yes" } else { "no" };
+            *counts.entry(value.to_owned()).or_default() += count;
+        }
+    }
+    counts
 }
 
 /// Returns the trees of a repository, for a query that names none.
@@ -99,6 +140,7 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
             "org" => "owner",
             "rev" => "revision",
             "diff" => "changes",
+            "topic" | "archived" | "fork" | "public" | "meta" => name,
             "worktree" | "branch" | "case" | "type" | "multiline" | "count" | "timeout" => name,
             _ => return None,
         };

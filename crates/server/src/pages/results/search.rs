@@ -212,7 +212,11 @@ impl Search {
         } else {
             TreeFields::of(server.view()).await?
         };
-        let (order, mut facets) = (params.order(), facets(params, ranked.top(), &trees));
+        let catalog = server.view().catalog().await?;
+        let of = |repo: &store::CatalogRepo| (repo.name.clone(), Arc::clone(&repo.properties));
+        let found = |repo: &&store::CatalogRepo| ranked.top().repos.contains_key(&repo.name);
+        let known = catalog.repos.values().filter(found).map(of).collect();
+        let (order, mut facets) = (params.order(), facets(params, ranked.top(), &trees, &known));
         if let Some(only) = &only
             && request.compiled_query().trees.is_empty()
             && request.query().changes.is_none()
