@@ -15,6 +15,7 @@ use store::{MAIN_TREE, Repo, RepoTrees};
 
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
+use request::about::{about_json, about_words};
 use request::human;
 use request::scip::scip_text;
 
@@ -421,6 +422,9 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
                 "repo": repo.name, "files": repo.files, "bytes": repo.bytes, "left_out": repo.skipped,
                 "indexed_at": repo.indexed_at, "scip": &scip,
             });
+            if !repo.metadata.is_empty() {
+                item["about"] = about_json(&repo.metadata);
+            }
             let trees = trees_of(repo);
             if !trees.is_empty() {
                 item["trees"] = json!(&trees[..trees.len().min(MOST_TREES)]);
@@ -431,6 +435,11 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
             } else {
                 [scip, vec![format!("trees: {}", human::trees(&trees))]].concat()
             };
+            let about = &repo.metadata;
+            let topics = about.properties.topics.join(", ");
+            let topics = (!topics.is_empty()).then(|| format!("topics: {topics}"));
+            let said = [about_words(about), topics.into_iter().collect()].concat();
+            let scip = [scip, said, about.description.iter().cloned().collect()].concat();
             let scip = [&[String::new()], scip.as_slice()].concat().join("; ");
             let line = format!(
                 "{} ({}, {:.1} MB of text, {} left out, indexed at {}{scip})\n",

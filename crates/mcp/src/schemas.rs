@@ -89,6 +89,11 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         _ => {
             let one = json!({
                 "repo": text(), "files": number(), "bytes": number(), "left_out": number(), "indexed_at": text(),
+                "about": {
+                    "type": "object",
+                    "description": "What its host or its clone's configuration says: archived, fork, public, topics, stars, \
+                                    description, ...; null is unknown.",
+                },
                 "scip": { "type": "array", "items": text(), "description": "Its SCIP indexes." },
                 "trees": { "type": "array", "items": text(), "description": "Its first trees, if it has several." },
                 "trees_total": number(),

@@ -6,6 +6,7 @@
 //!
 //! ARCHITECTURE.md has a recipe for a new field of the query language.
 
+pub mod about;
 mod build;
 pub mod changes;
 mod client;

@@ -11,6 +11,7 @@ use store::LeftOutRow;
 use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
 use crate::progress::IngestProgress;
+use request::about::{about_json, about_words};
 use request::hints::near_name;
 use request::human::{self, count, since, size};
 use request::scip::{scip_json, scip_text};
@@ -64,7 +65,7 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
             if args.json {
                 let line = json!({
                     "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
-                    "skipped": repo.skipped, "rank": repo.rank, "no_ignore": repo.no_ignore,
+                    "skipped": repo.skipped, "rank": repo.rank, "about": about_json(&repo.metadata), "no_ignore": repo.no_ignore,
                     "secrets": repo.secrets, "indexed_at": repo.indexed_at,
                     "scip": scip.map(scip_json).collect::<Vec<_>>(),
                     "trees": trees_of(repo).trees.iter().map(tree_json).collect::<Vec<_>>(),
@@ -79,6 +80,10 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                     repo.skipped,
                     if for_people { since(&repo.indexed_at) } else { repo.indexed_at.clone() }
                 );
+                let about = about_words(&repo.metadata);
+                if !about.is_empty() {
+                    say!("  {}", about.join(", "));
+                }
                 if repo.no_ignore {
                     say!("  --no-ignore: with files that ignore files name");
                 }

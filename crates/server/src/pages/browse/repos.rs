@@ -27,6 +27,7 @@ use crate::pages::render::render;
 use crate::params::names::{FORMAT, REPO};
 use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::server::Server;
+use request::about::{about_json, about_words, pushed_at};
 use request::hints::near_name;
 use request::human::{count, grouped, since, size};
 use request::scip::{scip_json, scip_text};
@@ -175,6 +176,8 @@ struct RepoView {
     /// Number of files left out; empty if there are none.
     skipped: String,
     rank: u16,
+    /// What is known of it, in a few words.
+    about: String,
     indexed: String,
     indexed_at: String,
 }
@@ -256,6 +259,7 @@ fn repo_json(repo: &Repo, imports: &[ScipImport], catalog: &Catalog) -> serde_js
         "bytes": repo.bytes,
         "skipped": repo.skipped,
         "rank": repo.rank,
+        "about": about_json(&repo.metadata),
         "no_ignore": repo.no_ignore,
         "secrets": repo.secrets,
         "indexed_at": repo.indexed_at,
@@ -321,6 +325,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
                     String::new()
                 },
                 rank: repo.rank,
+                about: about_words(&repo.metadata).join(" · "),
                 indexed: since(&repo.indexed_at),
                 indexed_at: repo.indexed_at.clone(),
             })
@@ -554,6 +559,18 @@ async fn about(
     }
     if repo.rank > 0 {
         facts.push(("Rank", repo.rank.to_string()));
+    }
+    let (known, words) = (&repo.metadata, about_words(&repo.metadata));
+    facts.extend(known.description.clone().map(|text| ("About", text)));
+    if !words.is_empty() {
+        facts.push(("Properties", words.join(", ")));
+    }
+    if !known.properties.topics.is_empty() {
+        facts.push(("Topics", known.properties.topics.join(", ")));
+    }
+    facts.extend(pushed_at(known).map(|time| ("Pushed at", time)));
+    for (name, text) in &known.properties.meta {
+        facts.push(("Meta", format!("{name}: {text}")));
     }
     if repo.no_ignore {
         facts.push(("Ignore files", "not applied (--no-ignore)".to_owned()));
