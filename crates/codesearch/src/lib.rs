@@ -80,7 +80,9 @@ fn run(cli: Cli) -> Result<u8> {
     let is_small = matches!(&command, Command::Mcp)
         || matches!(&command, Command::Db(db) if matches!(db.what, DbCommand::Keeper));
     use_large_pages(!is_small);
-    if !matches!(command, Command::Mcp | Command::Syntax | Command::Token(_)) {
+    let needs_no_index =
+        matches!(command, Command::Mcp | Command::Syntax | Command::Token(_) | Command::Config(_));
+    if !needs_no_index {
         remote::check_own(&database, &cli::typed_command())?;
     }
     if matches!(command, Command::Serve(_) | Command::Up(_)) {
@@ -102,6 +104,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Stats(args) => commands::stats::run(&database, &args),
         Command::Sql(args) => commands::sql::run(&database, &args),
         Command::Check(args) => commands::check::run(&database, &args),
+        Command::Config(args) => commands::config::run(&args),
         Command::Db(args) => commands::db::run(&database, &args),
         command => unreachable!("{command:?} reads the index, or has none"),
     }

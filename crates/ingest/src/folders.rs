@@ -43,10 +43,14 @@ pub(crate) async fn repositories(
     progress: &dyn Progress,
 ) -> Result<(Session, Vec<Repository>, Vec<RepoId>), Error> {
     let (mut found, mut unreadable, mut roots) = (Vec::new(), Vec::new(), Vec::new());
+    // How each is searched.
+    let mut ways = Vec::new();
     for path in &options.paths {
         let said = options.configured(path);
-        let follows = options.follow_git || said.follow_git;
-        let below = find::repositories(path, options.depth.or(said.depth), follows)?;
+        let (depth, follows) =
+            (options.depth.or(said.depth), options.follow_git || said.follow_git);
+        ways.push((depth, follows));
+        let below = find::repositories(path, depth, follows)?;
         notices::tell_found(path, &below, progress);
         roots.push(below.root);
         unreadable.extend(below.unreadable);
@@ -61,18 +65,20 @@ pub(crate) async fn repositories(
             return Err(Error::Emptied { path: path.clone(), repos });
         }
     }
-    let remembered = options.paths.iter().zip(&roots).filter_map(|(path, root)| {
+    let searched = options.paths.iter().zip(&roots).zip(&ways);
+    let remembered = searched.filter_map(|((path, root), (depth, follows))| {
         // A clone is a part of no other folder, even if a folder in it was named.
-        let path = if options.depth.is_some() { find::canonical(path).ok()? } else { root.clone() };
+        let path = if depth.is_some() { find::canonical(path).ok()? } else { root.clone() };
         let path = path.to_str()?.to_owned();
-        let (depth, follows, max_bytes) = (options.depth, options.follow_git, options.max_bytes);
+        let (depth, follows, max_bytes) = (*depth, *follows, options.max_bytes);
         Some(Root { path, depth, follows, max_bytes })
     });
     session.remember_roots(&remembered.collect::<Vec<_>>()).await?;
     // Nothing inside of a checkout belongs to another one, wherever it belongs.
     let mut all: Vec<PathBuf> = found.iter().map(|repo| repo.folder.clone()).collect();
     let mut told = Vec::new();
-    let asked = Asked { roots: &roots, follows: options.follow_git };
+    let follows = options.follow_git || ways.iter().any(|(_, follows)| *follows);
+    let asked = Asked { roots: &roots, follows };
     let found = worktrees::gather(found, asked, &mut told);
     for notice in told {
         progress(Event::Notice(notice));

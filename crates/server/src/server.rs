@@ -57,6 +57,8 @@ pub struct Settings {
     pub commands: Option<Arc<dyn Commands>>,
     /// The patterns of the repositories that it shows; none for all.
     pub only_repos: Vec<String>,
+    /// The configuration file, which is read again when it has changed.
+    pub configuration: Arc<settings::Watched>,
 }
 
 /// Returns the default number of concurrent searches.
@@ -80,6 +82,8 @@ pub struct Server {
     pub(super) threads: Handle,
     pub(super) commands: Option<Arc<dyn Commands>>,
     pub(super) only_repos: Arc<[String]>,
+    /// The configuration file.
+    pub(super) configuration: Arc<settings::Watched>,
     /// Turns to run git; `None` if git is disabled.
     git: Option<Arc<Semaphore>>,
 }
@@ -124,6 +128,7 @@ impl Server {
             threads: Handle::current(),
             commands: settings.commands,
             only_repos: settings.only_repos.into(),
+            configuration: settings.configuration,
             git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::*;
+use super::*;
 
 const FILE: &str = "/etc/codesearch/codesearch.toml";
 

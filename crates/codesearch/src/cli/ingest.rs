@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::serve::ServeArgs;
+use super::settings::SettingsArgs;
 
 pub(super) const INGEST_HELP: &str = "\
 What is a repository:
@@ -27,7 +28,8 @@ What is left out:
 
 What is remembered:
   --history, --no-history, --no-ignore, --ignore, --commit, --no-commit, --secrets and --branches hold for the repositories \
-  below PATH until an ingest gives another one. In a clone, 'git config codesearch.history true' stands for --history.
+  below PATH until an ingest gives another one. In a clone, 'git config codesearch.history true' stands for --history. \
+  A configuration file (codesearch config --help) overrides what is remembered.
 
 Which repositories have history:
   Those whose .git leads to git data below PATH, or to git data that lists the repository as a worktree or submodule. \
@@ -40,7 +42,8 @@ Symbols (definitions of functions, types and so on) are extracted last. Texts ca
 
 #[derive(Args, Debug)]
 pub(crate) struct UpArgs {
-    /// Folders that contain repositories [default: the sample code in codesearch's checkout]
+    /// Folders that contain repositories [default: the folders of the configuration file, or else the sample code in
+    /// codesearch's checkout]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -51,8 +54,9 @@ pub(crate) struct UpArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct IngestArgs {
-    /// Folders that contain repositories; with --now, names of repositories, or folders
-    #[arg(value_name = "PATH", required_unless_present = "now")]
+    /// Folders that contain repositories; with --now, names of repositories, or folders [default: the folders of the
+    /// configuration file; with --now, all that waits]
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Bring indexed repositories up to date as they were ingested, looking at nothing else; without PATH, all that waits
     /// in the queue of changes
@@ -63,6 +67,8 @@ pub(crate) struct IngestArgs {
     pub(crate) now: bool,
     #[command(flatten)]
     pub(crate) how: IngestOptions,
+    #[command(flatten)]
+    pub(crate) configuration: SettingsArgs,
     /// Remove the history of lines from the index: the default of a new repository
     #[arg(long, conflicts_with = "history")]
     pub(crate) no_history: bool,

@@ -21,6 +21,7 @@ mod ripgrep;
 mod scip;
 mod search;
 mod serve;
+mod settings;
 mod sort;
 mod sql;
 
@@ -40,6 +41,7 @@ pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
 pub(crate) use serve::{ServeArgs, TokenArgs};
+pub(crate) use settings::{ConfigArgs, ConfigCommand, SettingsArgs};
 pub(crate) use sort::Sort;
 pub(crate) use sql::{SqlArgs, SqlFormat};
 
@@ -143,6 +145,9 @@ pub(crate) enum Command {
     /// Parse texts for another codesearch process, which limits and watches this one
     #[command(hide = true, name = ::ingest::symbols::worker::ARGUMENT)]
     SymbolsWorker,
+    /// Check the configuration file: folders, hosts, webhooks, monitors
+    #[command(arg_required_else_help = true, after_help = settings::CONFIG_HELP)]
+    Config(ConfigArgs),
     /// Inspect, start or stop the private Postgres
     #[command(arg_required_else_help = true)]
     Db(DbArgs),

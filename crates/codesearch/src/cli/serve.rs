@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::settings::SettingsArgs;
+
 pub(super) const SERVE_HELP: &str = "\
 Limits:
   Only --server-at-once has a default. A client is an IP address (for IPv6, a /64 network) or the owner of a token. \
@@ -55,6 +57,8 @@ pub(crate) struct ServeArgs {
     /// Cache up to this many MiB of compressed texts in memory; 0 for none [default: a quarter of the machine's memory]
     #[arg(long = "cache", value_name = "MIB", value_parser = mebibytes)]
     pub(crate) cache_bytes: Option<u64>,
+    #[command(flatten)]
+    pub(crate) configuration: SettingsArgs,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
 }

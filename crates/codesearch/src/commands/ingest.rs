@@ -5,12 +5,13 @@ mod now;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use ::settings::Settings;
+use anyhow::{Result, ensure};
 use indicatif::HumanCount;
-use ingest::{self, Options, Report, SkipReason};
+use ingest::{self, Configured, Options, Report, SkipReason};
 use store::Store;
 
-use super::symbols;
+use super::{config, symbols};
 use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions, Secrets};
 use crate::database::Database;
 use crate::progress::IngestProgress;
@@ -20,15 +21,26 @@ use request::human::{count, size};
 const CONNECTIONS: u32 = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
+    let settings = Settings::find(args.configuration.settings.as_deref())?;
+    let configured = config::configured(&settings);
     if args.now {
-        return now::run(database, args);
+        return now::run(database, args, configured);
     }
-    check_paths(&args.paths)?;
+    let mut paths = args.paths.clone();
+    if paths.is_empty() {
+        paths.extend(configured.iter().map(|folder| folder.path.clone()));
+    }
+    ensure!(
+        !paths.is_empty(),
+        "name a folder that contains repositories, or add [[folder]] to the configuration file (codesearch config --help)"
+    );
+    check_paths(&paths)?;
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
     database.run(async |store| {
         let history = (args.how.history || args.no_history).then_some(args.how.history);
-        let report = ingest(store, &args.paths, &args.how, history, disks.clone()).await?;
+        let folders = Folders { paths, configured };
+        let report = ingest(store, &folders, &args.how, history, disks.clone()).await?;
         if !args.no_symbols {
             symbols::take(store).await?;
         }
@@ -64,11 +76,18 @@ pub(crate) fn check_paths(paths: &[PathBuf]) -> Result<(), ingest::Error> {
     })
 }
 
+/// Where to look for repositories.
+pub(crate) struct Folders {
+    pub(crate) paths: Vec<PathBuf>,
+    /// What the configuration file says of folders.
+    pub(crate) configured: Vec<Configured>,
+}
+
 /// Ingests, and prints a summary. `history` has the histories of lines indexed or removed; `None` for what was chosen
 /// before.
 pub(crate) async fn ingest(
     store: &Store,
-    paths: &[PathBuf],
+    folders: &Folders,
     how: &IngestOptions,
     history: Option<bool>,
     disks: Vec<PathBuf>,
@@ -78,7 +97,7 @@ pub(crate) async fn ingest(
         tracing::debug!("the index has {shards} shards");
     }
     let options = Options {
-        paths: paths.to_vec(),
+        paths: folders.paths.clone(),
         depth: how.depth,
         max_bytes: how.max_size,
         no_ignore: (how.no_ignore || how.ignore).then_some(how.no_ignore),
@@ -87,6 +106,7 @@ pub(crate) async fn ingest(
         commit: (how.commit || how.no_commit).then_some(how.commit),
         follow_git: how.follow_git,
         branches: how.branches.as_deref().map(ingest::globs),
+        configured: folders.configured.clone(),
         again: how.again,
         shard_bytes: how.shard_bytes,
         disks,

@@ -4,6 +4,7 @@ mod by_path;
 mod by_rank;
 pub(crate) mod check;
 mod collected;
+pub(crate) mod config;
 pub(crate) mod db;
 pub(crate) mod diff;
 pub(crate) mod docs;

@@ -12,7 +12,7 @@ use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::symbols;
+use super::{config, symbols};
 use crate::cli::{DatabaseArgs, ServeArgs};
 use crate::database::{Database, close_postgres, connections, cores};
 use crate::remote::Runner;
@@ -47,6 +47,7 @@ pub(crate) fn settings(
     database: &DatabaseArgs,
     args: &ServeArgs,
 ) -> Result<(Settings, Option<TokenFile>)> {
+    let configuration = Arc::new(config::open(&args.configuration)?);
     let is_public = !args.listen.ip().to_canonical().is_loopback();
     let only_repos = database.only_repos.clone();
     let args = &args.operator;
@@ -83,6 +84,7 @@ pub(crate) fn settings(
         history: !args.no_history,
         commands: Some(Arc::new(Runner)),
         only_repos,
+        configuration,
     };
     Ok((settings, file))
 }

@@ -2,14 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use ::ingest::Configured;
 use anyhow::{Context, Result};
 
 use super::serve::Symbols;
-use super::{ingest, serve};
+use super::{config, ingest, serve};
 use crate::cli::{DatabaseArgs, UpArgs};
 use crate::database::{Database, connections};
 
 pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
+    let configured = config::configured(&config::open(&args.serve.configuration)?.get());
+    if args.paths.is_empty() {
+        args.paths.extend(configured.iter().map(|folder| folder.path.clone()));
+    }
     if args.paths.is_empty() {
         args.paths.push(sample()?);
         // The sample's repositories are plain folders.
@@ -24,7 +29,7 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     let disks = database.disks();
     let done = database.runtime.block_on(async {
         tokio::select! {
-            done = ingest_all(&database, &args, disks) => done.map(|()| true),
+            done = ingest_all(&database, &args, configured, disks) => done.map(|()| true),
             _ = tokio::signal::ctrl_c() => Ok(false),
         }
     });
@@ -45,9 +50,15 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     }
 }
 
-async fn ingest_all(database: &Database, args: &UpArgs, disks: Vec<PathBuf>) -> Result<()> {
+async fn ingest_all(
+    database: &Database,
+    args: &UpArgs,
+    configured: Vec<Configured>,
+    disks: Vec<PathBuf>,
+) -> Result<()> {
     let history = args.how.history.then_some(true);
-    ingest::ingest(&database.store, &args.paths, &args.how, history, disks.clone()).await?;
+    let folders = ingest::Folders { paths: args.paths.clone(), configured };
+    ingest::ingest(&database.store, &folders, &args.how, history, disks.clone()).await?;
     ingest::settle(&database.store, &disks).await
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn clean_command() -> Command {
             "CODESEARCH_REPOS",
             "CODESEARCH_SERVER",
             "CODESEARCH_SERVER_TOKEN",
+            "CODESEARCH_SETTINGS",
             "NO_COLOR",
         ];
         if settings.contains(&&*key) {

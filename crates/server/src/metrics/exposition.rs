@@ -149,6 +149,11 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
         gauges.push(("ingest_running", u64::from(ingest.running), "Whether an ingest is running."));
         gauges.push(("ingest_shards", ingest.fresh as u64, "Shards that an ingest is filling."));
     }
+    gauges.push((
+        "configuration_ok",
+        u64::from(server.configuration.error().is_none()),
+        "Whether the configuration file is in use as it is; 0 while it has a mistake.",
+    ));
     for (name, value, help) in gauges {
         head(&mut text, name, "gauge", help);
         let _ = writeln!(text, "codesearch_{name} {value}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use query::nearest;
-use ingest::{Options, Report, queue};
+use ingest::{Configured, Options, Report, queue};
 use request::human::count;
 use store::{Change, Reason, Repo, Store, Waited};
 
@@ -21,7 +21,11 @@ const OF_OTHERS: Duration = Duration::from_secs(20);
 /// Time between two looks whether the lock on writing is free.
 const LOOK: Duration = Duration::from_millis(200);
 
-pub(super) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
+pub(super) fn run(
+    database: &DatabaseArgs,
+    args: &IngestArgs,
+    configured: Vec<Configured>,
+) -> Result<u8> {
     let database = Database::open_to_add(database, CONNECTIONS)?;
     let disks = database.disks();
     database.run(async |store| {
@@ -42,7 +46,7 @@ pub(super) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
             }
         };
         let max_bytes = args.how.max_size;
-        let options = Options { max_bytes, disks, ..Options::default() };
+        let options = Options { max_bytes, disks, configured, ..Options::default() };
         let waiting = Waiting { store, options, upto, sources };
         let report = waiting.until_taken().await?;
         say!("{}", told(report.as_ref(), &args.paths));

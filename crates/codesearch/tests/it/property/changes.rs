@@ -8,7 +8,7 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use super::evaluate::{build, lines};
-use super::generate::{Case, Field, File, Node, Query, Select, files, query};
+use super::generate::{Case, Field, File, Node, Query, Select, configure, files, is_known, query};
 use super::trees::{asks_symbols, copy};
 use super::{SHARDS, ask, setting};
 use crate::harness::Fixture;
@@ -68,7 +68,7 @@ fn choose_sides(node: &mut Node, rng: &mut Rng) {
         Node::Term(term) if term.field == Field::Content => {
             term.field = [Field::Content, Field::Added, Field::Removed][rng.usize(..3)];
         }
-        Node::Term(_) | Node::Language(_) => {}
+        Node::Term(_) | Node::Language(_) | Node::Property(_) => {}
         Node::Not(inner) | Node::Group(inner, ..) => choose_sides(inner, rng),
         Node::And(parts) | Node::Or(parts) => {
             parts.iter_mut().for_each(|part| choose_sides(part, rng));
@@ -121,6 +121,7 @@ fn changes(fixture: &Fixture, rng: &mut Rng) -> Vec<Changed> {
         }
     }
     repos.iter().for_each(|repo| commit(repo));
+    configure(fixture);
     let is_changed = |(old, new): &&(Option<&File>, Option<File>)| {
         old.map(|file| &file.text) != new.as_ref().map(|file| &file.text)
     };
@@ -196,6 +197,7 @@ fn holds(node: &Node, file: &Changed, case: Case, multiline: bool) -> (bool, Lin
             holds(inner, file, inner_case.unwrap_or(case), inner_multiline.unwrap_or(multiline))
         }
         Node::Language(language) => (file.language == *language, Lines::new()),
+        Node::Property(field) => (is_known(&file.repo, field), Lines::new()),
         Node::Not(inner) => (!holds(inner, file, case, multiline).0, Lines::new()),
         Node::And(parts) | Node::Or(parts) => {
             let is_and = matches!(node, Node::And(_));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use regex::{Regex, RegexBuilder};
 
-use super::generate::{Case, Field, File, Node, PROPERTIES, Query, Select, Term};
+use super::generate::{Case, Field, File, Node, Query, Select, Term, is_known};
 
 /// The matching lines of each file or repository: number, text, and for each byte whether it matches.
 pub(crate) type Answer = BTreeMap<String, Lines>;
@@ -35,10 +35,7 @@ fn holds(node: &Node, file: &File, case: Case, multiline: bool) -> (bool, Lines)
             holds(inner, file, inner_case.unwrap_or(case), inner_multiline.unwrap_or(multiline))
         }
         Node::Language(language) => (file.language == *language, Lines::new()),
-        Node::Property(field) => {
-            let mut known = PROPERTIES.iter().filter(|(repo, ..)| *repo == file.repo);
-            (known.any(|(_, _, fields)| fields.contains(field)), Lines::new())
-        }
+        Node::Property(field) => (is_known(&file.repo, field), Lines::new()),
         Node::Not(inner) => (!holds(inner, file, case, multiline).0, Lines::new()),
         Node::And(parts) => {
             let mut all = Lines::new();

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::written::{quoted, write};
-use crate::harness::Defined;
+use crate::harness::{Defined, Fixture};
 
 const WORDS: &[&str] = &[
     "foo",
@@ -156,7 +156,7 @@ pub(crate) struct Query {
 }
 
 /// Repositories of which something is known: the configuration that says it, and the fields that hold for them.
-pub(crate) const PROPERTIES: &[(&str, &str, &[&str])] = &[
+const PROPERTIES: &[(&str, &str, &[&str])] = &[
     (
         "alpha",
         "[codesearch]\n\tarchived = true\n\ttopics = x\n[codesearch \"meta\"]\n\tteam = core\n",
@@ -168,6 +168,23 @@ pub(crate) const PROPERTIES: &[(&str, &str, &[&str])] = &[
         &["fork:yes", "public:yes", "topic:x", "topic:y", "meta.team:er"],
     ),
 ];
+
+/// Writes the configurations of the repositories of which something is known, below what is in them.
+pub(super) fn configure(fixture: &Fixture) {
+    for (repo, config, _) in PROPERTIES {
+        let file = format!("{repo}/.git/config");
+        if fixture.path().join(repo).exists() {
+            let before = std::fs::read_to_string(fixture.path().join(&file)).unwrap_or_default();
+            fixture.write(&file, before + config);
+        }
+    }
+}
+
+/// Returns whether a field that asks for what is known holds for a repository.
+pub(super) fn is_known(repo: &str, field: &str) -> bool {
+    let of = PROPERTIES.iter().filter(|(known, ..)| *known == repo);
+    of.flat_map(|(_, _, fields)| *fields).any(|known| *known == field)
+}
 
 pub(crate) fn files(rng: &mut Rng) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();

@@ -110,11 +110,7 @@ fn generated_queries_are_answered_as_a_plain_scan_would() {
         for file in &files {
             fixture.write(&format!("{}/{}", file.repo, file.path), &file.text);
         }
-        for (repo, config, _) in generate::PROPERTIES {
-            if fixture.path().join(repo).exists() {
-                fixture.write(&format!("{repo}/.git/config"), config);
-            }
-        }
+        generate::configure(&fixture);
         fixture.ingest_over(SHARDS);
         let path = |file: &generate::File| format!("{}/{}", file.repo, file.path);
         fixture.define(&files.iter().map(|file| (path(file), file.symbols.clone())).collect());

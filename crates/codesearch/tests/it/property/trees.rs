@@ -7,7 +7,7 @@ use std::fs;
 use fastrand::Rng;
 
 use super::evaluate::evaluate;
-use super::generate::{Field, File, Node, PROPERTIES, Query, Select, files, query};
+use super::generate::{Field, File, Node, Query, Select, configure, files, query};
 use super::{SHARDS, ask, check, setting};
 use crate::harness::Fixture;
 
@@ -110,13 +110,9 @@ fn trees(fixture: &Fixture, rng: &mut Rng) -> Vec<Tree> {
     }
     for repo in &repos {
         fixture.git(repo, &["init", "-q", "-b", "main"]);
-        if let Some((_, config, _)) = PROPERTIES.iter().find(|(known, ..)| known == repo) {
-            let file = format!("{repo}/.git/config");
-            let before = std::fs::read_to_string(fixture.path().join(&file)).unwrap();
-            fixture.write(&file, before + config);
-        }
         commit(repo);
     }
+    configure(fixture);
     let mut trees = Vec::new();
     for (selector, branch) in [("rev:near ", "near"), ("rev:far ", "far"), ("rev:other ", "other")]
     {
