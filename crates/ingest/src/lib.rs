@@ -31,6 +31,7 @@ mod tests;
 mod trees;
 mod update;
 mod walk;
+pub mod watched;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -256,6 +257,12 @@ pub enum Error {
         /// Required space in MB.
         need: u64,
     },
+    /// Git changed files while they were read.
+    #[error(
+        "git is changing {folder}, or changed it while it was read; it is read again when that is done (if no git runs, \
+         delete index.lock in its .git)", folder = .0.display()
+    )]
+    Changing(PathBuf),
     /// A statement failed, or the database could not be reached.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -76,7 +76,13 @@ pub(crate) async fn update(
     let plain = files::languages_of(&[]);
     let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
     for mut repo in repos {
+        let is_still = settled(session, &repo, taken.is_queue).await;
         let Repository { row, files, unread, again, part, max_bytes, .. } = &mut repo;
+        if !is_still && taken.is_queue {
+            let folder = PathBuf::from(&row.source);
+            report.failed.push((folder.clone(), Error::Changing(folder).to_string()));
+            continue;
+        }
         match part {
             None => session.note_listing(row.id),
             Some(is_complete) => session.note_looking(row.id, *is_complete),
@@ -146,6 +152,33 @@ pub(crate) async fn update(
     apply(store, session, (options, taken), repos, gone, report, progress).await
 }
 
+/// Longest time to wait for git to end its work in a checkout: of the queue, which looks again later, and of others.
+const STILL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+
+/// Time for which git locks an index although it changes no file, at most.
+const READ_ONLY: Duration = Duration::from_millis(300);
+
+/// Waits until nobody changes many files of a repository. Returns whether that came.
+async fn settled(session: &Session, repo: &Repository, is_queue: bool) -> bool {
+    let begun = Instant::now();
+    let most = if is_queue { STILL.0 } else { STILL.1 };
+    while repo.files().any(|files| files.is_changing()) {
+        if begun.elapsed() >= most {
+            return false;
+        }
+        session.await_other(tokio::time::sleep(Duration::from_millis(10))).await;
+    }
+    true
+}
+
+impl Repository {
+    /// Returns the sources of its files: those of its main tree, and of the others.
+    fn files(&self) -> impl Iterator<Item = &Arc<dyn FileSource>> {
+        let others = self.trees.now.iter().filter_map(|tree| tree.files.as_ref());
+        std::iter::once(&self.files).chain(others)
+    }
+}
+
 /// Loads, indexes and publishes new files, group by group.
 async fn apply(
     store: &Store,
@@ -158,7 +191,10 @@ async fn apply(
 ) -> Result<(), Error> {
     let (mut rows, mut sources, mut trees) = (Vec::new(), HashMap::new(), HashMap::new());
     let mut most = 0;
-    for Repository { row, files, trees: others, max_bytes, .. } in repos {
+    let mut all = Vec::new();
+    for repo in repos {
+        all.push((PathBuf::from(&repo.row.source), repo.files().cloned().collect::<Vec<_>>()));
+        let Repository { row, files, trees: others, max_bytes, .. } = repo;
         sources.insert(row.id, files);
         if !others.is_empty() {
             trees.insert(row.id, (others, max_bytes));
@@ -213,6 +249,17 @@ async fn apply(
         filled.extend(derive(store, session).await?);
         report.index += begun.elapsed();
 
+        if taken.is_queue {
+            for (folder, files) in &all {
+                let begun = Instant::now();
+                while files.iter().any(|files| files.has_changed()) {
+                    if begun.elapsed() >= READ_ONLY {
+                        return Err(Error::Changing(folder.clone()));
+                    }
+                    session.await_other(tokio::time::sleep(Duration::from_millis(10))).await;
+                }
+            }
+        }
         let begun = Instant::now();
         let gone = if group.upto.is_none() { gone } else { &[] };
         if group.upto.is_none() {

@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
@@ -148,6 +149,22 @@ impl Tracked {
     /// Returns the range of all paths.
     pub fn all(&self) -> Range<usize> {
         0..self.entries.len()
+    }
+
+    /// Returns the paths, in the order of their bytes. That of a folder of a sparse index ends with a slash.
+    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().map(|entry| self.path(entry))
+    }
+
+    /// Returns a hash of the paths and of git's names of their contents, as far as these are read: the same while git has
+    /// checked out nothing else. Only this program has the same hash of them.
+    pub fn contents(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        for entry in &self.entries {
+            self.path(entry).hash(&mut hash);
+            self.stats.get(entry.stat as usize).map(|stat| stat.oid).hash(&mut hash);
+        }
+        hash.finish()
     }
 
     /// Returns the paths below a folder, given those around it.

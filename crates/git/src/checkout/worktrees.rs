@@ -38,6 +38,11 @@ pub enum WorktreePlace {
 }
 
 impl GitData {
+    /// Returns the folder of the checkout's own data, such as `HEAD` and `index`.
+    pub fn own(&self) -> &Path {
+        &self.own
+    }
+
     /// Returns the folder that all checkouts of the clone share.
     pub fn common(&self) -> &Path {
         &self.common

@@ -10,7 +10,7 @@ use super::targets::{Index, Target, resolved};
 use crate::find::{self, FoundRepo};
 use crate::folders::{self, Search};
 use crate::trees::worktrees::{self, Asked};
-use crate::update::{self, Taken};
+use crate::update::{self, Repository, Taken};
 use crate::{Error, Event, Options, Progress, Report, history, lock, notices};
 
 /// Takes all that is due. Returns `None` if nothing is. If it fails, takes one folder after another, so that nothing of
@@ -124,8 +124,11 @@ async fn round(
         folders::plan(&mut session, known.clone(), search, options, &mut report, progress).await?;
     report.walk = begun.elapsed();
     // The commits of a repository of which only files have changed are the same.
-    let whole: Vec<RepoId> =
-        repos.iter().filter(|repo| repo.part.is_none()).map(|repo| repo.row.id).collect();
+    let has_commits = |repo: &&Repository| {
+        let before = known.iter().find(|row| row.id == repo.row.id);
+        repo.part.is_none() || before.is_some_and(|before| before.commit != repo.row.commit)
+    };
+    let whole: Vec<RepoId> = repos.iter().filter(has_commits).map(|repo| repo.row.id).collect();
     update::update(store, &mut session, repos, &gone, (options, taken), &mut report, progress)
         .await?;
     if !whole.is_empty() {

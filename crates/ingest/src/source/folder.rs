@@ -16,6 +16,7 @@ use git::user::Excludes;
 
 use super::rules::{self, Cause, Level, Ruleset, bytes_of};
 use super::scope::{Scope, Wanted};
+use super::still::{self, Stillness};
 use super::{Entry, FileContents, FileSource, Listing, Reader, Skipped, tree};
 use crate::cores;
 use files::beneath::{self, Folder};
@@ -32,6 +33,7 @@ pub(crate) struct FolderSource {
     choice: Choice,
     /// Paths in it to which the list is limited; `None` for all.
     only: Option<Vec<PathBuf>>,
+    still: Stillness,
 }
 
 /// Which of a folder's files are taken.
@@ -70,7 +72,12 @@ struct Walk<'w> {
     seen: &'w (dyn Fn(Entry) -> ControlFlow<()> + Sync),
     /// The paths to which the list is limited, if it is.
     scope: Option<Scope>,
+    /// Of a walk that only looks for folders: called with each of them before it is listed.
+    folders: Option<EachFolder<'w>>,
 }
+
+/// A function that is called with folders, from several threads.
+pub(crate) type EachFolder<'w> = &'w (dyn Fn(&Path) -> ControlFlow<()> + Sync);
 
 /// What git knows of a clone.
 #[derive(Default)]
@@ -83,6 +90,8 @@ struct View {
     broken: Option<Unread>,
     /// Whether attributes outside of the checkout may have git write other contents of the same size to files.
     converts: bool,
+    /// Whether git tracks other contents than at the last list.
+    is_other: bool,
 }
 
 impl FolderSource {
@@ -91,7 +100,8 @@ impl FolderSource {
     pub(crate) fn new(folder: &Path, all: &[PathBuf], choice: Choice) -> Self {
         let is_inside = |other: &&PathBuf| *other != folder && other.starts_with(folder);
         let inside = all.iter().filter(is_inside).cloned().collect();
-        Self { folder: folder.to_owned(), inside, choice, only: None }
+        let still = Stillness::default();
+        Self { folder: folder.to_owned(), inside, choice, only: None, still }
     }
 
     /// Limits the list to some paths and what is below them. No ignore file outside of them has changed.
@@ -100,12 +110,16 @@ impl FolderSource {
         self
     }
 
+    fn trust(&self) -> Trust {
+        Trust::known(self.choice.git_folders.clone())
+    }
+
     /// Reads what git knows of the folder; nothing if it is no clone.
     ///
     /// # Errors
     /// The part that cannot be read. Without it, nobody knows what is tracked.
     fn view(&self) -> Result<View, Unread> {
-        let mut trust = Trust::known(self.choice.git_folders.clone());
+        let mut trust = self.trust();
         let Some(data) = GitData::of(&self.folder, &mut trust)?.filter(GitData::has_head) else {
             return Ok(View::default());
         };
@@ -113,6 +127,7 @@ impl FolderSource {
         let config = data.config(&mut trust).ok().flatten();
         let folds_case = config.as_ref().is_some_and(Config::folds_case);
         let tracked = data.tracked(config.as_ref(), &mut trust)?;
+        let is_other = self.still.read(&self.folder, &tracked);
         let (mut found, mut broken) = (Vec::new(), None);
         let read = |path: PathBuf| match beneath::read(&path, rules::MAX_FILE_BYTES) {
             Err(SkipReason::Vanished) => Ok(None),
@@ -132,7 +147,7 @@ impl FolderSource {
         }
         let rules = Some(found.into_iter().map(Arc::new).collect());
         let converts = data.converts(&mut trust) || git::user::converts();
-        Ok(View { tracked, rules, folds_case, broken, converts })
+        Ok(View { tracked, rules, folds_case, broken, converts, is_other })
     }
 }
 
@@ -140,6 +155,9 @@ impl Walk<'_> {
     /// Lists a folder, and adds those in it that are not left out.
     fn visit(&self, part: Unlisted, more: &mut Vec<Unlisted>) -> ControlFlow<()> {
         let Unlisted { path, mut level, tracked, is_sparse, mut is_whole } = part;
+        if let Some(each) = self.folders.filter(|_| is_whole) {
+            each(&path)?;
+        }
         let listed =
             std::fs::read_dir(&path).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
         let Ok(entries) = listed else {
@@ -205,7 +223,7 @@ impl Walk<'_> {
                 let entered = self.enter(path, &level, &tracked, is_sparse)?;
                 let is_whole = wanted == Wanted::All;
                 more.extend(entered.map(|entered| Unlisted { is_whole, ..entered }));
-            } else if wanted == Wanted::All {
+            } else if wanted == Wanted::All && self.folders.is_none() {
                 let is_tracked =
                     is_sparse || self.tracked.has(bytes_of(self.below(&path)), &tracked);
                 self.file(&entry, &path, kind, &level, is_tracked.then_some(&tracked))?;
@@ -344,13 +362,28 @@ impl Walk<'_> {
     }
 }
 
-impl FileSource for FolderSource {
-    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Result<Listing, String> {
+impl FolderSource {
+    /// Passes every folder that [`list`](FileSource::list) would list, of some paths and all below them, to `each`, before
+    /// it is listed, in any order and from any threads. Ends early if `each` breaks.
+    pub(crate) fn folders(&self, only: Option<&[PathBuf]>, each: EachFolder<'_>) {
+        self.walk(&|_| ControlFlow::Continue(()), only, Some(each));
+    }
+
+    /// Passes files to `seen`, as [`list`](FileSource::list) does, or folders.
+    pub(crate) fn walk<'w>(
+        &'w self,
+        seen: &'w (dyn Fn(Entry) -> ControlFlow<()> + Sync),
+        only: Option<&[PathBuf]>,
+        folders: Option<EachFolder<'w>>,
+    ) -> Listing {
         let mut notices = Vec::new();
         let (mut tracked, mut rules, mut level) = (Tracked::default(), None, Level::top());
         let mut folds_case = false;
-        let mut scope = self.only.as_ref().map(|paths| Scope::of(&self.folder, paths));
-        if !self.choice.no_ignore {
+        let mut scope = only.map(|paths| Scope::of(&self.folder, paths));
+        if self.choice.no_ignore {
+            let view = self.view().unwrap_or_default();
+            scope = scope.filter(|_| !view.is_other);
+        } else {
             let view = self.view().unwrap_or_else(|Unread { path, reason }| {
                 // What is indexed is decided by other rules than before.
                 scope = None;
@@ -375,6 +408,7 @@ impl FileSource for FolderSource {
                 let rule = Some("untracked files are left out, too".to_owned());
                 let _ = seen(Entry { rule, ..Entry::unknown(Path::new(&path), reason) });
             }
+            scope = scope.filter(|_| !view.is_other);
             if view.converts {
                 level.convert();
             }
@@ -383,7 +417,7 @@ impl FileSource for FolderSource {
         }
         let all = tracked.all();
         let attributes = Ruleset::new(&self.folder, None, folds_case);
-        let walk = Walk { source: self, tracked, rules, attributes, seen, scope };
+        let walk = Walk { source: self, tracked, rules, attributes, seen, scope, folders };
         let first = Unlisted {
             path: self.folder.clone(),
             level,
@@ -395,7 +429,22 @@ impl FileSource for FolderSource {
         let threads = if walk.scope.is_some() { 1 } else { cores() };
         tree::each(first, threads, &|part, more| walk.visit(part, more));
         let languages = walk.attributes.languages();
-        Ok(Listing { notices, languages, part: walk.scope.map(Scope::into_part) })
+        Listing { notices, languages, part: walk.scope.map(Scope::into_part) }
+    }
+}
+
+impl FileSource for FolderSource {
+    fn list(&self, seen: &(dyn Fn(Entry) -> ControlFlow<()> + Sync)) -> Result<Listing, String> {
+        self.still.begin(&self.folder, self.trust());
+        Ok(self.walk(seen, self.only.as_deref(), None))
+    }
+
+    fn is_changing(&self) -> bool {
+        still::is_changing(&self.folder, self.trust())
+    }
+
+    fn has_changed(&self) -> bool {
+        self.still.has_changed(&self.folder, self.trust())
     }
 
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason> {

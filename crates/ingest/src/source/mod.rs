@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod folder;
 mod rules;
 mod scope;
+mod still;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -31,6 +32,17 @@ pub(crate) trait FileSource: Send + Sync {
     /// # Errors
     /// The reason why no file can be read.
     fn open(&self, max_bytes: u64) -> Result<Reader<'_>, SkipReason>;
+
+    /// Returns whether somebody is changing many of the files, so that a list should wait.
+    fn is_changing(&self) -> bool {
+        false
+    }
+
+    /// Returns whether somebody has begun to since the last list, or has done it: then what was read is neither what was
+    /// before nor what is after.
+    fn has_changed(&self) -> bool {
+        false
+    }
 }
 
 /// What is to be known of a list of files.
