@@ -40,6 +40,7 @@ mod target;
 #[cfg(test)]
 mod testing;
 mod trees;
+mod watching;
 
 pub use candidates::IndexAnswer;
 pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile};
@@ -78,6 +79,7 @@ pub use symbols::{GivenUp, SymbolGroup, SymbolNames, SymbolRow, SymbolsProgress}
 use tables::Groups;
 pub use target::Target;
 pub use trees::{ChosenTrees, RepoTrees, Tree, TreeFilter, TreeKind, TreeSet, Trees};
+pub use watching::{WatchTurn, WatchedRepo};
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs` and of `symbols`; it
 /// shares one of `filters`, of `chunk_filters` and of `scip` with other shards.

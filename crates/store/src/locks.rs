@@ -22,3 +22,6 @@ pub(crate) const MIRROR_LOCK: i64 = WRITE_LOCK + 3;
 
 /// Held in shared mode by programs that listen for new rows of the queue.
 pub(crate) const INGESTER_LOCK: i64 = WRITE_LOCK + 4;
+
+/// Held by the server that watches the repositories.
+pub(crate) const WATCH_LOCK: i64 = WRITE_LOCK + 7;

@@ -159,6 +159,7 @@ fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop table mirrors, mirror_pages, mirror_hosts;
          drop table pending, roots;
+         alter table repos drop column polled;
          alter table state drop column kept_from;
          alter table shards drop column purged;
          alter table repos drop column looked_at, drop column failed_at, drop column failure, drop column failures;
