@@ -10,7 +10,7 @@ use crate::hub::Shared;
 use crate::unit::Checkout;
 
 /// How to watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long a checkout must be quiet before its changes are queued; a third of it if a few files have changed, as editors
     /// save them at once.
@@ -19,12 +19,14 @@ pub struct Options {
     pub watches: Option<usize>,
     /// Shortest time between two looks at a repository of which no events tell.
     pub poll_every: Duration,
+    /// Folders of which nothing is watched, absolute and without links.
+    pub without: Vec<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let after = Duration::from_millis(150);
-        Self { after, watches: None, poll_every: Duration::from_secs(30) }
+        Self { after, watches: None, poll_every: Duration::from_secs(30), without: Vec::new() }
     }
 }
 

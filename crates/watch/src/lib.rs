@@ -42,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub async fn run(store: &Store, options: &Options, changed: &Notify) -> Infallible {
     loop {
         match store.watch_turn().await {
-            Ok(Some(turn)) => watch(store, turn, options, changed).await,
+            Ok(Some(turn)) => watch(store, turn, &options, changed).await,
             Ok(None) => tracing::debug!("another server watches the repositories"),
             Err(error) => tracing::debug!("nothing is watched: {error}"),
         }
@@ -51,10 +51,10 @@ pub async fn run(store: &Store, options: &Options, changed: &Notify) -> Infallib
 }
 
 /// Watches until another program does.
-async fn watch(store: &Store, mut turn: WatchTurn, options: Options, changed: &Notify) {
+async fn watch(store: &Store, mut turn: WatchTurn, options: &Options, changed: &Notify) {
     let (tell, mut told) = unbounded_channel();
     // It fails only if this has ended.
-    let started = Watching::start(options, move |changes| drop(tell.send(changes)));
+    let started = Watching::start(options.clone(), move |changes| drop(tell.send(changes)));
     let watching = match started {
         Ok(watching) => watching,
         Err(error) => {
@@ -65,7 +65,7 @@ async fn watch(store: &Store, mut turn: WatchTurn, options: Options, changed: &N
     let mut waiting = Vec::new();
     let mut noted = None;
     loop {
-        if let Err(error) = settle(store, &watching).await {
+        if let Err(error) = settle(store, &watching, &options.without).await {
             tracing::debug!("which repositories to watch is not known: {error}");
         }
         let look = tokio::time::sleep(LOOK);
@@ -141,21 +141,28 @@ fn merged(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// Has the repositories watched that are indexed now.
-async fn settle(store: &Store, watching: &Watching) -> Result<(), store::Error> {
+async fn settle(
+    store: &Store,
+    watching: &Watching,
+    without: &[PathBuf],
+) -> Result<(), store::Error> {
+    let is_wanted = |folder: &Path| !without.iter().any(|of| folder.starts_with(of));
     let roots = store.watched_roots().await?;
     let roots = roots.into_iter().map(|(folder, depth)| Root { folder: folder.into(), depth });
-    watching.watch(specs(&store.watched_repos().await?), roots.collect());
+    let mut checkouts = checkouts(&store.watched_repos().await?);
+    checkouts.retain(|checkout| is_wanted(&checkout.folder));
+    watching.watch(checkouts, roots.filter(|root| is_wanted(&root.folder)).collect());
     Ok(())
 }
 
 /// Returns the checkouts of repositories.
-fn specs(repos: &[WatchedRepo]) -> Vec<Checkout> {
+fn checkouts(repos: &[WatchedRepo]) -> Vec<Checkout> {
     let worktrees = repos.iter().flat_map(|repo| &repo.worktrees);
     let mut folders: Vec<PathBuf> =
         repos.iter().map(|repo| &repo.source).chain(worktrees).map(PathBuf::from).collect();
     folders.sort();
     folders.dedup();
-    let spec = |repo: &WatchedRepo, folder: &str, is_main: bool| {
+    let checkout = |repo: &WatchedRepo, folder: &str, is_main: bool| {
         let folder = PathBuf::from(folder);
         // Paths are sorted by their parts.
         let from = folders.partition_point(|other| *other <= folder);
@@ -170,8 +177,8 @@ fn specs(repos: &[WatchedRepo]) -> Vec<Checkout> {
         }
     };
     let of = |repo: &WatchedRepo| {
-        let main = spec(repo, &repo.source, true);
-        let worktrees = repo.worktrees.iter().map(|folder| spec(repo, folder, false));
+        let main = checkout(repo, &repo.source, true);
+        let worktrees = repo.worktrees.iter().map(|folder| checkout(repo, folder, false));
         std::iter::once(main).chain(worktrees).collect::<Vec<_>>()
     };
     repos.iter().flat_map(of).collect()

@@ -46,6 +46,9 @@ pub(crate) struct UpArgs {
     /// codesearch's checkout]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Do not watch the folders of the indexed repositories for changes
+    #[arg(long)]
+    pub(crate) no_watch: bool,
     #[command(flatten)]
     pub(crate) how: IngestOptions,
     #[command(flatten)]

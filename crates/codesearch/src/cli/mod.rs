@@ -40,7 +40,7 @@ pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
-pub(crate) use serve::{ServeArgs, TokenArgs};
+pub(crate) use serve::{ServeArgs, ServeCommand, TokenArgs};
 pub(crate) use settings::{ConfigArgs, ConfigCommand, SettingsArgs};
 pub(crate) use sort::Sort;
 pub(crate) use sql::{SqlArgs, SqlFormat};
@@ -85,7 +85,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Ingest folders, then serve them
+    /// Ingest folders, then serve them and index what changes
     Up(UpArgs),
     /// Index the repositories in folders, or update them
     #[command(after_help = ingest::INGEST_HELP)]
@@ -121,7 +121,7 @@ pub(crate) enum Command {
     Syntax,
     /// Serve searches over HTTP, for browsers and programs
     #[command(after_help = serve::SERVE_HELP)]
-    Serve(ServeArgs),
+    Serve(ServeCommand),
     /// Make an access token: its line for the token file on stdout, the token on stderr
     Token(TokenArgs),
     /// Serve agents over the Model Context Protocol on standard input and output

@@ -61,6 +61,21 @@ pub(crate) struct ServeArgs {
     pub(crate) configuration: SettingsArgs,
     #[command(flatten)]
     pub(crate) operator: OperatorArgs,
+    /// Watch at most this many folders, for tests [default: half of fs.inotify.max_user_watches]
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) watches: Option<usize>,
+    /// How often to look at repositories of which no events tell, for tests
+    #[arg(long, value_name = "TIME", hide = true, value_parser = query::duration)]
+    pub(crate) poll_every: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeCommand {
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+    /// Watch the folders of all repositories, and index what changes within a second
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// What the operator of a server decides.

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::{config, symbols};
-use crate::cli::{DatabaseArgs, ServeArgs};
+use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand};
 use crate::database::{Database, close_postgres, connections, cores};
 use crate::remote::Runner;
 use crate::remote::socket::Socket;
@@ -33,12 +34,50 @@ const THIN_EVERY: Duration = Duration::from_hours(6);
 /// Most problems of a checked shard that are logged.
 const MAX_LOGGED_PROBLEMS: usize = 10;
 
-pub(crate) fn run(database: &DatabaseArgs, args: &ServeArgs) -> Result<u8> {
+pub(crate) fn run(database: &DatabaseArgs, command: &ServeCommand) -> Result<u8> {
+    let args = &command.serve;
     let told = settings(database, args)?;
     let listener = bind(args.listen)?;
     let opened = Database::open_to_serve(database, connections())?;
     let socket = listen_on_socket(database);
-    serve(opened, (listener, socket), args, told, Symbols::Leave)
+    let keep = || Keep::new(args, &told.0, ingest::MAX_BYTES, opened.disks());
+    let keep = command.watch.then(keep).transpose()?;
+    serve(opened, (listener, socket), args, told, Symbols::Leave, keep)
+}
+
+/// How a server keeps its index up to date with the folders.
+pub(crate) struct Keep {
+    watch: watch::Options,
+    ingest: ingest::Options,
+}
+
+impl Keep {
+    /// Takes what the options and the configuration file say. `disks` are those on which the index grows.
+    pub(crate) fn new(
+        args: &ServeArgs,
+        settings: &Settings,
+        max_bytes: u64,
+        disks: Vec<PathBuf>,
+    ) -> Result<Self> {
+        let file = settings.configuration.get();
+        let unwatched = file.folders.iter().filter(|folder| !folder.watch);
+        let watch = watch::Options {
+            after: file.watch.after,
+            watches: args.watches.or(file.watch.max_folders),
+            poll_every: args.poll_every.unwrap_or(file.watch.poll),
+            // One that does not exist has nothing to watch.
+            without: unwatched.filter_map(|folder| folder.path.canonicalize().ok()).collect(),
+        };
+        let parser = Some(symbols::program()?);
+        let ingest = ingest::Options {
+            max_bytes,
+            disks,
+            parser,
+            configured: config::configured(&file),
+            ..ingest::Options::default()
+        };
+        Ok(Self { watch, ingest })
+    }
 }
 
 /// Validates the operator's settings before anything slow starts. Also returns the token file, which is reread when it
@@ -127,7 +166,10 @@ pub(crate) fn serve(
     args: &ServeArgs,
     (settings, tokens): (Settings, Option<TokenFile>),
     symbols: Symbols,
+    keep: Option<Keep>,
 ) -> Result<u8> {
+    let is_kept = keep.is_some();
+    let writes = symbols == Symbols::Take || is_kept;
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
     let bounds = server::Bounds::of(args.operator.trust_forwarded);
@@ -147,9 +189,15 @@ pub(crate) fn serve(
         say!("serving on http://{address}/");
         let changed = Arc::new(Notify::new());
         let (told, wake) = (Arc::clone(&searcher), Arc::clone(&changed));
+        let ingested = Arc::new(Notify::new());
+        let told_of_ingest = Arc::clone(&ingested);
         let listening = tokio::spawn(async move {
             loop {
-                if let Err(error) = told.listen(|| wake.notify_one()).await {
+                let changed = || {
+                    wake.notify_one();
+                    told_of_ingest.notify_one();
+                };
+                if let Err(error) = told.listen(changed).await {
                     tracing::debug!("the server is not notified of index changes: {error}");
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -175,9 +223,24 @@ pub(crate) fn serve(
         let (sampled, checked) = (store.clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
         let checking = tokio::spawn(async move { check_samples(&sampled, &checked, every).await });
+        let kept = store.clone();
+        let keeping = tokio::spawn(async move {
+            if let Some(Keep { watch, ingest }) = keep {
+                let tell = |event| {
+                    if let ingest::Event::Notice(notice) = event {
+                        tracing::info!("{notice}");
+                    }
+                };
+                tokio::join!(
+                    watch::run(&kept, &watch, &ingested),
+                    ingest::queue::serve(&kept, &ingest, &tell)
+                );
+            }
+        });
         let completed = store.clone();
         let taking = tokio::spawn(async move {
-            if symbols == Symbols::Take {
+            // Whoever takes changes from the queue extracts symbols, too.
+            if symbols == Symbols::Take && !is_kept {
                 symbols::take_beside(&completed).await;
             }
         });
@@ -195,7 +258,7 @@ pub(crate) fn serve(
             task.abort();
             let _ = task.await;
         }
-        for task in [reading, listening, taking] {
+        for task in [keeping, reading, listening, taking] {
             task.abort();
             let _ = task.await;
         }
@@ -210,7 +273,7 @@ pub(crate) fn serve(
     drop((socket, searcher));
     database.close();
     if let Some(postgres) = postgres.and_then(Arc::into_inner) {
-        close_postgres(postgres, symbols == Symbols::Take);
+        close_postgres(postgres, writes);
     }
     done.context("the server stopped")?;
     Ok(crate::FOUND)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ::ingest::Configured;
 use anyhow::{Context, Result};
 
-use super::serve::Symbols;
+use super::serve::{Keep, Symbols};
 use super::{config, ingest, serve};
 use crate::cli::{DatabaseArgs, UpArgs};
 use crate::database::{Database, connections};
@@ -36,7 +36,10 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     match done {
         Ok(true) => {
             let socket = serve::listen_on_socket(index);
-            serve::serve(database, (listener, socket), &args.serve, settings, Symbols::Take)
+            let keep = (!args.no_watch)
+                .then(|| Keep::new(&args.serve, &settings.0, args.how.max_size, database.disks()))
+                .transpose()?;
+            serve::serve(database, (listener, socket), &args.serve, settings, Symbols::Take, keep)
         }
         Ok(false) => {
             database.close();

@@ -59,5 +59,6 @@ mod typed;
 mod updates;
 mod upgrade;
 mod view;
+mod watch;
 mod words;
 mod zoekt;
