@@ -56,7 +56,7 @@ impl Database {
     }
 
     fn with(args: &DatabaseArgs, connections: u32, missing: Missing, writes: bool) -> Result<Self> {
-        let visible = visible(&args.only_repos)?;
+        let visible = Visible::of(&args.only_repos).context("CODESEARCH_REPOS")?;
         let postgres = match external(args) {
             Some(_) => None,
             None => Some(Postgres::open(&postgres_options(args)?)?),
@@ -206,19 +206,6 @@ impl Index<'_> {
             Self::Served(_) => true,
         }
     }
-}
-
-/// Returns the repositories whose names match one of some patterns, or all if there is no pattern.
-fn visible(patterns: &[String]) -> Result<Visible> {
-    if patterns.is_empty() {
-        return Ok(Visible::All);
-    }
-    let matcher = |pattern: &String| {
-        let pattern = query::Pattern::of_repository(pattern, query::Case::Smart)?;
-        query::Matcher::new(&pattern)
-    };
-    let matchers: Result<Vec<_>, _> = patterns.iter().map(matcher).collect();
-    Ok(Visible::Matching(matchers.context("CODESEARCH_REPOS")?.into()))
 }
 
 /// Checks that a private Postgres exists, unless another one is given.

@@ -1,1 +1,31 @@
-//! Standing queries.
+//! Monitors: standing queries whose matches are told as they appear and disappear.
+//!
+//! | step | where |
+//! |---|---|
+//! | compile a query, and refuse what cannot be watched | [`standing`] |
+//! | the matches of a query in one version of a file | [`evaluate`] |
+//! | compare the matches before and after an epoch, for all queries at once | [`find`] |
+//! | look at one epoch after the other, and write what was found | [`look`] |
+//! | decide whether a delivery may go to an address | [`address`] |
+//! | sign and send a delivery; what its receiver's answer means | [`webhook`] |
+//! | do both as long as a server runs | [`run`] |
+//! | the feed of a monitor | [`atom`] |
+
+mod address;
+mod atom;
+mod evaluate;
+mod find;
+mod look;
+mod name;
+mod run;
+mod standing;
+mod webhook;
+
+pub use address::{Refusal, Target};
+pub use atom::{ENTRIES, feed};
+pub use find::{Found, Most, find};
+pub use look::{Looker, Unkept, changes_of};
+pub use name::check_name;
+pub use run::{Allow, run};
+pub use standing::{Invalid, Standing};
+pub use webhook::{new_secret, send_test};

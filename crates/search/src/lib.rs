@@ -22,6 +22,7 @@
 //! | tell which names of trees mean none | [`unmeant`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | search the history of lines | [`history`] |
+//! | tell what an epoch changed | [`changed`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod at;
@@ -30,6 +31,7 @@ mod best;
 mod blocks;
 mod cache;
 mod candidates;
+mod changed;
 pub mod changes;
 mod chunk_set;
 mod chunk_terms;
@@ -74,6 +76,7 @@ mod verify;
 mod view;
 
 pub use at::{ContentsAt, TreeAt};
+pub use changed::{EpochChanges, FileChange, TextsByPlace};
 pub use entry::FileEntry;
 pub use named_tree::NamedTree;
 pub use ranked::{Best, Ranked};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use query::{Changes, Matcher};
+use query::{Case, Changes, Matcher, Pattern, QueryError};
 use store::{BlobId, Catalog, Epoch, InTree, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
@@ -35,6 +35,31 @@ pub enum Visible {
     All,
     /// Those whose names match one of these patterns.
     Matching(Arc<[Matcher]>),
+}
+
+impl Visible {
+    /// Returns the repositories whose names match one of some patterns, or all if there is no pattern.
+    ///
+    /// # Errors
+    /// A pattern is invalid.
+    pub fn of(patterns: &[String]) -> Result<Self, QueryError> {
+        if patterns.is_empty() {
+            return Ok(Self::All);
+        }
+        let matcher = |pattern: &String| {
+            Matcher::new(&Pattern::of_repository(pattern, Case::Smart)?)
+        };
+        let matchers: Result<Vec<_>, _> = patterns.iter().map(matcher).collect();
+        Ok(Self::Matching(matchers?.into()))
+    }
+
+    /// Returns whether the repository with a name is visible.
+    pub fn shows(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Matching(patterns) => patterns.iter().any(|pattern| pattern.is_match(name)),
+        }
+    }
 }
 
 /// The visible repositories. All texts, files, paths, symbols, docs, SCIP data, left out files, counts, blame and

@@ -21,6 +21,7 @@ mod lease;
 mod locks;
 mod metadata;
 mod mirrors;
+mod monitors;
 mod named;
 mod other_work;
 mod pool;
@@ -65,6 +66,10 @@ pub use ingest::{
 pub use lease::Lease;
 pub use metadata::{RepoMetadata, rank_of_stars};
 pub use mirrors::{Mirror, MirrorHook, MirrorHost, MirrorIndexing, MirrorLock, MirrorPage};
+pub use monitors::{
+    ChangedRows, Delivery, FileVersion, Hit, Monitor, MonitorEpoch, MonitorLock, NewMonitor,
+    NewNews, News, Waiting as WaitingDelivery,
+};
 pub use named::{ClonePlace, NamedBlob};
 pub use query::Properties;
 pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};

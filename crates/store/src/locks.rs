@@ -25,3 +25,6 @@ pub(crate) const INGESTER_LOCK: i64 = WRITE_LOCK + 4;
 
 /// Held by the server that watches the repositories.
 pub(crate) const WATCH_LOCK: i64 = WRITE_LOCK + 7;
+
+/// Held by the program that looks at epochs for all monitors, and delivers what they found.
+pub(crate) const MONITOR_LOCK: i64 = WRITE_LOCK + 5;

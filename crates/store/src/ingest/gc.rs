@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::locks::PIN_LOCKS;
 use crate::scip::keep as scip;
 use crate::tables::{self, Groups};
-use crate::{Epoch, ShardId, docs, symbols};
+use crate::{Epoch, ShardId, docs, monitors, symbols};
 
 /// Number of epochs after which a quick ingest deletes what no epoch in use refers to: one for each costs more than what
 /// these leave.
@@ -119,10 +119,11 @@ impl Session {
         if self.is_quick && !sweep && oldest < kept_from.saturating_add(EPOCHS_TO_PURGE) {
             return Ok(());
         }
+        let oldest = monitors::begin_purge(&mut self.conn, oldest).await?;
         let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
         let mut in_use: Vec<ShardId> = in_use.map(|state| state.shard).collect();
         let mut tx = self.conn.begin().await?;
-        sqlx::query("update state set kept_from = $1").bind(oldest).execute(&mut *tx).await?;
+        sqlx::query("update state set kept_from = greatest(kept_from, $1)").bind(oldest).execute(&mut *tx).await?;
         if !sweep {
             let ended: Vec<i16> = sqlx::query_scalar(
                 "select shard from shards where changed > purged and purged < $1 order by shard",

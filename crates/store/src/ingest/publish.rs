@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::history::keep as history;
 use crate::metadata;
 use crate::scip::keep as scip;
-use crate::{Epoch, RepoId, RepoMetadata, ShardId};
+use crate::{Epoch, RepoId, RepoMetadata, ShardId, monitors};
 
 /// The channel on which listeners are notified of a new epoch.
 pub(crate) const EPOCHS: &str = "codesearch_epoch";
@@ -160,6 +160,8 @@ impl Session {
         sqlx::query("delete from repos where id = any($1)").bind(&gone).execute(&mut *tx).await?;
         scip::delete_imports(&mut tx, self.groups, &gone, None).await?;
         history::delete(&mut tx, &gone).await?;
+        monitors::delete(&mut tx, &gone).await?;
+        monitors::note_first_epoch(&mut tx, &ids, *epoch).await?;
         scip::recount(&mut tx, self.groups, &ids).await?;
         let numbers = |shards: &mut dyn Iterator<Item = ShardId>| -> Vec<i16> {
             shards.map(|shard| shard.0).collect()

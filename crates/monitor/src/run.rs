@@ -1,0 +1,132 @@
+//! Looks at epochs and delivers news as long as a server runs. Of several servers of an index, one does.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use search::Searcher;
+use settings::Allowed;
+use store::{MonitorLock, Store, WaitingDelivery};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::look::Looker;
+use crate::webhook::{Outcome, deliver};
+
+/// Interval at which a server tries to take over, and looks in case a notification was lost.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Deliveries that are made at once, of different monitors.
+const AT_ONCE: usize = 8;
+
+/// Returns where deliveries may go in the server's own network: it is asked before each.
+pub type Allow = Arc<dyn Fn() -> Vec<Allowed> + Send + Sync>;
+
+/// Looks at epochs and delivers news until it is dropped.
+pub async fn run(store: Store, searcher: Arc<Searcher>, allow: Allow) -> Infallible {
+    loop {
+        match store.try_monitor_lock().await {
+            Ok(Some(lock)) => {
+                if let Err(error) = work(&store, &searcher, &allow, lock).await {
+                    tracing::debug!("monitors wait: {error}");
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::debug!("monitors wait: {error}"),
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Looks and delivers until the lock is lost or the database cannot be reached.
+async fn work(
+    store: &Store,
+    searcher: &Arc<Searcher>,
+    allow: &Allow,
+    mut lock: MonitorLock,
+) -> Result<(), store::Error> {
+    let found = Notify::new();
+    let held = async {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if !lock.is_held().await {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        done = look(store, searcher, &found) => done,
+        done = send(store, allow, &found) => done,
+        done = held => done,
+    }
+}
+
+/// Looks at each epoch as soon as there is one. Notifies of news.
+async fn look(store: &Store, searcher: &Arc<Searcher>, found: &Notify) -> Result<(), store::Error> {
+    let mut looker = Looker::new(store.clone(), Arc::clone(searcher));
+    let mut changes = store.monitor_changes().await?;
+    loop {
+        looker.look().await?;
+        // A monitor may have been resumed, too.
+        found.notify_one();
+        if let Ok(changed) = tokio::time::timeout(6 * LOOK_EVERY, changes.next()).await {
+            changed?;
+        }
+    }
+}
+
+/// Delivers what is due, one delivery of each monitor at a time.
+async fn send(store: &Store, allow: &Allow, found: &Notify) -> Result<(), store::Error> {
+    let mut sending: JoinSet<Result<i32, store::Error>> = JoinSet::new();
+    let mut busy: HashSet<i32> = HashSet::new();
+    loop {
+        let (waiting, next) = store.waiting_deliveries().await?;
+        for delivery in waiting {
+            if busy.len() >= AT_ONCE {
+                break;
+            }
+            if busy.insert(delivery.monitor) {
+                sending.spawn(attempt(store.clone(), delivery, allow()));
+            }
+        }
+        let pause = next.map_or(6 * LOOK_EVERY, |next| Duration::from_secs_f64(next.max(0.05)));
+        tokio::select! {
+            Some(done) = sending.join_next() => {
+                match done {
+                    Ok(done) => drop(busy.remove(&done?)),
+                    // The monitor must not stay busy.
+                    Err(_) => busy.clear(),
+                }
+            }
+            () = found.notified() => {}
+            () = tokio::time::sleep(pause.min(6 * LOOK_EVERY)) => {}
+        }
+    }
+}
+
+/// Makes an attempt of a delivery, and notes what became of it. Returns its monitor.
+async fn attempt(
+    store: Store,
+    delivery: WaitingDelivery,
+    allowed: Vec<Allowed>,
+) -> Result<i32, store::Error> {
+    let WaitingDelivery { id, monitor, name, .. } = &delivery;
+    match deliver(&delivery, &allowed).await {
+        Outcome::Delivered(said) => store.delivered(id, &said).await?,
+        Outcome::Again(seconds, why) => {
+            tracing::warn!("monitor {name}: {why}; its news wait, and are sent again in {seconds} s");
+            store.not_delivered(id, Some(seconds), &why).await?;
+        }
+        Outcome::GivenUp(why) => {
+            tracing::error!("monitor {name}: {why}");
+            store.not_delivered(id, None, &why).await?;
+        }
+        Outcome::Gone(why) => {
+            tracing::warn!("monitor {name} is paused: {why}");
+            store.not_delivered(id, Some(0.0), &why).await?;
+            store.pause_monitor(*monitor, true, Some(&why)).await?;
+        }
+    }
+    Ok(*monitor)
+}
