@@ -98,6 +98,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Serve(args) => commands::serve::run(&database, &args),
         Command::Token(args) => commands::token::run(&args),
         Command::Mcp => commands::mcp::run(&database),
+        Command::Monitor(args) => commands::monitor::run(&database, &args),
         Command::Repos(args) => commands::repos::list(&database, &args),
         Command::Remove(args) => commands::repos::remove(&database, &args),
         Command::Init(args) => commands::repos::init(&database, &args),

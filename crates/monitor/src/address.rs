@@ -75,6 +75,14 @@ impl Target {
     }
 }
 
+/// Checks whether a delivery may go to an address.
+///
+/// # Errors
+/// A sentence that says why it may not.
+pub async fn check_address(address: &str, allowed: &[Allowed]) -> Result<(), String> {
+    Target::of(address, allowed).await.map(drop).map_err(|refusal| refusal.to_string())
+}
+
 fn inside(host: &str, ip: IpAddr) -> Refusal {
     let named = host.trim_start_matches('[').trim_end_matches(']') != ip.to_string();
     let named = if named { format!(" ({ip})") } else { String::new() };

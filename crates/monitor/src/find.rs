@@ -57,7 +57,7 @@ pub async fn find(
     view: &View,
     changes: &EpochChanges,
     standing: &Standing,
-    mut each: impl FnMut(Found) -> bool,
+    mut each: impl FnMut(Found) -> bool + Send,
 ) -> Result<(), store::Error> {
     let asked = [Asked { standing, sees: Box::new(|_| true) }];
     find_all(view, changes, &asked, Most::All, &mut |mut found| {
@@ -74,7 +74,7 @@ pub(crate) async fn find_all(
     changes: &EpochChanges,
     asked: &[Asked<'_>],
     most: Most,
-    each: &mut dyn FnMut(Vec<Found>) -> bool,
+    each: &mut (dyn FnMut(Vec<Found>) -> bool + Send),
 ) -> Result<Vec<Found>, store::Error> {
     let none = || asked.iter().map(|_| Found::default()).collect::<Vec<_>>();
     let mut found = none();

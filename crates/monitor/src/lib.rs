@@ -2,6 +2,7 @@
 //!
 //! | step | where |
 //! |---|---|
+//! | make a stored monitor | [`make`](mod@make) |
 //! | compile a query, and refuse what cannot be watched | [`standing`] |
 //! | the matches of a query in one version of a file | [`evaluate`] |
 //! | compare the matches before and after an epoch, for all queries at once | [`find`] |
@@ -16,16 +17,17 @@ mod atom;
 mod evaluate;
 mod find;
 mod look;
+mod make;
 mod name;
 mod run;
 mod standing;
 mod webhook;
 
-pub use address::{Refusal, Target};
+pub use address::check_address;
 pub use atom::{ENTRIES, feed};
 pub use find::{Found, Most, find};
 pub use look::{Looker, Unkept, changes_of};
-pub use name::check_name;
+pub use make::{NotMade, make};
 pub use run::{Allow, run};
 pub use standing::{Invalid, Standing};
-pub use webhook::{new_secret, send_test};
+pub use webhook::send_test;

@@ -21,6 +21,7 @@ mod limits;
 mod listeners;
 mod mcp;
 mod metrics;
+mod monitors;
 mod openapi;
 mod pages;
 mod params;
@@ -72,6 +73,8 @@ fn endpoints() -> Vec<Endpoint> {
         pages::HISTORY,
         pages::DIFF,
         pages::REPOS,
+        monitors::MONITORS,
+        monitors::MONITOR,
         pages::DEFINITIONS,
         pages::REFERENCES,
         pages::OUTLINE,

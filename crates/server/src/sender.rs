@@ -3,6 +3,7 @@
 
 use axum::extract::Request;
 use axum::http::header::HOST;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Version};
 
 use super::connections::Peer;
@@ -42,6 +43,12 @@ impl<'r> Sender<'r> {
     pub(super) fn of(request: &'r Request) -> Self {
         let peer = request.extensions().get::<Peer>().copied();
         Self { peer, version: request.version(), headers: request.headers() }
+    }
+
+    /// Returns the sender of a request whose body was split off.
+    pub(super) fn of_head(head: &'r Parts) -> Self {
+        let peer = head.extensions.get::<Peer>().copied();
+        Self { peer, version: head.version, headers: &head.headers }
     }
 
     /// Returns whether a program on this machine sends the request. A forwarded request does not count. For safety,

@@ -26,6 +26,7 @@ const MAX_CLUSTER: usize = 4;
 /// A sentence that says how to write an argument that may be options or a word.
 pub(super) fn sorted(typed: Vec<OsString>, top: &Command) -> Result<Vec<OsString>, String> {
     let Some((command, first)) = subcommand(&typed, top) else { return Ok(typed) };
+    let (command, first) = inner(&typed, command, first).unwrap_or((command, first));
     let is_query = |arg: &Arg| {
         arg.get_value_names()
             .is_some_and(|names| names.iter().any(|name| QUERIES.contains(&&**name)))
@@ -105,6 +106,19 @@ pub(super) fn subcommand<'c>(typed: &[OsString], top: &'c Command) -> Option<(&'
             Kind::Option { takes_next } => takes_next,
             Kind::Word | Kind::Either(_) => return None,
         };
+        at += 1 + usize::from(takes_next);
+    }
+    None
+}
+
+/// Returns the command of a command that was typed, as in `monitor list`, and the index of its first argument.
+fn inner<'c>(typed: &[OsString], of: &'c Command, first: usize) -> Option<(&'c Command, usize)> {
+    let mut at = first;
+    while let Some(word) = typed.get(at).and_then(|word| word.to_str()) {
+        if let Some(found) = of.find_subcommand(word) {
+            return Some((found, at + 1));
+        }
+        let Kind::Option { takes_next } = Kind::of(word, of, false) else { return None };
         at += 1 + usize::from(takes_next);
     }
     None

@@ -13,6 +13,7 @@ mod files;
 mod generate;
 mod hyperlink;
 mod ingest;
+mod monitor;
 mod navigate;
 mod near;
 mod parse;
@@ -35,6 +36,7 @@ pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
 pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs};
+pub(crate) use monitor::{AddMonitorArgs, MonitorArgs, MonitorCommand, TestMonitorArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
@@ -127,6 +129,9 @@ pub(crate) enum Command {
     /// Serve agents over the Model Context Protocol on standard input and output
     #[command(after_help = serve::MCP_HELP)]
     Mcp,
+    /// Print the matches of a query as they appear and disappear, or keep monitors that do
+    #[command(after_help = monitor::MONITOR_HELP)]
+    Monitor(MonitorArgs),
     /// List the indexed repositories, and the files left out of them
     Repos(ReposArgs),
     /// Remove repositories from the index

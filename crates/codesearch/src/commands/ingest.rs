@@ -41,6 +41,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
         let history = (args.how.history || args.no_history).then_some(args.how.history);
         let folders = Folders { paths, configured };
         let report = ingest(store, &folders, &args.how, history, disks.clone()).await?;
+        super::monitor::look(store).await;
         if !args.no_symbols {
             symbols::take(store).await?;
         }

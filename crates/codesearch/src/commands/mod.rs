@@ -13,6 +13,7 @@ mod globs;
 mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
+pub(crate) mod monitor;
 pub(crate) mod navigate;
 mod ordered;
 mod patterns;

@@ -214,6 +214,7 @@ pub(crate) fn serve(
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
+        let configuration = Arc::clone(&settings.configuration);
         let server = server::Server::new(Arc::clone(&searcher), store.clone(), visible, settings);
         let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
@@ -244,6 +245,10 @@ pub(crate) fn serve(
                 symbols::take_beside(&completed).await;
             }
         });
+        let (watched, found) = (store.clone(), Arc::clone(&searcher));
+        let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
+        let monitoring =
+            tokio::spawn(async move { monitor::run(watched, found, allow).await });
         let ended = server::serve(
             &threads,
             listener,
@@ -254,7 +259,7 @@ pub(crate) fn serve(
         )
         .await;
         following.abort();
-        for task in [watching, with_cache, checking] {
+        for task in [watching, with_cache, checking, monitoring] {
             task.abort();
             let _ = task.await;
         }

@@ -35,6 +35,7 @@ mod livegrep;
 mod loading;
 mod memory;
 mod metadata;
+mod monitors;
 mod options;
 mod private_postgres;
 mod property;

@@ -67,6 +67,11 @@ impl Caller {
     pub(crate) fn is_operator(&self) -> bool {
         self.token.is_admin
     }
+
+    /// Returns the name of the token.
+    pub(crate) fn name(&self) -> &str {
+        &self.token.name
+    }
 }
 
 /// The origin of a request without a token.

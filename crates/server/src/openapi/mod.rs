@@ -81,8 +81,13 @@ fn entry(endpoint: &Endpoint) -> Option<Value> {
     if !doc.description.is_empty() {
         entry["description"] = doc.description.into();
     }
-    if has_params {
-        entry["parameters"] = endpoint.params.documented.iter().map(Param::openapi).collect();
+    let named = endpoint.path.split(['{', '}']).skip(1).step_by(2).map(|name| {
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+    });
+    let params: Vec<Value> =
+        named.chain(endpoint.params.documented.iter().map(Param::openapi)).collect();
+    if !params.is_empty() {
+        entry["parameters"] = params.into();
     }
     Some(entry)
 }

@@ -114,14 +114,6 @@ impl Store {
         self.changes_on(&[EPOCHS, MONITORS]).await
     }
 
-    /// Returns the number that tells this index from others, for the ids of feeds.
-    ///
-    /// # Errors
-    /// The server cannot be reached or refuses the statement.
-    pub async fn identity(&self) -> Result<i64> {
-        Ok(sqlx::query_scalar("select identity from state").fetch_one(self.control()).await?)
-    }
-
     /// Returns all monitors, by name.
     ///
     /// # Errors
@@ -139,6 +131,15 @@ impl Store {
         let sql = format!("select {COLUMNS} from monitors where name = $1");
         let asked = sqlx::query_as(sqlx::AssertSqlSafe(sql)).bind(name);
         Ok(asked.fetch_optional(self.control()).await?)
+    }
+
+    /// Returns the key of the signatures of a monitor's deliveries.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn monitor_secret(&self, id: i32) -> Result<Option<String>> {
+        let asked = sqlx::query_scalar("select secret from monitors where id = $1").bind(id);
+        Ok(asked.fetch_optional(self.control()).await?.flatten())
     }
 
     /// Makes a monitor, whose news begin after the newest epoch. Returns whether its name was free.
