@@ -4,9 +4,8 @@
 -- No ingest of before may go on. (The lock on writing.)
 select pg_advisory_xact_lock(109345572388864);
 
-alter table state add column purged integer not null default 0;
-comment on column state.purged is 'Rows that ended in this epoch or an earlier one may be deleted: what these epochs changed can no longer be told.';
-update state set purged = epoch;
+-- What earlier epochs changed cannot be told.
+update state set kept_from = greatest(kept_from, epoch);
 
 alter table repos add column first_epoch integer;
 comment on column repos.first_epoch is 'The first epoch that has it; null before its first ingest is complete.';

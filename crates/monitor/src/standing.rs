@@ -2,6 +2,7 @@
 
 use query::{CompiledQuery, Expr, Predicate, Select};
 use request::{Client, Options, Refused};
+use store::CatalogRepo;
 
 /// A standing query.
 #[derive(Debug)]
@@ -60,6 +61,7 @@ impl Standing {
             }
             Predicate::Path(_)
             | Predicate::Repo(_)
+            | Predicate::Property(_)
             | Predicate::Language(_)
             | Predicate::Added(_)
             | Predicate::Removed(_) => {}
@@ -81,17 +83,14 @@ impl Standing {
     }
 
     /// Returns whether a file in a repository can match, whatever its path.
-    pub fn may_match_in(&self, repo: &str) -> bool {
+    pub fn may_match_in(&self, repo: &CatalogRepo) -> bool {
         let known = |of: Predicate| self.in_repo(repo, of);
         self.expr().eval(&known) != Some(false)
     }
 
-    /// Returns the value of a predicate that the name of the repository decides.
-    pub(crate) fn in_repo(&self, repo: &str, of: Predicate) -> Option<bool> {
-        match of {
-            Predicate::Repo(term) => Some(self.query.terms[term].matcher.is_match(repo)),
-            _ => None,
-        }
+    /// Returns the value of a predicate that the repository decides.
+    pub(crate) fn in_repo(&self, repo: &CatalogRepo, of: Predicate) -> Option<bool> {
+        self.query.of_repo(of, &repo.name, &repo.properties, &|| true)
     }
 
     pub(crate) fn expr(&self) -> &Expr {
@@ -123,6 +122,7 @@ mod tests {
             assert!(error.contains(why), "{text}: {error}");
         }
         let standing = Standing::new("foo repo:acme").unwrap();
-        assert!(standing.may_match_in("acme/shop") && !standing.may_match_in("other"));
+        let repo = |name: &str| CatalogRepo { name: name.to_owned(), ..CatalogRepo::default() };
+        assert!(standing.may_match_in(&repo("acme/shop")) && !standing.may_match_in(&repo("other")));
     }
 }

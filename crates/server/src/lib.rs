@@ -153,7 +153,8 @@ pub fn routes_of(server: Server, hosts: Hosts) -> Router {
 }
 
 /// Addresses that people guess, each with the right one.
-const ALIASES: [(&str, &str); 16] = [
+const ALIASES: [(&str, &str); 17] = [
+    ("/monitor", "/monitors"),
     ("/status", "/stats"),
     ("/statistics", "/stats"),
     ("/help", "/syntax"),

@@ -28,3 +28,6 @@ pub(crate) const WATCH_LOCK: i64 = WRITE_LOCK + 7;
 
 /// Held by the program that looks at epochs for all monitors, and delivers what they found.
 pub(crate) const MONITOR_LOCK: i64 = WRITE_LOCK + 5;
+
+/// Held by whoever decides from which epoch on monitors look, or up to which one rows are deleted.
+pub(crate) const MONITOR_START_LOCK: i64 = WRITE_LOCK + 6;

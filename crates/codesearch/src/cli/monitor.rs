@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::settings::SettingsArgs;
+
 pub(super) const MONITOR_HELP: &str = "\
 With a query, prints the matches that appear (+) and disappear (-) with each ingest, until Ctrl-C. Unchanged lines of a \
 changed file, renamed files, and the matches of a new repository are no news.
@@ -9,7 +11,7 @@ changed file, renamed files, and the matches of a new repository are no news.
 A stored monitor watches while no one looks: codesearch serve and codesearch up run all stored monitors of an index. \
 Its news are on the page /monitors/NAME and in the feed /monitors/NAME.atom. With --webhook, each piece of news is also \
 sent to an address, signed as standardwebhooks.com says, until the receiver acknowledges it. Addresses in the server's \
-own network are refused, unless [monitor] allow in the settings file lists them.
+own network are refused, unless [monitor] allow in the configuration file lists them.
 
 Examples:
   codesearch monitor 'password\\s*=' -file:_test
@@ -69,6 +71,8 @@ pub(crate) struct AddMonitorArgs {
     /// Also send its news to this address; the key of their signatures is printed once
     #[arg(long, value_name = "URL")]
     pub(crate) webhook: Option<String>,
+    #[command(flatten)]
+    pub(crate) configuration: SettingsArgs,
 }
 
 #[derive(Args, Debug)]
@@ -103,4 +107,6 @@ pub(crate) struct TestMonitorArgs {
     /// Send a test delivery, too
     #[arg(long)]
     pub(crate) send: bool,
+    #[command(flatten)]
+    pub(crate) configuration: SettingsArgs,
 }

@@ -15,8 +15,10 @@ use settings::Allowed;
 use store::{Epoch, Hit, Monitor, NewMonitor, News, Store};
 use tokio::sync::mpsc;
 
-use super::refused;
-use crate::cli::{AddMonitorArgs, DatabaseArgs, MonitorArgs, MonitorCommand, TestMonitorArgs};
+use super::{config, refused};
+use crate::cli::{
+    AddMonitorArgs, DatabaseArgs, MonitorArgs, MonitorCommand, SettingsArgs, TestMonitorArgs,
+};
 use crate::database::Database;
 
 /// News and deliveries that `show` prints, and matches of each.
@@ -28,7 +30,7 @@ const TESTED: usize = 10;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &MonitorArgs) -> Result<u8> {
     let Some(what) = &args.what else { return watch(database, args) };
-    let stored = Stored { only_repos: &database.only_repos, database };
+    let stored = Stored { only_repos: &database.only_repos };
     let opened = Database::open_index(database, 4)?;
     match what {
         MonitorCommand::Add(args) => opened.run(async |store| stored.add(store, args).await),
@@ -59,7 +61,10 @@ pub(crate) async fn look(store: &Store) {
         if !at.is_needed || at.looked == at.newest {
             return Ok(());
         }
-        let Some(_lock) = store.try_monitor_lock().await? else { return Ok(()) };
+        let mut lock = store.monitor_lock().await?;
+        if !lock.try_take().await? {
+            return Ok(());
+        }
         let searcher = Arc::new(Searcher::new(store.clone(), 1));
         Looker::new(store.clone(), searcher).look().await.map(drop)
     };
@@ -150,7 +155,7 @@ impl Watch<'_> {
             return Err(failed);
         }
         for repo in changes.new_repos.iter().filter_map(|id| changes.repos.get(id)) {
-            if !self.standing.may_match_in(&repo.name) {
+            if !self.standing.may_match_in(repo) {
                 continue;
             }
             if self.args.json {
@@ -208,16 +213,14 @@ fn hit_json(hit: &Hit, epoch: Option<Epoch>) -> Value {
 /// The stored monitors, as far as they may be seen: with a restriction to some repositories, those with the same one.
 struct Stored<'a> {
     only_repos: &'a [String],
-    database: &'a DatabaseArgs,
+}
+
+/// Returns where deliveries may go in this machine's network.
+fn allowed(args: &SettingsArgs) -> Result<Vec<Allowed>> {
+    Ok(config::open(args)?.get().monitor.allow.clone())
 }
 
 impl Stored<'_> {
-    /// Returns where deliveries may go in this machine's network.
-    fn allowed(&self) -> Result<Vec<Allowed>> {
-        let _ = self.database;
-        Ok(settings::Settings::find(None)?.monitor.allow)
-    }
-
     async fn all(&self, store: &Store) -> Result<Vec<Monitor>> {
         let mut all = store.monitors().await?;
         all.retain(|of| self.only_repos.is_empty() || of.repos == self.only_repos);
@@ -236,7 +239,10 @@ impl Stored<'_> {
     }
 
     async fn add(&self, store: &Store, args: &AddMonitorArgs) -> Result<u8> {
-        let allowed = if args.webhook.is_some() { self.allowed()? } else { Vec::new() };
+        let allowed = match args.webhook {
+            Some(_) => allowed(&args.configuration)?,
+            None => Vec::new(),
+        };
         let new = NewMonitor {
             name: args.name.clone(),
             query: args.query.join(" "),
@@ -373,7 +379,7 @@ impl Stored<'_> {
         let more = if stats.stopped.is_some() { "at least " } else { "" };
         note!("codesearch: the query matches {more}{} now", count(stats.files, "file"));
         if let Some(address) = &of.address {
-            let allowed = self.allowed()?;
+            let allowed = allowed(&args.configuration)?;
             if args.send {
                 let secret = store.monitor_secret(of.id).await?.unwrap_or_default();
                 let sent = monitor::send_test(&of.name, address, &secret, &allowed).await;

@@ -6,6 +6,7 @@
 mod audit;
 mod axe;
 mod everyday;
+mod monitors;
 mod paint;
 mod points;
 mod reading;
@@ -24,7 +25,7 @@ use audit::AUDIT;
 use tab::{Tab, journeys_in};
 
 /// One page of each kind.
-const PAGES: [&str; 20] = [
+const PAGES: [&str; 22] = [
     "/",
     "/search?q=needle",
     "/search?q=needle+repo:^two$+-file:^many/1",
@@ -38,6 +39,8 @@ const PAGES: [&str; 20] = [
     "/repos?repo=one",
     "/repos?repo=one&path=src",
     "/repos?repo=ones",
+    "/monitors",
+    "/monitors/needles",
     "/stats",
     "/files?q=srv",
     "/docs",
@@ -60,6 +63,12 @@ fn repositories() -> Fixture {
         let text = format!("{}{n}\n", "needle\n".repeat(9));
         fixture.write(&format!("two/many/file{n:02}.txt"), text);
     }
+    fixture.ingest();
+    // A monitor with news.
+    fixture.run(&["monitor", "add", "needles", "needle"]).code(0);
+    fixture.write("one/test/more.go", "needle here\n");
+    fixture.ingest();
+    fixture.write("one/test/more.go", "nothing\n");
     fixture.ingest();
     fixture
 }

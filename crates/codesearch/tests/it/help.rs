@@ -2,9 +2,9 @@
 
 use crate::harness::{Fixture, clean_command};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 17] = [
     "", "up", "ingest", "search", "files", "docs", "serve", "token", "mcp", "repos", "remove",
-    "init", "stats", "check", "scip",
+    "init", "stats", "check", "scip", "monitor", "monitor add",
 ];
 
 fn help(command: &str, flag: &str, columns: usize) -> String {

@@ -157,7 +157,9 @@ fn make_filters_old(fixture: &Fixture) {
 /// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop table mirrors, mirror_pages, mirror_hosts;
+        "drop table deliveries, monitor_hits, monitor_news, monitors, monitor_epoch;
+         alter table repos drop column first_epoch;
+         drop table mirrors, mirror_pages, mirror_hosts;
          drop table pending, roots;
          alter table repos drop column polled;
          alter table state drop column kept_from;

@@ -40,7 +40,6 @@ struct MonitorPage<'a> {
     query: &'a str,
     of: &'a Monitor,
     search: String,
-    state: &'static str,
     /// The key of the signatures, after it was made.
     secret: String,
     tested: Option<Tested>,
@@ -167,7 +166,6 @@ pub(super) fn monitor(shown: &Shown, done: Option<Done>) -> Response {
         query: "",
         of,
         search: link_to("/search", &[("q", &of.query)]),
-        state: state(of),
         secret,
         tested,
         facts,

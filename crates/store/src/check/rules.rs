@@ -107,6 +107,14 @@ const RULES: &[Rule] = &[
                       where b.first <= c.number and c.number < b.upto and b.repo = c.repo))",
     ),
     rule(
+        "monitors that have looked at states that do not exist",
+        "select count(*) from monitor_epoch m, state s where m.epoch > s.epoch",
+    ),
+    rule(
+        "matches of monitors in repositories that no longer exist",
+        "select count(*) from monitor_hits h where not exists (select from repos r where r.id = h.repo)",
+    ),
+    rule(
         "batches of histories that overlap",
         "select count(*) from (select upto > lead(first) over (order by first) as meets from history_batches) b where meets",
     ),

@@ -82,18 +82,18 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?;
         rows.new_repos = new.into_iter().map(RepoId).collect();
-        let purged: i32 =
-            sqlx::query_scalar("select purged from state").fetch_one(&mut *conn).await?;
-        Ok((purged < epoch.0).then_some(rows))
+        let kept: i32 =
+            sqlx::query_scalar("select kept_from from state").fetch_one(&mut *conn).await?;
+        Ok((kept < epoch.0).then_some(rows))
     }
 
-    /// Returns the last epoch whose changes may no longer be told.
+    /// Returns the first epoch of which no row is deleted: the changes after it can be told.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn purged(&self) -> Result<Epoch> {
-        let purged = sqlx::query_scalar("select purged from state").fetch_one(self.control());
-        Ok(Epoch(purged.await?))
+    pub async fn kept_from(&self) -> Result<Epoch> {
+        let kept = sqlx::query_scalar("select kept_from from state").fetch_one(self.control());
+        Ok(Epoch(kept.await?))
     }
 }
 

@@ -14,7 +14,7 @@ use sqlx::{Connection, FromRow, PgConnection};
 use crate::catalog::Changes;
 use crate::error::Result;
 use crate::ingest::EPOCHS;
-use crate::locks::MONITOR_LOCK;
+use crate::locks::{MONITOR_LOCK, MONITOR_START_LOCK};
 use crate::store::Store;
 use crate::{Epoch, target};
 
@@ -85,6 +85,16 @@ pub struct MonitorEpoch {
 pub struct MonitorLock(PgConnection);
 
 impl MonitorLock {
+    /// Takes the lock; returns false if another program has it.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn try_take(&mut self) -> Result<bool> {
+        let taking =
+            sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(MONITOR_LOCK).fetch_one(&mut self.0);
+        Ok(target::answered(target::ANSWER, taking).await?)
+    }
+
     /// Returns whether the lock is still held.
     pub async fn is_held(&mut self) -> bool {
         let asking = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&mut self.0);
@@ -93,17 +103,12 @@ impl MonitorLock {
 }
 
 impl Store {
-    /// Takes the lock on looking at epochs; `None` if another program has it.
+    /// Opens the connection that is to hold the lock on looking at epochs.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses the statement.
-    pub async fn try_monitor_lock(&self) -> Result<Option<MonitorLock>> {
-        let mut conn = self.connection().await?;
-        let locked: bool = sqlx::query_scalar("select pg_try_advisory_lock($1)")
-            .bind(MONITOR_LOCK)
-            .fetch_one(&mut conn)
-            .await?;
-        Ok(locked.then_some(MonitorLock(conn)))
+    /// The server cannot be reached.
+    pub async fn monitor_lock(&self) -> Result<MonitorLock> {
+        Ok(MonitorLock(self.connection().await?))
     }
 
     /// Opens a connection that is notified of every new epoch and of every change of monitors from now on.
@@ -229,9 +234,10 @@ async fn begin_looking(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Has whoever else decides on epochs to look at wait until the transaction ends. A statement of its own, so that the next
-/// one sees what they did.
+/// one sees what they did. News are written without it, so that an ingest never waits for them.
 async fn lock(conn: &mut PgConnection) -> Result<()> {
-    sqlx::query("select from monitor_epoch for update").execute(conn).await?;
+    let locking = sqlx::query("select pg_advisory_xact_lock($1)").bind(MONITOR_START_LOCK);
+    locking.execute(conn).await?;
     Ok(())
 }
 
@@ -254,21 +260,24 @@ pub(crate) async fn begin_purge(conn: &mut PgConnection, oldest: i32) -> Result<
     let upto = match waiting {
         Some((looked, true)) if looked < oldest => looked,
         Some((looked, false)) if looked < oldest => {
-            miss(&mut tx, looked, oldest).await?;
-            oldest
+            if miss(&mut tx, looked, oldest).await? { oldest } else { looked }
         }
         _ => oldest,
     };
-    sqlx::query("update state set purged = $1 where purged < $1")
-        .bind(upto)
-        .execute(&mut *tx)
-        .await?;
     tx.commit().await?;
     Ok(upto)
 }
 
-/// Has all monitors miss the epochs after `looked`, up to another one.
-async fn miss(conn: &mut PgConnection, looked: i32, upto: i32) -> Result<()> {
+/// Has all monitors miss the epochs after `looked`, up to another one. Returns false if they are looking right now.
+async fn miss(conn: &mut PgConnection, looked: i32, upto: i32) -> Result<bool> {
+    let idle: Option<i32> =
+        sqlx::query_scalar("select epoch from monitor_epoch where epoch = $1 for update skip locked")
+            .bind(looked)
+            .fetch_optional(&mut *conn)
+            .await?;
+    if idle.is_none() {
+        return Ok(false);
+    }
     let first = looked + 1;
     let note = format!(
         "the changes of epochs {first} to {upto} were not looked at, since no server ran for a day; run codesearch serve"
@@ -283,7 +292,7 @@ async fn miss(conn: &mut PgConnection, looked: i32, upto: i32) -> Result<()> {
     .execute(&mut *conn)
     .await?;
     sqlx::query("update monitor_epoch set epoch = $1").bind(upto).execute(conn).await?;
-    Ok(())
+    Ok(true)
 }
 
 /// Notes the first epoch of repositories.
@@ -302,6 +311,9 @@ pub(crate) async fn note_first_epoch(
 
 /// Deletes the matches in repositories that are removed from the index.
 pub(crate) async fn delete(conn: &mut PgConnection, repos: &[i32]) -> Result<()> {
+    if repos.is_empty() {
+        return Ok(());
+    }
     sqlx::query("delete from monitor_hits where repo = any($1)").bind(repos).execute(conn).await?;
     Ok(())
 }
