@@ -14,6 +14,7 @@ pub mod cursor;
 mod docs;
 pub mod docs_answer;
 pub mod explain;
+pub mod fresh;
 mod here;
 pub mod hints;
 pub mod human;

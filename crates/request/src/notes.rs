@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use navigate::{Outline, SymbolsState};
 use search::Stats;
 
+use crate::fresh;
 use crate::human::{count, grouped};
 
 /// Returns the numbers of left-out files, by reason: `12 binary, 3 too-large`.
@@ -20,9 +21,10 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
 }
 
 /// Returns a sentence without a full stop about symbols that a search could not find, and about repositories that do not
-/// have its revision; `None` if there is nothing to say.
+/// have its revision or could not be updated; `None` if there is nothing to say.
 pub fn unsearched(stats: &Stats) -> Option<String> {
-    let all: Vec<String> = stats.notes.iter().cloned().chain(symbols_left(stats)).collect();
+    let notes = stats.notes.iter().cloned().chain(fresh::outdated(stats));
+    let all: Vec<String> = notes.chain(symbols_left(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 

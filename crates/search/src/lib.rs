@@ -20,12 +20,14 @@
 //! | search commits that are not indexed | [`revision`] |
 //! | trees in names: `NAME@TREE` | [`named_tree`] |
 //! | tell which names of trees mean none | [`unmeant`] |
+//! | wait for changes that are not indexed yet; tell how fresh the searched repositories are | [`await_fresh`], [`fresh`] |
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | search the history of lines | [`history`] |
 //! | tell what an epoch changed | [`changed`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
 mod at;
+mod await_fresh;
 mod batch;
 mod best;
 mod blocks;
@@ -43,6 +45,7 @@ mod entry;
 mod evaluate;
 mod filters;
 mod find;
+mod fresh;
 mod history;
 mod jobs;
 mod left_out;
@@ -76,8 +79,10 @@ mod verify;
 mod view;
 
 pub use at::{ContentsAt, TreeAt};
+pub use await_fresh::Holds;
 pub use changed::{EpochChanges, FileChange, TextsByPlace};
 pub use entry::FileEntry;
+pub use fresh::{Covered, FailedRepo, Oldest};
 pub use named_tree::NamedTree;
 pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use store::{Catalog, Store};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
+use crate::await_fresh::MOST_IN_TURN;
 use crate::cache::ShardCache;
 use crate::revision::Commits;
 use crate::snapshot::Snapshots;
@@ -26,6 +28,8 @@ pub struct Searcher {
     tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
     /// Commits that were searched on demand.
     commits: Arc<Commits>,
+    /// Permits to wait for changes while holding a turn of the server.
+    pub(crate) waiting_in_turn: Semaphore,
 }
 
 impl Searcher {
@@ -42,6 +46,7 @@ impl Searcher {
             cache: None,
             tree,
             commits,
+            waiting_in_turn: Semaphore::new(MOST_IN_TURN),
         }
     }
 
@@ -107,7 +112,21 @@ impl Searcher {
     pub async fn refresh(&self) -> Result<(), store::Error> {
         self.store.trim();
         self.snapshots.expire();
-        self.catalog().await.map(|_| ())
+        self.catalog().await?;
+        self.snapshots.renew_freshness(&self.store).await
+    }
+
+    /// Makes searches from now on see all that is published: a notification of it may be on its way.
+    ///
+    /// # Errors
+    /// The database query fails.
+    pub(crate) async fn hear(&self) -> Result<(), store::Error> {
+        self.snapshots.expire();
+        match self.catalog().await {
+            Err(store::Error::Empty) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => self.snapshots.renew_freshness(&self.store).await,
+        }
     }
 
     /// Reads filters, file tables and texts into memory until all are there or the memory is full.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::{Catalog, Epoch, Store, Switch};
+use store::{Catalog, Epoch, Store, Switch, Told};
 use tokio::sync::RwLock;
 
 /// How long earlier catalogs are kept. That is short, since rows of their epochs cannot be deleted meanwhile.
@@ -104,7 +104,15 @@ impl Snapshots {
         self.newest.try_read().is_err() || self.is_old(catalog)
     }
 
-    /// Listens for changes of the index until the connection fails, and calls `on_change` after each.
+    /// Reads again how fresh the repositories of the newest catalog are, if one is kept.
+    pub(crate) async fn renew_freshness(&self, store: &Store) -> Result<(), store::Error> {
+        let Some(kept) = self.newest.read().await.clone() else { return Ok(()) };
+        kept.set_freshness(store.freshness().await?);
+        Ok(())
+    }
+
+    /// Listens for changes of the index until the connection fails, and calls `on_change` after each. Meanwhile, the
+    /// newest catalog tells how fresh its repositories are now.
     ///
     /// # Errors
     /// The connection failed.
@@ -118,9 +126,13 @@ impl Snapshots {
         let _end = StopsListening(&self.changes);
         self.changes.add(true);
         loop {
-            changes.next().await?;
-            self.changes.add(true);
-            on_change();
+            match changes.told().await? {
+                Told::Epoch => {
+                    self.changes.add(true);
+                    on_change();
+                }
+                Told::Freshness => self.renew_freshness(store).await?,
+            }
         }
     }
 

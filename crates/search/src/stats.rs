@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use store::{ShardId, Switch};
 
+use crate::fresh::Covered;
 use crate::types::{AnswerProgress, Request, Resume, ShardSet};
 
 /// Counters of a search, and whether its answer is complete.
@@ -50,8 +51,11 @@ pub struct Stats {
     pub query: u64,
     /// Hash of the commits that were searched on demand; 0 if none were.
     pub commits: u64,
-    /// Sentences, without a full stop, about repositories that do not have the revision of the query.
+    /// Sentences, without a full stop, about repositories that do not have the revision of the query, and about changes
+    /// that are not indexed yet.
     pub notes: Vec<String>,
+    /// How fresh the repositories are that the search covers.
+    pub covered: Covered,
     /// Progress of the answer, including the results of the searches that this one continued.
     pub progress: AnswerProgress,
     /// Shards in the order in which they were searched.
@@ -109,6 +113,7 @@ impl Stats {
                 self.notes.push(note);
             }
         }
+        self.covered.join(other.covered);
         self.stopped = self.stopped.take().or(other.stopped);
     }
 

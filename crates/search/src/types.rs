@@ -35,6 +35,10 @@ pub struct Request {
     pub oldest_first: bool,
     /// Position at which an earlier search ended and this one continues.
     pub resume: Option<Resume>,
+    /// Sentences for the notes of the answer: about changes that are not indexed yet ([`View::await_fresh`]).
+    ///
+    /// [`View::await_fresh`]: crate::View::await_fresh
+    pub notes: Vec<String>,
     /// The time spent on compiling its patterns.
     pub(crate) compiling: Duration,
     /// Whether it is auxiliary: another request runs at the same time and counts the files left out.
@@ -68,6 +72,7 @@ impl Request {
             brute: false,
             oldest_first: false,
             resume: None,
+            notes: Vec::new(),
             is_auxiliary: false,
             best: false,
         })
@@ -111,6 +116,7 @@ impl Request {
             brute: self.brute,
             oldest_first: self.oldest_first,
             resume: None,
+            notes: Vec::new(),
             compiling: Duration::ZERO,
             is_auxiliary: true,
             best: false,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use query::{Case, Changes, Matcher, Pattern, QueryError};
-use store::{BlobId, Catalog, Epoch, InTree, RepoId, ShardId, Store, Switch};
+use store::{BlobId, Catalog, Epoch, InTree, QueuePlace, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
 use crate::cache::read_files;
@@ -67,7 +67,7 @@ impl Visible {
 #[derive(Clone, Debug)]
 pub struct View {
     pub(crate) searcher: Arc<Searcher>,
-    visible: Visible,
+    pub(crate) visible: Visible,
     /// Trees that are searched instead of the main ones of their repositories.
     trees: Arc<[InTree]>,
     /// Whether the limit on the time of every search does not apply.
@@ -141,6 +141,25 @@ impl View {
             repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
         }
         Ok(repos)
+    }
+
+    /// Returns the places in the queue of the visible repositories that are in it, counted among these.
+    ///
+    /// # Errors
+    /// The database query fails.
+    pub async fn queue_places(&self) -> Result<HashMap<RepoId, QueuePlace>, store::Error> {
+        let mut places = self.store().queue_places().await?;
+        if matches!(self.visible, Visible::Matching(_)) {
+            let catalog = self.catalog().await?;
+            places.retain(|repo, _| catalog.repos.contains_key(repo));
+            let mut taken: Vec<usize> = places.values().map(|queued| queued.place).collect();
+            taken.sort_unstable();
+            taken.dedup();
+            for queued in places.values_mut() {
+                queued.place = taken.partition_point(|place| *place < queued.place) + 1;
+            }
+        }
+        Ok(places)
     }
 
     /// Returns the total size in bytes of the texts stored for the visible repositories; equal contents count once.
@@ -235,28 +254,39 @@ impl View {
                 Arc::new(bounded)
             });
             let request = bounded.as_ref().unwrap_or(request);
-            match &request.query().changes {
-                Some(Changes::Between(comparison)) => {
-                    return self.search_changes(request, comparison, found).await;
-                }
-                Some(Changes::History) => return self.search_history(request, found).await,
-                None => {}
-            }
-            if request.best {
-                let plain = |request, found| self.plain(request, found);
-                let switch = match request.resume {
-                    Some(from) => from.switch,
-                    None => self.catalog().await?.switch,
-                };
-                let mut stats = best::search(&plain, switch, request, found).await?;
-                // If only files are shown, their lines serve ranking.
-                if !request.query().settings.select.has_lines() {
-                    stats.matches = 0;
-                }
-                return Ok(stats);
-            }
-            self.search_plain(request, found).await
+            let mut stats = self.search_in_any_way(request, found).await?;
+            stats.notes.extend(request.notes.iter().cloned());
+            Ok(stats)
         })
+    }
+
+    /// Searches changes, the history of lines, or files, for ranking or as they are found.
+    async fn search_in_any_way(
+        &self,
+        request: &Arc<Request>,
+        found: mpsc::Sender<Vec<FileMatch>>,
+    ) -> Result<Stats, Error> {
+        match &request.query().changes {
+            Some(Changes::Between(comparison)) => {
+                return self.search_changes(request, comparison, found).await;
+            }
+            Some(Changes::History) => return self.search_history(request, found).await,
+            None => {}
+        }
+        if request.best {
+            let plain = |request, found| self.plain(request, found);
+            let switch = match request.resume {
+                Some(from) => from.switch,
+                None => self.catalog().await?.switch,
+            };
+            let mut stats = best::search(&plain, switch, request, found).await?;
+            // If only files are shown, their lines serve ranking.
+            if !request.query().settings.select.has_lines() {
+                stats.matches = 0;
+            }
+            return Ok(stats);
+        }
+        self.search_plain(request, found).await
     }
 
     /// Finds near definitions: a qualified name in a query (`json.Unmarshal`) is defined where nobody writes the
@@ -371,6 +401,7 @@ impl View {
         done.shards_pruned = done.shards - selection.shards.len();
         done.commits = selection.on_demand.as_ref().map_or(0, |on_demand| on_demand.commits);
         done.notes = notes.notes;
+        done.note_covered(&catalog, selection.files.repos.as_deref());
         let (request, state) = (Arc::clone(request), Arc::clone(state));
         let repos = Arc::clone(&catalog.repos);
         let search = Arc::new(Search { request, repos, selection, state });

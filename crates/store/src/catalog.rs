@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use query::{Properties, TreeName};
@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{Error, Result};
+use crate::freshness::{self, FRESHNESS, Freshness, Shared};
 use crate::ingest::EPOCHS;
 use crate::locks::PIN_LOCKS;
 use crate::metadata;
@@ -50,6 +51,8 @@ pub struct Catalog {
     trees: TreeFilter,
     /// Restrictions of this catalog, each with the visible names and the chosen trees.
     restricted: StdMutex<Vec<Restricted>>,
+    /// How fresh all repositories are.
+    freshness: Shared,
     pin: Arc<Pin>,
     /// Whether a search has read it, so that others may go on from its results.
     was_searched: Arc<AtomicBool>,
@@ -260,6 +263,7 @@ impl Store {
         .await?;
         let mut trees = read_trees(&mut tx, current.epoch).await?;
         let repos = read_repos(&mut tx, &mut trees).await?;
+        let (_, freshness) = freshness::read(&mut tx).await?;
         let history: Vec<i64> =
             sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
         let history: Vec<Switch> = history.into_iter().map(Switch).collect();
@@ -315,6 +319,7 @@ impl Store {
             is_restricted: false,
             trees: TreeFilter::Main,
             restricted: StdMutex::default(),
+            freshness: Arc::new(RwLock::new(Arc::new(freshness))),
             pin: Arc::new(pin),
             was_searched: Arc::default(),
             skipped: same_skipped.map(|of| Arc::clone(&of.skipped)).unwrap_or_default(),
@@ -432,13 +437,22 @@ async fn read_trees(conn: &mut PgConnection, epoch: Epoch) -> Result<HashMap<Rep
 #[derive(Debug)]
 pub struct Changes(PgListener);
 
+/// What a server is notified of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// There is a new epoch.
+    Epoch,
+    /// Repositories were looked at, or that failed.
+    Freshness,
+}
+
 impl Store {
     /// Opens a connection that is notified of every change of the index from now on.
     ///
     /// # Errors
     /// The server cannot be reached.
     pub async fn changes(&self) -> Result<Changes> {
-        self.changes_on(&[EPOCHS]).await
+        self.changes_on(&[EPOCHS, FRESHNESS]).await
     }
 
     /// Opens a connection that is notified on some channels from now on.
@@ -453,13 +467,23 @@ impl Store {
 }
 
 impl Changes {
-    /// Waits for the next change.
+    /// Waits for the next epoch.
     ///
     /// # Errors
     /// The connection broke, so changes may be missed.
     pub async fn next(&mut self) -> Result<()> {
+        while self.told().await? != Told::Epoch {}
+        Ok(())
+    }
+
+    /// Waits for the next notification.
+    ///
+    /// # Errors
+    /// The connection broke, so notifications may be missed.
+    pub async fn told(&mut self) -> Result<Told> {
         match self.0.try_recv().await? {
-            Some(_) => Ok(()),
+            Some(told) if told.channel() == FRESHNESS => Ok(Told::Freshness),
+            Some(_) => Ok(Told::Epoch),
             None => Err(Error::Unreachable("the connection broke".to_owned())),
         }
     }
@@ -539,6 +563,7 @@ impl Catalog {
             repos: Arc::new(repos),
             trees: filter,
             restricted: StdMutex::default(),
+            freshness: Arc::clone(&self.freshness),
             pin: Arc::clone(&self.pin),
             was_searched: Arc::clone(&self.was_searched),
             skipped: Arc::default(),
@@ -561,6 +586,19 @@ impl Catalog {
     /// Returns whether two catalogs of one state show the same repositories and trees.
     pub fn shows_same(&self, other: &Self) -> bool {
         self.visible() == other.visible() && self.trees == other.trees
+    }
+
+    /// Returns how fresh all repositories are, also those that may not be seen.
+    pub fn freshness(&self) -> Arc<Freshness> {
+        Arc::clone(&self.freshness.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces what is known of the freshness of repositories, also in the restrictions of this catalog, unless it
+    /// describes another epoch.
+    pub fn set_freshness(&self, (of, freshness): (Switch, Freshness)) {
+        if of == self.switch {
+            *self.freshness.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(freshness);
+        }
     }
 
     /// Returns the filter of the files that may be seen.

@@ -14,6 +14,7 @@ mod disk;
 mod docs;
 mod error;
 mod filters;
+mod freshness;
 mod history;
 mod indexes;
 mod ingest;
@@ -44,7 +45,7 @@ mod trees;
 mod watching;
 
 pub use candidates::IndexAnswer;
-pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile};
+pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile, Told};
 pub use check::{Check, Problem};
 pub use connect::Missing;
 pub use contents::{Chunk, File, FileFilter, SharedText};
@@ -52,6 +53,7 @@ pub use disk::Recorded;
 pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
 pub use error::{Error, Result};
 pub use filters::ChunkRows;
+pub use freshness::{FailedUpdate, Freshness, QueuePlace, RepoFreshness};
 pub use history::{
     ChangedFile, ChangedLine, HistoryBatch, HistoryCommit, HistoryPaths, HistoryRow,
     HistorySnapshot, HistoryState, HistoryUpdate, NewBatch, NewLines, PackedNumbers, pack_changes,

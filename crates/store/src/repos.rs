@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
+use crate::freshness::FailedUpdate;
 use crate::metadata::{self, RepoMetadata};
 use crate::store::Store;
 use crate::trees::{self, TreeFilter};
@@ -27,7 +28,7 @@ pub struct StoredBlob {
 }
 
 /// An indexed repository.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Repo {
     /// Its key.
     pub id: RepoId,
@@ -57,6 +58,10 @@ pub struct Repo {
     pub secrets: String,
     /// The time of its last ingest, as `2026-01-31 12:00:00Z`.
     pub indexed_at: String,
+    /// When the last ingest that brought it up to date began to look at it, in seconds since 1970.
+    pub looked_at: f64,
+    /// What failed since.
+    pub failed: Option<FailedUpdate>,
 }
 
 impl Repo {
@@ -79,6 +84,13 @@ pub struct LeftOutRow {
     pub rule: Option<String>,
 }
 
+/// Returns what failed, of a row of `repos`.
+fn failed(row: &PgRow) -> Result<Option<FailedUpdate>> {
+    let Some(at) = row.try_get::<Option<f64>, _>("failed_at")? else { return Ok(None) };
+    let why = row.try_get::<Option<String>, _>("failure")?.unwrap_or_default();
+    Ok(Some(FailedUpdate { at, why, times: row.try_get("failures")? }))
+}
+
 impl Store {
     /// Returns the indexed repositories, ordered by name.
     ///
@@ -88,7 +100,9 @@ impl Store {
         let sql = format!(
             "select r.id, r.name, r.source, r.web, r.commit, r.git_folders, r.files, r.bytes, r.skipped, r.rank,
                     r.no_ignore, r.secrets,
-                    to_char(r.indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at, {}
+                    to_char(r.indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at,
+                    extract(epoch from coalesce(r.looked_at, r.listed_at, r.indexed_at))::float8 looked_at,
+                    extract(epoch from r.failed_at)::float8 failed_at, r.failure, r.failures, {}
              from repos r left join metadata m on m.source = r.source
              where r.indexed_at is not null order by r.name",
             metadata::COLUMNS
@@ -112,6 +126,8 @@ impl Store {
                 no_ignore: row.try_get("no_ignore")?,
                 secrets: row.try_get("secrets")?,
                 indexed_at: row.try_get("indexed_at")?,
+                looked_at: row.try_get("looked_at")?,
+                failed: failed(row)?,
             })
         };
         rows.iter().map(repo).collect()

@@ -160,16 +160,19 @@ fn make_filters_of_15(fixture: &Fixture) {
         "drop table deliveries, monitor_hits, monitor_news, monitors, monitor_epoch;
          alter table repos drop column first_epoch;
          drop table mirrors, mirror_pages, mirror_hosts;
+         drop view codesearch_sql.pending;
+         drop trigger tell_freshness on repos;
+         drop function tell_freshness();
          drop table pending, roots;
          alter table repos drop column polled;
          alter table state drop column kept_from;
          alter table shards drop column purged;
-         alter table repos drop column looked_at, drop column failed_at, drop column failure, drop column failures;
          drop table histories, history_batches, history_commits, history_lines cascade;
          drop sequence history_numbers;
          drop view codesearch_sql.files, codesearch_sql.repositories, codesearch_sql.left_out, codesearch_sql.trees,
              codesearch_sql.tree_files, codesearch_sql.file_texts, codesearch_sql.symbols;
          drop table metadata;
+         alter table repos drop column looked_at, drop column failed_at, drop column failure, drop column failures;
          drop function codesearch_sql.tree_names(integer, integer);
          drop table trees, tree_sets, odd_blobs;
          drop sequence tree_set_ids;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use answer::FileMatch;
 use query::{Comparison, Select};
+use store::RepoId;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
@@ -14,6 +15,7 @@ use super::file::{ChangedFile, Contents};
 use super::matching::Matching;
 use super::revisions::{self, InWorktree, Range, Revisions};
 use crate::clock::{Clock, EndClock};
+use crate::fresh::Covered;
 use crate::order;
 use crate::stats::{Stats, Stopped};
 use crate::types::{AnswerProgress, Error, Request};
@@ -69,10 +71,16 @@ impl View {
         let compiled = request.compiled_query();
         let choosing = async {
             let repos = revisions::named(self.compared_repos().await?, compiled)?;
-            Ok::<_, Error>(in_each(repos, range).await?)
+            let ids: Vec<RepoId> = repos.iter().map(|(repo, _)| repo.id).collect();
+            let catalog = self.catalog().await?;
+            Ok::<_, Error>((Covered::of(&catalog, Some(&ids)), in_each(repos, range).await?))
         };
         match clock.wait(choosing).await {
-            Some(compared) => search.run(compared?).await?,
+            Some(chosen) => {
+                let (covered, compared) = chosen?;
+                search.done.covered = covered;
+                search.run(compared).await?;
+            }
             None => search.stop(Stopped::Timeout(request.timeout.unwrap_or_default())),
         }
         search.done.duration = begun.elapsed();

@@ -189,6 +189,7 @@ impl Search<'_> {
             }
         }
         let asked: Vec<RepoId> = exprs.keys().copied().collect();
+        self.done.note_covered(&self.catalog, Some(&asked));
         let complete = self.snapshot.complete(&asked).await?;
         let without = asked.iter().filter(|repo| complete.binary_search(repo).is_err());
         let mut names: Vec<String> =

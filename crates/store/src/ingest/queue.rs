@@ -80,7 +80,7 @@ impl Session {
         .execute(&mut self.conn)
         .await?;
         sqlx::query(
-            "update repos set failures = failures + 1, failure = $2, failed_at = coalesce(failed_at, now())
+            "update repos set failures = failures + 1, failure = $2, failed_at = clock_timestamp()
              where source = any($1)",
         )
         .bind(sources)

@@ -1,0 +1,93 @@
+//! How fresh the repositories of an answer are: the one that was looked at the longest ago, and those that could not be
+//! updated.
+
+use store::{Catalog, RepoId};
+
+use crate::stats::Stats;
+
+/// Maximum number of repositories that could not be updated which an answer names.
+const NAMED: usize = 3;
+
+/// The freshness of the repositories that a search covers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Covered {
+    /// The repository that was looked at the longest ago; `None` if the search covers none.
+    pub oldest: Option<Oldest>,
+    /// The first repositories that could not be updated, by name.
+    pub failed: Vec<FailedRepo>,
+    /// Number of those that are not listed.
+    pub more_failed: usize,
+}
+
+/// The repository of an answer that was looked at the longest ago.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Oldest {
+    /// Its name.
+    pub repo: String,
+    /// When an ingest that brought it up to date began to look at it, in seconds since 1970.
+    pub looked_at: f64,
+    /// Whether the answer covers other repositories, too.
+    pub is_one_of_several: bool,
+}
+
+/// A repository that could not be updated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedRepo {
+    /// Its name.
+    pub repo: String,
+    /// When an ingest that brought it up to date began to look at it, in seconds since 1970.
+    pub looked_at: f64,
+    /// Why it could not be updated, in one sentence.
+    pub why: String,
+}
+
+impl Covered {
+    /// Returns the freshness of some repositories of a catalog; `None` stands for all. Needs no database.
+    pub(crate) fn of(catalog: &Catalog, among: Option<&[RepoId]>) -> Self {
+        let freshness = catalog.freshness();
+        let visible = if among.is_none() { catalog.visible() } else { None };
+        let among = among.or(visible.as_deref());
+        let name = |id: RepoId| Some(catalog.repos.get(&id)?.name.clone());
+        let count = among.map_or(catalog.repos.len(), <[RepoId]>::len);
+        let oldest = freshness.oldest(among).and_then(|(id, of)| {
+            let is_one_of_several = count > 1;
+            Some(Oldest { repo: name(id)?, looked_at: of.looked_at, is_one_of_several })
+        });
+        let failed = freshness.failed(among).into_iter().filter_map(|(id, failed)| {
+            let looked_at = freshness.get(id)?.looked_at;
+            Some(FailedRepo { repo: name(id)?, looked_at, why: failed.why.clone() })
+        });
+        let mut failed: Vec<FailedRepo> = failed.collect();
+        failed.sort_by(|a, b| a.repo.cmp(&b.repo));
+        let more_failed = failed.len().saturating_sub(NAMED);
+        failed.truncate(NAMED);
+        Self { oldest, failed, more_failed }
+    }
+
+    /// Adds the freshness of other repositories.
+    pub(crate) fn join(&mut self, other: Self) {
+        let older = match (self.oldest.take(), other.oldest) {
+            (Some(mut one), Some(mut two)) => {
+                let several =
+                    one.repo != two.repo || one.is_one_of_several || two.is_one_of_several;
+                (one.is_one_of_several, two.is_one_of_several) = (several, several);
+                Some(if two.looked_at < one.looked_at { two } else { one })
+            }
+            (one, two) => one.or(two),
+        };
+        self.oldest = older;
+        for failed in other.failed {
+            if self.failed.iter().all(|known| known.repo != failed.repo) {
+                self.failed.push(failed);
+            }
+        }
+        self.more_failed = self.more_failed.max(other.more_failed);
+    }
+}
+
+impl Stats {
+    /// Notes how fresh the repositories are that the search covers: some of a catalog, or all.
+    pub(crate) fn note_covered(&mut self, catalog: &Catalog, among: Option<&[RepoId]>) {
+        self.covered = Covered::of(catalog, among);
+    }
+}
