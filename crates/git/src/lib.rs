@@ -154,6 +154,27 @@ pub fn branch_of(repo: &store::Repo) -> Option<String> {
     (now == known).then(|| data.branch(&mut trust).ok().flatten()).flatten()
 }
 
+/// Returns host and path of the address of a repository, such as `github.com/golang/go`; `None` if it has none.
+pub fn origin_of_address(address: &str) -> Option<String> {
+    match checkout::of_url(address) {
+        checkout::Origin::At(origin) => Some(origin),
+        checkout::Origin::None | checkout::Origin::Odd => None,
+    }
+}
+
+/// Returns host and path of the origin of the clone in the folder of a repository, as its configuration says now; `None`
+/// if there is none.
+pub fn origin_of(repo: &store::Repo) -> Option<String> {
+    let source = Path::new(&repo.source);
+    let mut trust = Trust::known(repo.git_folders.iter().map(PathBuf::from).collect());
+    let data = GitData::of(source, &mut trust).ok().flatten().filter(GitData::has_head);
+    let data = data.or_else(|| GitData::bare(source))?;
+    match data.config(&mut trust).ok().flatten()?.origin() {
+        checkout::Origin::At(origin) => Some(origin),
+        checkout::Origin::None | checkout::Origin::Odd => None,
+    }
+}
+
 /// Returns whether the configuration of the clone in a folder wants the history of its lines to be indexed
 /// (`codesearch.history`); `None` if it does not say. `folders` may be read, too.
 pub fn wants_history(source: &Path, folders: Vec<PathBuf>) -> Option<bool> {

@@ -12,7 +12,9 @@ use super::answer::{Answer, MAX_NEAR_BYTES, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
-use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run, stale};
+use super::search::{
+    BROKEN, Cursor, Search, freshness, late, left_out, named, numbered, request, run, stale,
+};
 use rank::Order;
 use rank::{RankedFile, TopK};
 
@@ -54,7 +56,7 @@ pub(super) async fn answer(
     let near = Near::of(&best.near);
     if files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
-        let text = format!("Nothing matches.{}{hints}", left_out(&stats));
+        let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
     let mut page = Page {
@@ -86,7 +88,10 @@ pub(super) async fn answer(
     };
     let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
     let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
-    let head = head + &stale(&view.stale(std::mem::take(&mut page.shown)).await) + &near.text;
+    let head = head
+        + &freshness(&stats)
+        + &stale(&view.stale(std::mem::take(&mut page.shown)).await)
+        + &near.text;
     if stats.stopped.is_none() {
         page.text.leave_out(left_out(&stats));
     }

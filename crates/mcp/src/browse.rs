@@ -16,6 +16,7 @@ use store::{MAIN_TREE, Repo, RepoTrees};
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 use super::navigate::lines_of_symbol;
 use request::about::{about_json, about_words};
+use request::fresh;
 use request::human;
 use request::scip::scip_text;
 
@@ -141,7 +142,7 @@ pub(super) fn find_description() -> String {
 
 pub(super) fn list_description() -> String {
     format!(
-        "Lists the indexed repositories by name, with their size and the time of their last ingest. An answer has up \
+        "Lists the indexed repositories by name, with their size and when an ingest last looked at them. An answer has up \
          to `limit` repositories and `max_bytes` bytes ({MAX_BYTES} at most). Its first line gives the total, and the \
          offset to continue with."
     )
@@ -401,6 +402,7 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
     }
     let imports = view.scip_imports().await?;
     let catalog = view.catalog().await?;
+    let queue = view.queue_places().await?;
     let trees_of = |repo: &Repo| -> Vec<String> {
         let trees = catalog.repos.get(&repo.id).map(|known| Arc::clone(&known.trees));
         let trees = trees.filter(|trees| !trees.trees.is_empty());
@@ -425,6 +427,10 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
             if !repo.metadata.is_empty() {
                 item["about"] = about_json(&repo.metadata);
             }
+            let members = fresh::members(repo, queue.get(&repo.id));
+            for (name, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
+                item[name] = value;
+            }
             let trees = trees_of(repo);
             if !trees.is_empty() {
                 item["trees"] = json!(&trees[..trees.len().min(MOST_TREES)]);
@@ -440,14 +446,15 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
             let topics = (!topics.is_empty()).then(|| format!("topics: {topics}"));
             let said = [about_words(about), topics.into_iter().collect()].concat();
             let scip = [scip, said, about.description.iter().cloned().collect()].concat();
-            let scip = [&[String::new()], scip.as_slice()].concat().join("; ");
+            let troubles = fresh::troubles(repo, queue.get(&repo.id));
+            let scip = [&[String::new()], scip.as_slice(), troubles.as_slice()].concat().join("; ");
             let line = format!(
-                "{} ({}, {:.1} MB of text, {} left out, indexed at {}{scip})\n",
+                "{} ({}, {:.1} MB of text, {} left out, looked at {}{scip})\n",
                 repo.name,
                 count(repo.files as usize, "file", "files"),
                 repo.bytes as f64 / 1e6,
                 repo.skipped,
-                repo.indexed_at
+                fresh::time(repo.looked_at)
             );
             (line, item)
         })

@@ -11,7 +11,9 @@ use super::answer::{Answer, Text, count};
 use super::hints;
 use super::navigate::{self, file_json, line_json};
 use super::progress::FileCounter;
-use super::search::{BROKEN, Cursor, Search, late, left_out, named, numbered, request, run, stale};
+use super::search::{
+    BROKEN, Cursor, Search, freshness, late, left_out, named, numbered, request, run, stale,
+};
 
 pub(super) async fn answer(
     view: &View,
@@ -34,13 +36,13 @@ pub(super) async fn answer(
     let stats = run(view, &request, found, |file| page.add(&file)).await?;
     if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
-        let text = format!("Nothing matches.{}{hints}", left_out(&stats));
+        let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
         return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
     }
     let cursor =
         Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
     let stale = stale(&view.stale(std::mem::take(&mut page.files)).await);
-    let head = head(&page, &stats, &cursor, from.is_some()) + &stale;
+    let head = head(&page, &stats, &cursor, from.is_some()) + &freshness(&stats) + &stale;
     if stats.stopped.is_none() && !page.full {
         page.text.leave_out(left_out(&stats));
     }

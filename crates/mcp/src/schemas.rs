@@ -96,9 +96,11 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
                 },
                 "scip": { "type": "array", "items": text(), "description": "Its SCIP indexes." },
                 "trees": { "type": "array", "items": text(), "description": "Its first trees, if it has several." },
-                "trees_total": number(),
+                "trees_total": number(), "looked_at": text(),
+                "failure": { "type": "object", "description": "Why it could not be updated." },
+                "queue": { "type": "object", "description": "Its place in the queue." },
             });
-            let needed = ["repo", "files", "bytes", "left_out", "indexed_at", "scip"];
+            let needed = ["repo", "files", "bytes", "left_out", "indexed_at", "looked_at", "scip"];
             ("repositories", object(&one, &needed), Some(("next_offset", "integer")))
         }
     };

@@ -10,7 +10,7 @@ use files::{SECRET, looks_secret};
 use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 pub use search::View;
-use search::{Error, Request, Resume, Stale, Stats};
+use search::{Error, Holds, Request, Resume, Stale, Stats};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -51,6 +51,9 @@ pub(super) struct Search {
     /// Whether to list all identical copies of each file, with order=best, not only the first ones.
     #[serde(default)]
     pub(super) copies: bool,
+    /// Whether to wait, up to the timeout, until the known changes of the searched repositories are indexed.
+    #[serde(default)]
+    pub(super) fresh: bool,
     /// Maximum number of bytes of text in the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
@@ -153,12 +156,19 @@ pub(super) async fn request<T: Send + 'static>(
         let query = request::parse(&query, &options, &Client::AGENT)?;
         let mut request = request::build_in_time(query, &options, &Client::AGENT, ())?;
         let changed = change(&mut request);
-        Ok::<_, Refused>((Arc::new(request), changed))
+        Ok::<_, Refused>((request, changed))
     });
-    match work.await.expect("compiling does not panic") {
-        Ok(request) => Ok(request),
-        Err(refused) => Err(hints::refused(view, refused).await),
+    let (mut request, changed) = match work.await.expect("compiling does not panic") {
+        Ok(request) => request,
+        Err(refused) => return Err(hints::refused(view, refused).await),
+    };
+    // The next part of an answer is of the epoch of the first one.
+    if asked.fresh && resume.is_none() {
+        // The tools of a server run in a turn.
+        let note = view.await_fresh(&request, Holds::ATurn).await?;
+        request.notes.extend(note);
     }
+    Ok((Arc::new(request), changed))
 }
 
 /// Searches, and passes files to `take` until it returns false.
@@ -239,6 +249,15 @@ pub(super) fn late(time: std::time::Duration) -> String {
          timeout:{:.0}s.",
         (seconds * 6.0).max(60.0)
     )
+}
+
+/// Returns a line about how fresh the repositories of an answer are. If a search was stopped, also names those that could
+/// not be updated; else [`left_out`] does.
+pub(super) fn freshness(stats: &Stats) -> String {
+    let age = request::fresh::age(stats).map(|age| format!("\n({age})"));
+    let outdated = request::fresh::outdated(stats).filter(|_| stats.stopped.is_some());
+    let outdated = outdated.map(|outdated| format!("\nNote: {outdated}."));
+    age.into_iter().chain(outdated).collect()
 }
 
 /// Advice for a search that could not read a part of the index.

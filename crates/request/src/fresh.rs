@@ -126,7 +126,9 @@ mod tests {
             why: (*why).to_owned(),
         });
         let covered = Covered { oldest: Some(oldest), failed: failed.collect(), more_failed };
-        Stats { covered, ..Stats::default() }
+        let mut stats = Stats::default();
+        stats.covered = covered;
+        stats
     }
 
     #[test]

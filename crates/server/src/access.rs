@@ -3,11 +3,14 @@
 //! with each request (RFC 6750). A person enters it once on a page, and the browser then sends it
 //! in a cookie, only from this server's own pages.
 
+use std::convert::Infallible;
+
 use axum::Form;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE, VARY, WWW_AUTHENTICATE,
 };
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -68,6 +71,11 @@ pub(super) fn admit(
             let is_elsewhere = is_public || !Sender::of(request).is_here();
             (needs_token || is_elsewhere, Caller::is_operator)
         }
+        // Nor is anybody else to have them read folders again and again.
+        Admits::Ingesters => {
+            let is_elsewhere = is_public || !Sender::of(request).is_here();
+            (needs_token || is_elsewhere, Caller::may_ingest)
+        }
     };
     let (sent, kept) = (bearer(request.headers()), cookie(request.headers()));
     let token = sent.map(str::to_owned).or(kept).filter(|_| server.limits.has_tokens());
@@ -81,14 +89,24 @@ pub(super) fn admit(
         _ if !needs_token => {}
         Some(caller) if may(caller) => {}
         Some(_) => {
-            let message = "only a token marked admin may see what others search for";
-            let failure = failure(StatusCode::FORBIDDEN, "admin_only", message);
+            let (code, message) = if admits == Admits::Ingesters {
+                (
+                    "ingest_only",
+                    "only a token marked ingest or admin may have repositories ingested",
+                )
+            } else {
+                ("admin_only", "only a token marked admin may see what others search for")
+            };
+            let failure = failure(StatusCode::FORBIDDEN, code, message);
             return Err(Box::new(refused(failure, request)));
         }
         None => {
             server.metrics.refuse(Refusal::Token);
             let message = if server.access.needs_token || server.limits.has_tokens() {
                 "this server requires a token: send Authorization: Bearer TOKEN, or sign in at /sign-in"
+            } else if admits == Admits::Ingesters {
+                "without tokens, only the server's own machine may have repositories ingested, and not through a proxy; \
+                 start codesearch serve with --tokens FILE, and send a token marked ingest"
             } else {
                 "without tokens, only the server's own machine may see what others search for, and not through a \
                  proxy; start codesearch serve with --tokens FILE, and send a token marked admin"
@@ -105,6 +123,23 @@ pub(super) fn admit(
         request.extensions_mut().insert(caller);
     }
     Ok(())
+}
+
+/// Whether the client of a request may have repositories ingested.
+pub(super) struct MayIngest(pub(super) bool);
+
+impl FromRequestParts<Server> for MayIngest {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Infallible> {
+        if parts.extensions.get::<OnSocket>().is_some() {
+            return Ok(Self(true));
+        }
+        let sender = Sender::of_head(parts);
+        let Access { needs_token, is_public } = server.access;
+        let has_right = parts.extensions.get::<Caller>().is_some_and(Caller::may_ingest);
+        Ok(Self(has_right || !needs_token && !is_public && sender.is_here()))
+    }
 }
 
 /// Marks an answer as dependent on the token, so that shared caches do not give it to other clients.

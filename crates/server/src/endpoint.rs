@@ -31,6 +31,8 @@ pub(crate) enum Class {
     /// A read without a search, never on a connection's thread: a large file takes a moment. The limit on bytes
     /// applies.
     Read,
+    /// Queues an ingest, by POST. The handler limits the requests of each address.
+    Queue,
     /// No limits. Never on a connection's thread, since it may take a moment.
     Free,
     /// No limits. Answered at once on the connection's thread, even while all search threads are busy.
@@ -46,6 +48,8 @@ pub(crate) enum Admits {
     Clients,
     /// Clients that may see what others search for.
     Operators,
+    /// Clients that may have repositories ingested.
+    Ingesters,
 }
 
 /// An endpoint's entry in the `OpenAPI` document, without its parameters and the answers that its class and access
@@ -139,10 +143,16 @@ impl Admits {
             says: "The token is not marked admin, or the request is for a page of another site.",
             content: Content::Json(&["Error"]),
         };
+        const NO_INGEST: Answer = Answer {
+            status: 403,
+            says: "The token is not marked ingest, or the request is for a page of another site.",
+            content: Content::Json(&["Error"]),
+        };
         match self {
             Admits::Anyone => &[],
             Admits::Clients => &[UNKNOWN],
             Admits::Operators => &[UNKNOWN, NOT_MARKED],
+            Admits::Ingesters => &[UNKNOWN, NO_INGEST],
         }
     }
 }
@@ -156,7 +166,7 @@ impl Class {
             content: Content::Json(&["Error"]),
         }];
         match self {
-            Class::Search | Class::Whole | Class::Read => LIMITED,
+            Class::Search | Class::Whole | Class::Read | Class::Queue => LIMITED,
             Class::Free | Class::Light => &[],
         }
     }

@@ -48,7 +48,7 @@ impl Body {
 }
 
 impl Failure {
-    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, body: Body::new(code, message) }
     }
 
@@ -86,6 +86,27 @@ impl Failure {
             "too_large",
             "the body of the request is larger than 256 KiB; send less at once",
         )
+    }
+
+    /// Reports a webhook whose body is too large.
+    pub(crate) fn too_large_hook() -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            "the body of the webhook is larger than 25 MiB; have the host send pushes only",
+        )
+    }
+
+    /// Reports a wrong method at an endpoint that changes something.
+    pub(crate) fn use_post() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "use POST")
+    }
+
+    /// Reports too many requests of an address.
+    pub(crate) fn too_many(what: &str, seconds: u64) -> Self {
+        let unit = if seconds == 1 { "second" } else { "seconds" };
+        let message = format!("too many {what} from your address; try again in {seconds} {unit}");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", message)
     }
 
     /// Reports a task that panicked; the panic is in the log.

@@ -19,6 +19,7 @@ use super::compat::zoekt;
 use super::connections::{BODY_TIMEOUT, OnSocket, SearchThreads};
 use super::endpoint::{Admits, Class, Endpoint};
 use super::error::Failure;
+use super::hooks::HOOKS_PATH;
 use super::hosts::Hosts;
 use super::limits::{Cost, limited};
 use super::params::{DeclaredParams, read_address};
@@ -28,6 +29,9 @@ use super::timely_body::TimelyBody;
 /// Largest body, in bytes: a query of [`query::MAX_QUERY_BYTES`] as JSON with each of its bytes escaped, and other
 /// fields.
 pub(super) const MAX_BODY: usize = 256 << 10;
+
+/// Largest body of a webhook, in bytes: that of the hosts.
+pub(super) const MAX_HOOK_BODY: usize = 25 << 20;
 
 /// Largest oversized body that is still read, in bytes, so that its client receives the error.
 const MAX_UNWANTED: u64 = 2 << 20;
@@ -42,7 +46,8 @@ pub(super) async fn every_request(
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match too_long(&request) {
+    let most = max_body(&request);
+    let mut response = match too_long(&request, most) {
         // A client that is still sending would miss the error.
         Some(refusal) if declared(&request) <= Some(MAX_UNWANTED) => {
             let body = TimelyBody::new(request.into_body(), BODY_TIMEOUT);
@@ -57,7 +62,11 @@ pub(super) async fn every_request(
             let response = answered(&hosts, request, next).await;
             // If a response precedes the end of its request, hyper closes the connection without notice. By then, the
             // client may have sent the next request.
-            if body.read_away(MAX_BODY as u64).await { response } else { closing(response) }
+            if body.read_away(MAX_UNWANTED.min(most as u64)).await {
+                response
+            } else {
+                closing(response)
+            }
         }
     };
     mark(&mut response);
@@ -82,11 +91,17 @@ fn declared(request: &Request) -> Option<u64> {
     request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Returns the answer to a request whose declared length is above [`MAX_BODY`], before its body is read.
-fn too_long(request: &Request) -> Option<Response> {
+/// Returns the most bytes of the body of a request.
+fn max_body(request: &Request) -> usize {
+    if request.uri().path().starts_with(HOOKS_PATH) { MAX_HOOK_BODY } else { MAX_BODY }
+}
+
+/// Returns the answer to a request whose declared length is above `most`, before its body is read.
+fn too_long(request: &Request, most: usize) -> Option<Response> {
     let length = declared(request)?;
     let is_zoekts = zoekt::is_zoekt_api(request.uri().path());
-    (length > MAX_BODY as u64).then(|| failed(is_zoekts, Failure::too_large()))
+    let failure = if most == MAX_HOOK_BODY { Failure::too_large_hook } else { Failure::too_large };
+    (length > most as u64).then(|| failed(is_zoekts, failure()))
 }
 
 /// Adds headers to a response: browsers must not guess its type, other sites must not embed it, and caches must
@@ -165,7 +180,7 @@ impl Checks {
             Class::Search => (Some(Cost::Search), Some(searches.clone()), search),
             Class::Whole => (Some(Cost::Search), Some(searches.clone().only()), search),
             Class::Read => (Some(Cost::Nothing), Some(searches.clone().only()), Duration::ZERO),
-            Class::Free => (None, Some(searches.clone().only()), Duration::ZERO),
+            Class::Queue | Class::Free => (None, Some(searches.clone().only()), Duration::ZERO),
             Class::Light => (None, None, Duration::ZERO),
         };
         let Endpoint { admits, params, .. } = *endpoint;

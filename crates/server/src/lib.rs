@@ -9,12 +9,15 @@ mod cursor;
 mod endpoint;
 mod error;
 mod etag;
+mod fresh;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 #[cfg(any(test, fuzzing))]
 mod fuzz_targets;
 mod hints;
+mod hooks;
 mod hosts;
+mod ingest;
 mod json;
 mod layers;
 mod limits;
@@ -53,7 +56,7 @@ pub use connections::{Bounds, Threads, serve};
 use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub use hosts::Hosts;
-pub use limits::{Limits, Quota, TokenFile, new_token};
+pub use limits::{Limits, Quota, Rights, TokenFile, new_token};
 pub use metrics::{Metrics, TimedSearch};
 pub use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
 
@@ -75,6 +78,8 @@ fn endpoints() -> Vec<Endpoint> {
         pages::REPOS,
         monitors::MONITORS,
         monitors::MONITOR,
+        ingest::INGEST,
+        hooks::HOOKS,
         pages::DEFINITIONS,
         pages::REFERENCES,
         pages::OUTLINE,

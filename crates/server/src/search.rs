@@ -9,8 +9,8 @@ use axum::routing::get;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::params::names::{
-    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG,
-    LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, FRESH, HINTS,
+    LANG, LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
 };
 use super::params::{
     DeclaredParams, RejectedParams, SearchParams, StrictParams, is_browser, wants_page,
@@ -30,7 +30,7 @@ pub(crate) const SEARCH: Endpoint = Endpoint {
     params: DeclaredParams {
         documented: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
-            HINTS, FORMAT, SORT, ENCLOSING, COPIES, STALE,
+            HINTS, FORMAT, SORT, ENCLOSING, COPIES, STALE, FRESH,
         ],
         undocumented: &[WAIT, FACETS, TYPED],
     },
@@ -60,7 +60,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
         documented: &[Q, CASE, REPO, FILE, LANG],
         undocumented: &[
             LIMIT, NUM, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN, HINTS, FORMAT, SORT, WAIT,
-            FACETS, ENCLOSING, TYPED, COPIES, STALE,
+            FACETS, ENCLOSING, TYPED, COPIES, STALE, FRESH,
         ],
     },
     doc: Some(Doc {

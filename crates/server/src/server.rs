@@ -10,7 +10,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::commands::Commands;
 use super::error::Failure;
-use super::limits::{AnswerMemory, Limits};
+use super::hooks::Hooks;
+use super::ingest;
+use super::limits::{AnswerMemory, Limits, Rates};
 use super::metrics::Metrics;
 use statistics::{Recorder, Refusal};
 
@@ -82,8 +84,11 @@ pub struct Server {
     pub(super) threads: Handle,
     pub(super) commands: Option<Arc<dyn Commands>>,
     pub(super) only_repos: Arc<[String]>,
+    pub(super) hooks: Arc<Hooks>,
     /// The configuration file.
     pub(super) configuration: Arc<settings::Watched>,
+    /// The requests for an ingest of each address.
+    pub(super) ingests: Arc<Rates>,
     /// Turns to run git; `None` if git is disabled.
     git: Option<Arc<Semaphore>>,
 }
@@ -128,7 +133,9 @@ impl Server {
             threads: Handle::current(),
             commands: settings.commands,
             only_repos: settings.only_repos.into(),
+            hooks: Arc::default(),
             configuration: settings.configuration,
+            ingests: Arc::new(Rates::new(ingest::PER_MINUTE)),
             git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
         }
     }

@@ -28,11 +28,12 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::cursor::Cursor;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
+use super::fresh;
 use super::json::{FieldSet, StatsJson, event, stale_json};
 use super::pages::Prepared;
 use super::params::names::{
-    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, HINTS, LANG,
-    LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FIELDS, FILE, FORMAT, FRESH, HINTS,
+    LANG, LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, WAIT,
 };
 use super::params::{DeclaredParams, RejectedParams, SearchParams, StrictParams};
 use super::request::compiled;
@@ -49,7 +50,7 @@ pub(crate) const STREAM: Endpoint = Endpoint {
     params: DeclaredParams {
         documented: &[
             Q, LIMIT, NUM, CASE, REPO, FILE, LANG, TIMEOUT, CONTEXT, CURSOR, FIELDS, EXPLAIN,
-            ENCLOSING, STALE,
+            ENCLOSING, STALE, FRESH,
         ],
         undocumented: &[FORMAT, HINTS, SORT, WAIT, FACETS, COPIES],
     },
@@ -176,7 +177,8 @@ async fn begin(
 ) -> Result<EventFuture, Failure> {
     let query = json!({ "query": params.q }).to_string();
     if params.format() == Some("html") {
-        let search = Prepared::of(&params).await?;
+        let mut search = Prepared::of(&params).await?;
+        fresh::wait(&server, &params, search.request()).await?;
         let turn = server.turn().await?;
         return Ok(Box::pin(async move {
             client.tell("begin", query).await?;
@@ -223,6 +225,7 @@ impl Files {
         let fields = FieldSet::of(params)?;
         let mut request = compiled(params, request::Client::PROGRAM).await?;
         request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
+        fresh::wait(server, params, &mut request).await?;
         let request = Arc::new(request);
         let turn = server.turn().await?;
         let begun = Instant::now();

@@ -107,9 +107,7 @@ impl Store {
              where r.indexed_at is not null order by r.name",
             metadata::COLUMNS
         );
-        let rows = sqlx::query(AssertSqlSafe(sql))
-        .fetch_all(self.control())
-        .await?;
+        let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(self.control()).await?;
         let repo = |row: &PgRow| {
             Ok(Repo {
                 id: RepoId(row.try_get("id")?),

@@ -68,6 +68,10 @@ pub(crate) struct IngestArgs {
         "branches", "again",
     ])]
     pub(crate) now: bool,
+    /// Ingest nothing; print lines for a hook of git that has codesearch look at its repository: post-commit, post-checkout
+    /// or post-receive
+    #[arg(long, value_name = "HOOK", hide_possible_values = true)]
+    pub(crate) print_hook: Option<GitHook>,
     #[command(flatten)]
     pub(crate) how: IngestOptions,
     #[command(flatten)]
@@ -148,4 +152,26 @@ pub(crate) struct InitArgs {
     /// Number of shards; it cannot change later
     #[arg(long, value_name = "N", default_value_t = SHARDS, value_parser = clap::value_parser!(i16).range(1..=1000))]
     pub(crate) shards: i16,
+}
+
+/// A hook of git after which files may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GitHook {
+    /// After a commit.
+    PostCommit,
+    /// After a checkout of another branch.
+    PostCheckout,
+    /// After a push to the repository.
+    PostReceive,
+}
+
+impl GitHook {
+    /// Returns its name in git.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::PostCommit => "post-commit",
+            Self::PostCheckout => "post-checkout",
+            Self::PostReceive => "post-receive",
+        }
+    }
 }

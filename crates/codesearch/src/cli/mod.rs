@@ -35,7 +35,9 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
-pub(crate) use ingest::{IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs};
+pub(crate) use ingest::{
+    GitHook, IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs,
+};
 pub(crate) use monitor::{AddMonitorArgs, MonitorArgs, MonitorCommand, TestMonitorArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};

@@ -78,6 +78,9 @@ pub(crate) struct ReposArgs {
     /// List the files left out of this repository, with reasons
     #[arg(long, value_name = "NAME", conflicts_with = "parts")]
     pub(crate) skipped: Option<String>,
+    /// Also list the commit of each, and when it was last looked at
+    #[arg(short, long)]
+    pub(crate) long: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

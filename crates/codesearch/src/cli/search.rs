@@ -84,6 +84,9 @@ pub(crate) struct HowArgs {
     /// Stop after this time: 500ms, 5s, 2m [default: 10s, or none without a limit]
     #[arg(long, value_name = "TIME", value_parser = query::duration)]
     pub(crate) timeout: Option<Duration>,
+    /// Wait until the known changes of the searched repositories are indexed, up to the timeout
+    #[arg(long)]
+    pub(crate) wait: bool,
     /// List the files that would be searched, without searching them
     #[arg(long)]
     pub(crate) files: bool,

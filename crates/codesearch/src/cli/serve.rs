@@ -18,10 +18,11 @@ Tokens:
   --tokens requires a token, unless --open is given, too. Programs send Authorization: Bearer TOKEN; people sign in \
   on a page. Without --tokens or --open, a server listens only on a loopback address. To make a line of the token \
   file, run codesearch token NAME. The line has a name, the hash of the token, and optionally limits (default: those \
-  of an address; none: no limit) and admin, which allows /stats and /metrics. The server notices changes of the file.
+  of an address; none: no limit) and rights: ingest allows /ingest, and admin also /stats and /metrics. The server \
+  notices changes of the file.
 
     # name  hash          limits
-    ci      sha256:9f...  at-once=8 per-minute=600
+    ci      sha256:9f...  at-once=8 per-minute=600 ingest
     ann     sha256:c4...  per-minute=none admin
 
 Details: docs/operating.md";
@@ -132,9 +133,12 @@ pub(crate) struct TokenArgs {
     /// Owner of the token: one word, never shown to clients
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Allow /stats and /metrics, which show what others search for
+    /// Allow /stats and /metrics, which show what others search for, and all else that tokens can allow
     #[arg(long)]
     pub(crate) admin: bool,
+    /// Allow /ingest, which has repositories looked at
+    #[arg(long)]
+    pub(crate) ingest: bool,
 }
 
 /// Parses a number of MiB, perhaps with a fraction, to bytes.

@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 use ingest::{self, Configured, Options, Report, SkipReason};
 use store::Store;
 
-use super::{config, symbols};
+use super::{config, git_hook, symbols};
 use crate::cli::{DatabaseArgs, IngestArgs, IngestOptions, Secrets};
 use crate::database::Database;
 use crate::progress::IngestProgress;
@@ -21,6 +21,9 @@ use request::human::{count, size};
 const CONNECTIONS: u32 = 2;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &IngestArgs) -> Result<u8> {
+    if let Some(hook) = args.print_hook {
+        return git_hook::print(database, hook);
+    }
     let settings = Settings::find(args.configuration.settings.as_deref())?;
     let configured = config::configured(&settings);
     if args.now {

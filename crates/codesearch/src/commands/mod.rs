@@ -9,6 +9,7 @@ pub(crate) mod db;
 pub(crate) mod diff;
 pub(crate) mod docs;
 pub(crate) mod files;
+pub(crate) mod git_hook;
 mod globs;
 mod hints;
 pub(crate) mod ingest;

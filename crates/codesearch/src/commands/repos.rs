@@ -12,6 +12,7 @@ use crate::cli::{DatabaseArgs, InitArgs, RemoveArgs, ReposArgs};
 use crate::database::Database;
 use crate::progress::IngestProgress;
 use request::about::{about_json, about_words};
+use request::fresh;
 use request::hints::near_name;
 use request::human::{self, count, since, size};
 use request::scip::{scip_json, scip_text};
@@ -52,28 +53,36 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         let repos: Vec<_> = repos.into_iter().filter(wanted).collect();
         let imports = view.scip_imports().await?;
         let catalog = view.catalog().await?;
+        let queue = view.queue_places().await?;
         let trees_of = |repo: &store::Repo| {
             catalog.repos.get(&repo.id).map(|known| Arc::clone(&known.trees)).unwrap_or_default()
         };
         let width = repos.iter().map(|repo| repo.name.chars().count()).max().unwrap_or(0).max(10);
         if !args.json {
-            say!("{:<width$} {:>9} {:>12} {:>9}  INDEXED", "REPOSITORY", "FILES", "TEXT", "LEFT OUT");
+            let more = if args.long { format!("{:<LONG$}  COMMIT   ", "LOOKED AT") } else { String::new() };
+            let heading = ["REPOSITORY", "FILES", "TEXT", "LEFT OUT"];
+            let [name, files, text, left_out] = heading;
+            say!("{name:<width$} {files:>9} {text:>12} {left_out:>9}  {more}INDEXED");
         }
         let for_people = stdout().is_terminal();
         for repo in &repos {
             let scip = imports.iter().filter(|import| import.repo == repo.id);
             if args.json {
-                let line = json!({
+                let mut line = json!({
                     "name": repo.name, "source": repo.source, "files": repo.files, "bytes": repo.bytes,
                     "skipped": repo.skipped, "rank": repo.rank, "about": about_json(&repo.metadata), "no_ignore": repo.no_ignore,
-                    "secrets": repo.secrets, "indexed_at": repo.indexed_at,
+                    "secrets": repo.secrets, "indexed_at": repo.indexed_at, "commit": repo.commit,
                     "scip": scip.map(scip_json).collect::<Vec<_>>(),
                     "trees": trees_of(repo).trees.iter().map(tree_json).collect::<Vec<_>>(),
                 });
+                for (name, value) in fresh::members(repo, queue.get(&repo.id)) {
+                    line[name] = value;
+                }
                 say!("{line}");
             } else {
+                let more = if args.long { long(repo, for_people) } else { String::new() };
                 say!(
-                    "{:<width$} {:>9} {:>12} {:>9}  {}",
+                    "{:<width$} {:>9} {:>12} {:>9}  {more}{}",
                     repo.name,
                     repo.files,
                     size(repo.bytes as u64),
@@ -83,6 +92,9 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
                 let about = about_words(&repo.metadata);
                 if !about.is_empty() {
                     say!("  {}", about.join(", "));
+                }
+                for trouble in fresh::troubles(repo, queue.get(&repo.id)) {
+                    say!("  {trouble}");
                 }
                 if repo.no_ignore {
                     say!("  --no-ignore: with files that ignore files name");
@@ -111,6 +123,17 @@ pub(crate) fn list(database: &DatabaseArgs, args: &ReposArgs) -> Result<u8> {
         }
         Ok(crate::FOUND)
     })
+}
+
+/// Width of the time at which a repository was looked at.
+const LONG: usize = 20;
+
+/// Returns the columns of `--long`: when a repository was looked at, and its commit.
+fn long(repo: &store::Repo, for_people: bool) -> String {
+    let looked =
+        if for_people { fresh::since(repo.looked_at) } else { fresh::time(repo.looked_at) };
+    let commit = repo.commit.as_deref().map_or("-", human::short);
+    format!("{looked:<LONG$}  {commit:<7}  ")
 }
 
 /// Trees of a repository in a list of all repositories.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use answer::FileMatch;
 use anyhow::{Context, Result};
 use query::{Case, Count, Query, Select};
-use search::{Request, ShownFiles, Stats, Stopped, View};
+use search::{Holds, Request, ShownFiles, Stats, Stopped, View};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -138,6 +138,12 @@ impl Search<'_> {
                     }
                     Left::Results => {}
                 }
+            }
+            if args.how.wait {
+                let holds =
+                    if matches!(self.index, Index::Own(_)) { Holds::Nothing } else { Holds::ATurn };
+                let note = view.await_fresh(&request, holds).await?;
+                request.notes.extend(note);
             }
             let collected = Collected::of(console, args, &mut request);
             let request = Arc::new(request);
@@ -445,9 +451,14 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
     if let Some(left) = request::notes::unsearched(stats).filter(|_| !args.output.quiet) {
         note!(to console, "codesearch: {left}");
     }
+    let old = request::fresh::very_old(stats);
+    if let Some(old) = old.filter(|_| console.stderr_is_terminal && !args.output.quiet) {
+        note!(to console, "codesearch: {old}");
+    }
     if args.how.stats {
+        let oldest = request::fresh::oldest(stats).map(|oldest| format!("; {oldest}"));
         note!(to console,
-            "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}",
+            "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}{}",
             count(stats.matches, "matching line"),
             count(stats.files, "result"),
             stats.duration.as_secs_f64() * 1000.0,
@@ -455,7 +466,8 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
             count(stats.shards, "shard"),
             count(stats.candidates, "candidate chunk"),
             count(stats.rechecks, "text"),
-            request::notes::skipped(stats)
+            request::notes::skipped(stats),
+            oldest.unwrap_or_default()
         );
     }
 }

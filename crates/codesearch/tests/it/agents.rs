@@ -56,6 +56,7 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
                     "copies",
                     "cursor",
                     "folder",
+                    "fresh",
                     "limit",
                     "lines_per_file",
                     "max_bytes",
@@ -483,11 +484,11 @@ fn files_and_repositories_are_found() {
     let lines: Vec<&str> = repos.lines().collect();
     assert_eq!(lines[0], "1 to 2 of 2 repositories. That is all.");
     assert!(
-        lines[2].starts_with("one (2 files, 0.0 MB of text, 0 left out, indexed at 2"),
+        lines[2].starts_with("one (2 files, 0.0 MB of text, 0 left out, looked at 2"),
         "{repos}"
     );
     assert!(
-        lines[3].starts_with("two (1 file, 0.0 MB of text, 1 left out, indexed at 2"),
+        lines[3].starts_with("two (1 file, 0.0 MB of text, 1 left out, looked at 2"),
         "{repos}"
     );
     let second = agent.told("list_repos", &json!({ "limit": 1, "offset": 1 }));

@@ -26,7 +26,7 @@ pub use index::Tracked;
 pub use objects::Objects;
 pub(crate) use objects::Stamp;
 pub use origin::Origin;
-pub use origin::web;
+pub use origin::{of_url, web};
 pub(crate) use refs::{Head, Refs};
 pub use trust::Trust;
 pub use worktrees::{LinkedWorktree, WorktreePlace};

@@ -30,7 +30,7 @@ pub enum Origin {
 }
 
 /// Returns host and path of a URL as git parses it, such as `github.com/golang/go`: without user, password and port.
-pub(super) fn of_url(url: &str) -> Origin {
+pub fn of_url(url: &str) -> Origin {
     let url = url.trim();
     match parts(url) {
         None => Origin::None,

@@ -17,6 +17,7 @@ use super::stats::StatsJson;
 use super::writer::{FieldSet, JsonWriter, Tail};
 use crate::cursor::Cursor;
 use crate::error::Failure;
+use crate::fresh;
 use crate::hints;
 use crate::params::SearchParams;
 use crate::request::compiled;
@@ -44,7 +45,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let fields = FieldSet::of(params)?;
     let loose = server.view().no_recheck();
     if params.sorts() {
-        let search = Sort::of(params).await?;
+        let mut search = Sort::of(params).await?;
+        fresh::wait(server, params, search.request()).await?;
         let _turn = server.turn().await?;
         let Sorted { request, files, scores, near, stats, next, stale } =
             search.run(server).await?;
@@ -68,6 +70,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     }
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
+    fresh::wait(server, params, &mut request).await?;
     let request = Arc::new(request);
     // All errors of the request are reported by now, so only valid searches wait.
     let turn = server.turn().await?;

@@ -65,6 +65,11 @@ impl Sort {
         Ok(Self { request: Arc::new(request), order, shown, ranked })
     }
 
+    /// Returns the request.
+    pub(super) fn request(&mut self) -> &mut Request {
+        Arc::make_mut(&mut self.request)
+    }
+
     /// Searches, and returns the first results in order.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
+use request::fresh;
 use search::{Stats, Stopped, SymbolsLeft};
 use serde::Serialize;
 
@@ -32,6 +33,15 @@ pub(crate) struct StatsJson {
     symbols: Option<SymbolsLeftJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest: Option<OldestJson>,
+}
+
+/// The repository of an answer that was looked at the longest ago.
+#[derive(Debug, Serialize)]
+struct OldestJson {
+    repo: String,
+    looked_at: String,
 }
 
 /// Symbols that a search could not find.
@@ -71,8 +81,14 @@ impl From<&Stats> for StatsJson {
         if let Some(Stopped::Revision(why)) = &stats.stopped {
             notes.push(why.clone());
         }
+        notes.extend(fresh::outdated(stats));
+        let oldest = stats.covered.oldest.as_ref().map(|oldest| OldestJson {
+            repo: oldest.repo.clone(),
+            looked_at: fresh::time(oldest.looked_at),
+        });
         Self {
             notes,
+            oldest,
             duration_ms: ms(stats.duration),
             files: stats.files,
             matches: stats.matches,

@@ -65,7 +65,12 @@ pub struct Caller {
 impl Caller {
     /// Returns whether it may see what others search for.
     pub(crate) fn is_operator(&self) -> bool {
-        self.token.is_admin
+        self.token.rights.is_admin
+    }
+
+    /// Returns whether it may have repositories ingested.
+    pub(crate) fn may_ingest(&self) -> bool {
+        self.token.rights.is_admin || self.token.rights.may_ingest
     }
 
     /// Returns the name of the token.
@@ -156,11 +161,11 @@ impl Limits {
         *since = change.wrong.is_some().then(|| since.unwrap_or_else(Instant::now));
         let Some(mut tokens) = change.tokens else { return };
         let known = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        for (hash, is_admin) in change.held {
+        for (hash, rights) in change.held {
             let before = known.get(&hash).map(|caller| &caller.token);
             if let Some(before) = before.filter(|_| tokens.iter().all(|token| token.hash != hash)) {
-                let is_admin = is_admin && before.is_admin;
-                tokens.push(Token { name: before.name.clone(), is_admin, ..**before });
+                let rights = rights.and(before.rights);
+                tokens.push(Token { name: before.name.clone(), rights, ..**before });
             }
         }
         drop(known);
@@ -199,6 +204,14 @@ impl Limits {
         !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// Returns the address, or for IPv6 the network, of the client of a request.
+    pub(crate) fn network(&self, sender: Sender<'_>) -> IpAddr {
+        // Requests without a connection have no address; they count as one client.
+        let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
+        let told = if self.trust_forwarded { forwarded(sender.headers) } else { None };
+        network(told.unwrap_or(peer))
+    }
+
     /// Returns whether a request came through a trusted proxy that names its client.
     pub(crate) fn is_forwarded(&self, headers: &HeaderMap) -> bool {
         self.trust_forwarded && headers.contains_key(FORWARDED)
@@ -213,14 +226,10 @@ impl Limits {
         if self.each == Quota::default() && self.share.is_none() {
             return Arc::clone(&self.anyone);
         }
-        // Requests without a connection have no address; they count as one client.
-        let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
-        let headers = sender.headers;
-        let told = if self.trust_forwarded { forwarded(headers) } else { None };
         let by_program = !self.trust_forwarded && self.each == Quota::default() && sender.is_here();
         let origin = Origin {
-            network: network(told.unwrap_or(peer)),
-            program: if by_program { program(headers) } else { 0 },
+            network: self.network(sender),
+            program: if by_program { program(sender.headers) } else { 0 },
         };
         let client =
             || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each, self.share)));

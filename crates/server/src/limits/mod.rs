@@ -11,11 +11,13 @@ mod budget;
 mod clients;
 mod layer;
 mod quota;
+mod rates;
 mod token;
 mod unread;
 
 pub use clients::{Caller, Cost, Limits};
 pub use layer::{limited, refused};
 pub use quota::Quota;
-pub use token::{TokenFile, new_token};
+pub use rates::Rates;
+pub use token::{Rights, TokenFile, new_token};
 pub use unread::AnswerMemory;

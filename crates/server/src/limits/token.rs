@@ -25,8 +25,45 @@ pub struct Token {
     pub name: String,
     pub hash: [u8; 32],
     pub quota: Quota,
-    /// Whether its owner may see what others search for.
+    pub rights: Rights,
+}
+
+/// The rights of a token besides searching.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Whether its owner may see what others search for, and has the other rights.
     pub is_admin: bool,
+    /// Whether its owner may have repositories ingested.
+    pub may_ingest: bool,
+}
+
+impl Rights {
+    /// Returns the rights that words of a line grant.
+    fn of<'w>(words: impl Iterator<Item = &'w str>) -> Self {
+        let mut rights = Self::default();
+        for word in words {
+            rights.grant(word);
+        }
+        rights
+    }
+
+    /// Grants the right of a word; returns whether the word is one.
+    fn grant(&mut self, word: &str) -> bool {
+        match word {
+            "admin" => self.is_admin = true,
+            "ingest" => self.may_ingest = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the rights that both have.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            is_admin: self.is_admin && other.is_admin,
+            may_ingest: self.may_ingest && other.may_ingest,
+        }
+    }
 }
 
 /// A token file, and its contents when last read.
@@ -56,9 +93,9 @@ enum Found {
 pub struct TokenChange {
     /// Its tokens; `None` if it cannot be read.
     pub tokens: Option<Vec<Token>>,
-    /// The hashes on invalid lines, each with whether the line has the word `admin`: their tokens are neither granted
-    /// nor revoked.
-    pub held: Vec<([u8; 32], bool)>,
+    /// The hashes on invalid lines, each with the rights that the line names: their tokens are neither granted nor
+    /// revoked.
+    pub held: Vec<([u8; 32], Rights)>,
     /// The errors in the file, without any text that may be a token.
     pub wrong: Option<String>,
 }
@@ -144,7 +181,7 @@ fn found(path: &Path) -> Found {
 ///
 /// # Errors
 /// The name is invalid, or the system provides no random bytes.
-pub fn new_token(name: &str, is_admin: bool) -> Result<(String, String)> {
+pub fn new_token(name: &str, rights: Rights) -> Result<(String, String)> {
     ensure!(
         !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace),
         "the name of a token must be one word that does not begin with #"
@@ -152,8 +189,9 @@ pub fn new_token(name: &str, is_admin: bool) -> Result<(String, String)> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).context("cannot get random bytes from the system")?;
     let token = hex(&bytes);
-    let admin = if is_admin { " admin" } else { "" };
-    let line = format!("{name} {SCHEME}{}{admin}", hex(&Sha256::digest(&token)));
+    let words = [(rights.is_admin, " admin"), (rights.may_ingest, " ingest")];
+    let words: String = words.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
+    let line = format!("{name} {SCHEME}{}{words}", hex(&Sha256::digest(&token)));
     Ok((token, line))
 }
 
@@ -176,7 +214,7 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
 struct Lines {
     tokens: Vec<Token>,
     /// As in [`TokenChange`].
-    held: Vec<([u8; 32], bool)>,
+    held: Vec<([u8; 32], Rights)>,
     /// The errors, a sentence for each line.
     wrong: Vec<String>,
 }
@@ -191,9 +229,9 @@ impl Lines {
             }
             if let Err(error) = lines.add(line, each) {
                 lines.wrong.push(format!("line {}: {error:#}", at + 1));
-                let is_admin = line.split_whitespace().any(|word| word == "admin");
+                let rights = Rights::of(line.split_whitespace().skip(1));
                 let hashes = line.split_whitespace().filter_map(hash_of);
-                lines.held.extend(hashes.map(|hash| (hash, is_admin)));
+                lines.held.extend(hashes.map(|hash| (hash, rights)));
             }
         }
         if lines.tokens.is_empty() && lines.wrong.is_empty() {
@@ -229,16 +267,15 @@ fn token(line: &str, each: Quota) -> Result<Token> {
              token NAME >> FILE"
         )
     })?;
-    let (mut quota, mut is_admin) = (each, false);
+    let (mut quota, mut rights) = (each, Rights::default());
     for word in words {
-        if word == "admin" {
-            is_admin = true;
+        if rights.grant(word) {
             continue;
         }
         let wrong = || {
             format!(
                 "\"{word}\" is not a limit; use at-once=N, per-minute=N or mib-per-minute=N, where N is none or a \
-                 number from 1, or admin"
+                 number from 1, or admin or ingest"
             )
         };
         let (what, most) = word.split_once('=').with_context(wrong)?;
@@ -253,7 +290,7 @@ fn token(line: &str, each: Quota) -> Result<Token> {
             _ => bail!(wrong()),
         }
     }
-    Ok(Token { name, hash, quota, is_admin })
+    Ok(Token { name, hash, quota, rights })
 }
 
 #[cfg(test)]
@@ -277,7 +314,8 @@ mod tests {
         let lines = Lines::of(&text, Quota::default());
         assert_eq!(lines.tokens.iter().map(|token| &*token.name).collect::<Vec<_>>(), ["a"]);
         // The second token is kept, still as admin; the line of the third is gone.
-        assert_eq!(lines.held, [(Sha256::digest("two").into(), true)]);
+        let admin = Rights { is_admin: true, ..Rights::default() };
+        assert_eq!(lines.held, [(Sha256::digest("two").into(), admin)]);
         assert_eq!(lines.wrong.len(), 2);
     }
 
@@ -326,12 +364,13 @@ mod tests {
         let hash = |token: &str| format!("{SCHEME}{}", hex(&Sha256::digest(token)));
         let (one, other) = (hash("one"), hash("other"));
         let text = format!(
-            "# ours\n\nci {one} at-once=8 per-minute=600\nann {other} admin per-minute=none\n"
+            "# ours\n\nci {one} at-once=8 ingest per-minute=600\nann {other} admin per-minute=none\n"
         );
         let read = tokens(&text, each).unwrap();
         let quota = |at: usize| (read[at].quota.at_once, read[at].quota.per_minute);
         assert_eq!((quota(0), quota(1)), ((Some(8), Some(600)), (None, None)));
-        assert_eq!((read[0].is_admin, read[1].is_admin), (false, true));
+        let rights = |at: usize| (read[at].rights.is_admin, read[at].rights.may_ingest);
+        assert_eq!((rights(0), rights(1)), ((false, true), (true, false)));
         assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest("one")));
         for (wrong, why) in [
             ("", "the file has no tokens"),
@@ -350,13 +389,15 @@ mod tests {
 
     #[test]
     fn a_new_token_is_that_of_its_line() {
-        let (token, line) = new_token("ann", true).unwrap();
+        let all = Rights { is_admin: true, may_ingest: true };
+        let (token, line) = new_token("ann", all).unwrap();
         let read = tokens(&line, Quota::default()).unwrap();
         assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest(&token)));
-        assert!(read[0].is_admin && token.len() == 32 && !line.contains(&token));
-        assert_ne!(new_token("ann", true).unwrap().0, token);
+        assert_eq!(read[0].rights, all);
+        assert!(token.len() == 32 && !line.contains(&token));
+        assert_ne!(new_token("ann", all).unwrap().0, token);
         for name in ["", "#a", "a b"] {
-            assert!(new_token(name, false).is_err(), "{name}");
+            assert!(new_token(name, Rights::default()).is_err(), "{name}");
         }
     }
 }

@@ -9,6 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use super::freshness;
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::server::Server;
@@ -144,6 +145,19 @@ async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
             "Bytes of text in the index, equal contents counted once.",
         ));
         gauges.push(("epoch", catalog.epoch.0 as u64, "Number of changes of the index."));
+    }
+    if let Ok(catalog) = server.admin().catalog().await {
+        freshness::write(&mut text, &catalog);
+    }
+    if let Ok(pending) = server.admin().store.pending().await {
+        let now = jiff::Timestamp::now().as_second() as f64;
+        let oldest = pending.iter().map(|row| row.since).fold(now, f64::min);
+        gauges.push(("pending", pending.len() as u64, "Changes in the queue."));
+        gauges.push((
+            "pending_seconds",
+            (now - oldest) as u64,
+            "Age of the oldest of them, in seconds.",
+        ));
     }
     if let Ok(ingest) = server.admin().store.ingest().await {
         gauges.push(("ingest_running", u64::from(ingest.running), "Whether an ingest is running."));

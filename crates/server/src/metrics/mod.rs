@@ -2,6 +2,7 @@
 
 mod counters;
 mod exposition;
+mod freshness;
 mod kind;
 
 pub use counters::{Metrics, TimedSearch, outcome_of};

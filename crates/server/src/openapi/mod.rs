@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Admits, Answer, Content, Endpoint};
+use super::endpoint::{Admits, Answer, Class, Content, Endpoint};
 use super::params::Param;
 use super::params::names::FORMAT;
 
 const DESCRIPTION: &str = "\
-Search repositories by regular expression. All endpoints use GET. Browsers (Accept: text/html) get pages at the same \
+Search repositories by regular expression. Endpoints that change nothing use GET. Browsers (Accept: text/html) get pages at the same \
 addresses. Answers are compressed with zstd or gzip if the client accepts it. The server sends no CORS headers, so \
 pages of other sites cannot read answers. An unknown parameter gets 400 (pages ignore it). A server on a loopback \
 address accepts only localhost and loopback addresses as host name, and names given with --host NAME; any other name \
@@ -21,7 +21,10 @@ const TOKEN: &str = "token";
 pub(crate) fn document(endpoints: &[Endpoint]) -> String {
     let paths: Map<String, Value> = endpoints
         .iter()
-        .filter_map(|endpoint| Some((endpoint.path.to_owned(), json!({ "get": entry(endpoint)? }))))
+        .filter_map(|endpoint| {
+            let method = if endpoint.class == Class::Queue { "post" } else { "get" };
+            Some((endpoint.path.to_owned(), json!({ method: entry(endpoint)? })))
+        })
         .collect();
     let schemas: Value =
         serde_json::from_str(include_str!("schemas.json")).expect("the schemas are JSON");
@@ -70,7 +73,7 @@ fn entry(endpoint: &Endpoint) -> Option<Value> {
     let security = match endpoint.admits {
         Admits::Anyone => json!([]),
         // A server without tokens accepts requests without one.
-        Admits::Clients | Admits::Operators => json!([{ TOKEN: [] }, {}]),
+        Admits::Clients | Admits::Operators | Admits::Ingesters => json!([{ TOKEN: [] }, {}]),
     };
     let mut entry = json!({
         "operationId": operation(endpoint.path),

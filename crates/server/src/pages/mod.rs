@@ -26,7 +26,7 @@ pub(crate) use diff::DIFF;
 pub(crate) use docs::DOCS;
 pub(crate) use history::{BLAME, HISTORY};
 pub(crate) use home::home;
-pub(crate) use link::{file_in as file_address, to as link_to};
+pub(crate) use link::{file_in as file_address, folder as folder_address, to as link_to};
 pub(crate) use navigate::{DEFINITIONS, OUTLINE, REFERENCES};
 pub(crate) use render::{protect, render};
 pub(crate) use results::{Prepared, page, typed};

@@ -59,6 +59,14 @@ impl Pairs {
         find(&self.values, name)
     }
 
+    /// Checks the parameters of a request that changes something: also a browser must not send unknown ones.
+    ///
+    /// # Errors
+    /// One is unknown, invalid, or given twice.
+    pub(crate) fn check_strictly(&self) -> Result<CheckedParams, Failure> {
+        self.check(false)
+    }
+
     fn check(&self, browser: bool) -> Result<CheckedParams, Failure> {
         if !self.is_text {
             return Err(Failure::bad_request("the address is not UTF-8; encode its text as UTF-8"));
@@ -72,7 +80,7 @@ impl Pairs {
                 }
                 return Err(Failure::bad_request(unknown(name, &self.known)));
             };
-            if self.values[..at].iter().any(|(before, _)| before == name) {
+            if !param.repeats && self.values[..at].iter().any(|(before, _)| before == name) {
                 return Err(Failure::bad_request(format!("{name}= is given twice; give it once")));
             }
             // A page's form also sends empty fields.
@@ -88,6 +96,12 @@ impl CheckedParams {
     /// Returns the value of a parameter, unless it is missing or empty.
     pub(crate) fn get(&self, param: &Param) -> Option<&str> {
         find(&self.0, param.name).filter(|value| !value.is_empty())
+    }
+
+    /// Returns all values of a parameter that are not empty.
+    pub(crate) fn all(&self, param: &Param) -> Vec<String> {
+        let given = self.0.iter().filter(|(name, value)| name == param.name && !value.is_empty());
+        given.map(|(_, value)| value.clone()).collect()
     }
 
     /// Returns the value of a parameter; an empty text if it is missing.

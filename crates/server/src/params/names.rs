@@ -69,6 +69,10 @@ pub(crate) const SORT: Param = Param::one_of(
      commit of `history:` first. Except for this one, `limit` may be at most 1000. Without sort, JSON is \
      ordered by repository and path; large answers are in the order of the search.",
 );
+pub(crate) const FRESH: Param = Param::word(
+    "fresh",
+    "1 to wait, up to the timeout, until the known changes of the searched repositories are indexed.",
+);
 /// Makes a page list all values that narrow its search.
 pub(crate) const FACETS: Param =
     Param::one_of("facets", &["all"], "all for a page with all values of its filters.");

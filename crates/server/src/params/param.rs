@@ -15,6 +15,8 @@ pub(crate) struct Param {
     pub(crate) kind: Kind,
     /// Whether it is required. The handler reports a missing one in its own words.
     pub(crate) required: bool,
+    /// Whether it may be given several times.
+    pub(crate) repeats: bool,
     /// A sentence for the `OpenAPI` document, with the default.
     pub(crate) says: &'static str,
 }
@@ -62,7 +64,7 @@ impl DeclaredParams {
 impl Param {
     /// Declares an optional parameter with any text of at most [`MAX_TEXT`] bytes.
     pub(crate) const fn text(name: &'static str, says: &'static str) -> Self {
-        Self { name, kind: Kind::Text { most: MAX_TEXT }, required: false, says }
+        Self { name, kind: Kind::Text { most: MAX_TEXT }, required: false, repeats: false, says }
     }
 
     /// Declares an optional parameter with a short text: a switch, a number, a duration.
@@ -89,12 +91,17 @@ impl Param {
         words: &'static [&'static str],
         says: &'static str,
     ) -> Self {
-        Self { name, kind: Kind::OneOf(words), required: false, says }
+        Self { name, kind: Kind::OneOf(words), required: false, repeats: false, says }
     }
 
     /// Makes the parameter required.
     pub(crate) const fn required(self) -> Self {
         Self { required: true, ..self }
+    }
+
+    /// Allows it several times.
+    pub(crate) const fn repeated(self) -> Self {
+        Self { repeats: true, ..self }
     }
 
     /// Replaces its sentence.
@@ -135,6 +142,8 @@ impl Param {
             }
             Kind::OneOf(words) => json!({ "type": "string", "enum": words }),
         };
+        let schema =
+            if self.repeats { json!({ "type": "array", "items": schema }) } else { schema };
         json!({
             "name": self.name,
             "in": "query",

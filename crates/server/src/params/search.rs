@@ -2,8 +2,8 @@
 
 use super::given::CheckedParams;
 use super::names::{
-    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, HINTS, LANG, LIMIT,
-    NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
+    CASE, CONTEXT, COPIES, CURSOR, ENCLOSING, EXPLAIN, FACETS, FILE, FORMAT, FRESH, HINTS, LANG,
+    LIMIT, NUM, Q, REPO, SORT, STALE, TIMEOUT, TYPED, WAIT,
 };
 use super::param::Param;
 use crate::cursor::Cursor;
@@ -63,7 +63,8 @@ impl SearchParams {
         let limit = self.given.get(&LIMIT).or_else(|| self.given.get(&NUM));
         let mut pairs =
             vec![("q", self.q.clone()), ("limit", limit.unwrap_or_default().to_owned())];
-        let others = [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT, FACETS, COPIES];
+        let others =
+            [CASE, REPO, FILE, LANG, TIMEOUT, EXPLAIN, SORT, CURSOR, WAIT, FACETS, COPIES, FRESH];
         pairs.extend(others.iter().map(|param| (param.name, self.given.text(param))));
         pairs.retain(|(name, _)| *name != other.name);
         pairs
@@ -146,6 +147,11 @@ impl SearchParams {
     /// Returns whether all copies of results are listed.
     pub(crate) fn lists_copies(&self) -> bool {
         self.is_on(&COPIES)
+    }
+
+    /// Returns whether to wait for changes that are not indexed yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is_on(&FRESH)
     }
 
     /// Returns whether the files of an answer in any order are checked on disk.

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::harness::{Fixture, Ran};
@@ -71,6 +72,14 @@ impl Agent {
 
     /// Calls a tool; returns whether it failed, and its text.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
+        let (failed, text) = self.call_whole(tool, arguments);
+        let age = Regex::new(r"\n?\((oldest repository )?looked at [^()]*\)").unwrap();
+        (failed, age.replace(&text, "").into_owned())
+    }
+
+    /// Like [`call`](Self::call), with the age of the answer.
+    #[track_caller]
+    pub(crate) fn call_whole(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
         let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
         assert_eq!(content.len(), 1);
@@ -106,8 +115,9 @@ impl Agent {
         let bytes = structured.to_string().len();
         assert!(bytes <= most, "{tool} {arguments}: {bytes} bytes of JSON");
         let summary = structured["summary"].as_str().unwrap();
-        // The summary of files that were not searched follows the list.
-        let (head, left_out) = match summary.find(" Not in the index") {
+        // The summary of what was not searched, or is old, follows the list.
+        let ends = [" Not in the index", " Note: "];
+        let (head, left_out) = match ends.iter().filter_map(|end| summary.find(end)).min() {
             Some(at) => summary.split_at(at),
             None => (summary, ""),
         };

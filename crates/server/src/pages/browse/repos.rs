@@ -1,7 +1,7 @@
 //! `/repos`: the list of repositories, a repository with its left-out files, or a folder in it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
 use axum::Json;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use search::{FolderItem, Tree};
 use serde_json::json;
-use store::{Catalog, InTree, MAIN_TREE, Repo, ScipImport, TreeKind};
+use store::{Catalog, InTree, MAIN_TREE, QueuePlace, Repo, RepoId, ScipImport, TreeKind};
 
 use super::in_tree::in_tree;
 use super::missing::{no_such_file, no_such_repo};
@@ -19,6 +19,7 @@ use super::{
     Answered, BrowseParams, Crumb, ORDER, PATH, REV, TREE, answered, crumbs, crumbs_at, repo,
     trees_json,
 };
+use crate::access::MayIngest;
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::pages::home::held;
@@ -28,8 +29,9 @@ use crate::params::names::{FORMAT, REPO};
 use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::server::Server;
 use request::about::{about_json, about_words, pushed_at};
+use request::fresh;
 use request::hints::near_name;
-use request::human::{count, grouped, since, size};
+use request::human::{count, grouped, size};
 use request::scip::{scip_json, scip_text};
 
 #[derive(Template)]
@@ -57,8 +59,12 @@ struct FolderRow {
 /// Facts about a repository.
 struct About {
     facts: Vec<(&'static str, String)>,
-    /// Time since it was indexed.
-    indexed: String,
+    /// Time since it was looked at, and that time.
+    looked: (String, String),
+    /// Why it could not be updated, and its place in the queue.
+    troubles: Vec<String>,
+    /// Whether the page has a button to look at it now.
+    can_ingest: bool,
     /// Each language, its share of the text in percent, and the address of a search in it.
     languages: Vec<(String, String, String)>,
     /// Files left out of the index: the reason, their number, and some of their paths.
@@ -117,7 +123,7 @@ pub(super) enum RepoOrder {
     Files,
     /// Most text first.
     Text,
-    /// The last indexed first.
+    /// Those looked at the longest ago first.
     Age,
 }
 
@@ -138,7 +144,7 @@ impl RepoOrder {
             Self::Name => {}
             Self::Files => repos.sort_by_key(|repo| Reverse(repo.files)),
             Self::Text => repos.sort_by_key(|repo| Reverse(repo.bytes)),
-            Self::Age => repos.sort_by(|a, b| b.indexed_at.cmp(&a.indexed_at)),
+            Self::Age => repos.sort_by(|a, b| a.looked_at.total_cmp(&b.looked_at)),
         }
     }
 
@@ -153,7 +159,7 @@ impl RepoOrder {
         let href = link::to("/repos", &[("q", filter), ("sort", name)]);
         let sorted = match self {
             _ if self != now => "",
-            Self::Name => "ascending",
+            Self::Name | Self::Age => "ascending",
             _ => "descending",
         };
         SortLink { title, href, sorted }
@@ -178,8 +184,10 @@ struct RepoView {
     rank: u16,
     /// What is known of it, in a few words.
     about: String,
-    indexed: String,
-    indexed_at: String,
+    looked: String,
+    looked_at: String,
+    /// Why it could not be updated, and its place in the queue.
+    troubles: Vec<String>,
 }
 
 /// `/repos`: the repositories, a repository, or a folder in it.
@@ -216,6 +224,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
 async fn repos(
     State(server): State<Server>,
     headers: HeaderMap,
+    MayIngest(can_ingest): MayIngest,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     let page = wants_page(&headers, wanted.format.as_deref());
@@ -226,7 +235,7 @@ async fn repos(
             (true, false) => all_repos(&server, &wanted).await,
             (false, _) => {
                 let (server, wanted) = in_tree(server, wanted).await?;
-                one_repo(&server, &wanted, page).await
+                one_repo(&server, &wanted, page, can_ingest).await
             }
         }
     };
@@ -246,14 +255,24 @@ async fn all_repos(server: &Server, wanted: &BrowseParams) -> Answered {
     let repos = chosen_repos(server, wanted).await?;
     let imports = server.view().scip_imports().await?;
     let catalog = server.view().catalog().await?;
-    let repos: Vec<_> = repos.iter().map(|repo| repo_json(repo, &imports, &catalog)).collect();
+    let queue = server.view().queue_places().await?;
+    let repos: Vec<_> =
+        repos.iter().map(|repo| repo_json(repo, &imports, &catalog, &queue)).collect();
     let symbols = server.view().symbols_progress().await?.percent();
     Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
 }
 
-fn repo_json(repo: &Repo, imports: &[ScipImport], catalog: &Catalog) -> serde_json::Value {
+/// The places of repositories in the queue.
+type Queue = HashMap<RepoId, QueuePlace>;
+
+fn repo_json(
+    repo: &Repo,
+    imports: &[ScipImport],
+    catalog: &Catalog,
+    queue: &Queue,
+) -> serde_json::Value {
     let scip = imports.iter().filter(|import| import.repo == repo.id);
-    json!({
+    let mut told = json!({
         "name": repo.name,
         "files": repo.files,
         "bytes": repo.bytes,
@@ -263,10 +282,15 @@ fn repo_json(repo: &Repo, imports: &[ScipImport], catalog: &Catalog) -> serde_js
         "no_ignore": repo.no_ignore,
         "secrets": repo.secrets,
         "indexed_at": repo.indexed_at,
+        "commit": repo.commit,
         "web": repo.web,
         "scip": scip.map(scip_json).collect::<Vec<_>>(),
         "trees": trees_json(catalog, repo),
-    })
+    });
+    for (name, value) in fresh::members(repo, queue.get(&repo.id)) {
+        told[name] = value;
+    }
+    told
 }
 
 async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
@@ -275,6 +299,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
     let order = wanted.order;
     order.sort(&mut repos);
     let stored = server.view().stored_bytes().await?;
+    let queue = server.view().queue_places().await?;
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let names = catalog.repos.values().map(|repo| repo.name.as_str()).collect::<Vec<_>>();
@@ -294,7 +319,7 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
         name: RepoOrder::Name.link("Name", &wanted.q, order),
         files: RepoOrder::Files.link("Files", &wanted.q, order),
         text: RepoOrder::Text.link("Text", &wanted.q, order),
-        age: RepoOrder::Age.link("Indexed", &wanted.q, order),
+        age: RepoOrder::Age.link("Looked at", &wanted.q, order),
         near: near.map(|name| (link::folder(name, ""), name.to_owned())),
         summary: if wanted.q.is_empty() {
             format!("{}, {}", count(repos.len(), "repository"), held(stored, &repos))
@@ -326,8 +351,9 @@ async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
                 },
                 rank: repo.rank,
                 about: about_words(&repo.metadata).join(" · "),
-                indexed: since(&repo.indexed_at),
-                indexed_at: repo.indexed_at.clone(),
+                looked: fresh::since(repo.looked_at),
+                looked_at: fresh::time(repo.looked_at),
+                troubles: fresh::troubles(repo, queue.get(&repo.id)),
             })
             .collect(),
     };
@@ -339,7 +365,12 @@ fn commit_href(repo: &Repo) -> Option<String> {
     link::commit_page(repo.web.as_deref()?, repo.commit.as_deref()?)
 }
 
-async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answered {
+async fn one_repo(
+    server: &Server,
+    wanted: &BrowseParams,
+    page: bool,
+    can_ingest: bool,
+) -> Answered {
     let tree = server.view().tree().await?;
     let (Some(repo), Some(of)) = (repo(server, &wanted.repo).await?, tree.repo(&wanted.repo))
     else {
@@ -357,7 +388,8 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
         let children: Vec<_> = children_of.iter().map(child_json).collect();
         let imports = server.view().scip_imports().await?;
         let catalog = server.view().catalog().await?;
-        let mut body = repo_json(&repo, &imports, &catalog);
+        let queue = server.view().queue_places().await?;
+        let mut body = repo_json(&repo, &imports, &catalog, &queue);
         body["path"] = json!(folder);
         if let Some(tree) = &wanted.tree {
             body["tree"] = json!(tree.tree);
@@ -373,7 +405,7 @@ async fn one_repo(server: &Server, wanted: &BrowseParams, page: bool) -> Answere
     let place = wanted.place();
     let about = if folder.is_empty() {
         let bytes = children.iter().map(|child| child.bytes).sum();
-        Some(about(server, &repo, &tree, wanted, bytes).await?)
+        Some(about(server, &repo, &tree, (wanted, can_ingest), bytes).await?)
     } else {
         None
     };
@@ -411,15 +443,14 @@ async fn one_revision(
     }
     let imports = server.view().scip_imports().await?;
     let catalog = server.view().catalog().await?;
-    let mut body = repo_json(repo, &imports, &catalog);
+    let queue = server.view().queue_places().await?;
+    let mut body = repo_json(repo, &imports, &catalog, &queue);
     body["path"] = json!(folder);
     body["rev"] = json!(rev);
     body["files"] = json!(children.iter().map(|child| child.files.unwrap_or(1)).sum::<usize>());
     let bytes = children.iter().map(|child| child.bytes).sum::<usize>();
     body["bytes"] = json!(at.is_indexed().then_some(bytes));
-    if let Some(commit) = at.commit() {
-        body["commit"] = json!(commit);
-    }
+    body["commit"] = json!(at.commit());
     let mut children: Vec<_> = children.iter().map(child_json).collect();
     if !at.is_indexed() {
         for child in &mut children {
@@ -507,7 +538,7 @@ async fn about(
     server: &Server,
     repo: &Repo,
     tree: &Tree,
-    wanted: &BrowseParams,
+    (wanted, can_ingest): (&BrowseParams, bool),
     bytes: usize,
 ) -> Result<About, Failure> {
     let mut skipped: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
@@ -578,13 +609,16 @@ async fn about(
     if repo.secrets == "skip" {
         facts.push(("Secrets", "left out (--secrets skip)".to_owned()));
     }
+    let queue = server.view().queue_places().await?;
     let imports = server.view().scip_imports().await?;
     for import in imports.iter().filter(|import| import.repo == repo.id) {
         facts.push(("SCIP index", scip_text(import)));
     }
     Ok(About {
         facts,
-        indexed: since(&repo.indexed_at),
+        looked: (fresh::since(repo.looked_at), fresh::time(repo.looked_at)),
+        troubles: fresh::troubles(repo, queue.get(&repo.id)),
+        can_ingest,
         languages: languages.collect(),
         skipped: skipped.into_iter().map(|(why, (count, paths))| (why, count, paths)).collect(),
         web: repo.web.clone(),

@@ -22,6 +22,7 @@ use super::view::{HintView, Results};
 use crate::connections::run_on;
 use crate::cursor::Cursor;
 use crate::error::Failure;
+use crate::fresh;
 use crate::hints;
 use crate::pages::narrow::{self, TreeFields};
 use crate::pages::view::{self, CONTEXT, FileView, ListedCopies};
@@ -118,6 +119,11 @@ impl Prepared {
         ranked.top().below = folder_of(&params.q);
         ranked.check_disk();
         Ok(Self { request: Arc::new(request), ranked, shown, most })
+    }
+
+    /// Returns the request.
+    pub(crate) fn request(&mut self) -> &mut Request {
+        Arc::make_mut(&mut self.request)
     }
 
     /// Starts the search.
@@ -278,6 +284,7 @@ impl Search {
             summary: summary(&request, &stats, order, found),
             stale: request::stale::sentence(&stale),
             stopped: notes(why(&stats, order), &stats),
+            age: age(&stats),
             skipped,
             chosen: chosen(&params.q),
             all_values: all_values(params),
@@ -299,7 +306,8 @@ impl Search {
 /// Sends the page with its results. If the search takes longer, sends one whose script shows results while they are
 /// found.
 pub(crate) async fn page(server: &Server, params: &SearchParams) -> Result<Response, Failure> {
-    let search = Prepared::of(params).await?;
+    let mut search = Prepared::of(params).await?;
+    fresh::wait(server, params, search.request()).await?;
     let _turn = server.turn().await?;
     let mut search = search.start(server);
     let patience = (!params.waits()).then(|| search.begun + PATIENCE);
@@ -395,6 +403,13 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
 fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
     let all: Vec<String> = why.into_iter().chain(request::notes::unsearched(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Returns how long ago the oldest repository was looked at, and that repository with the time.
+fn age(stats: &Stats) -> Option<(String, String)> {
+    let oldest = stats.covered.oldest.as_ref()?;
+    let at = format!("{}, {}", oldest.repo, request::fresh::time(oldest.looked_at));
+    Some((request::fresh::age(stats)?, at))
 }
 
 /// Returns a sentence that says why the result is incomplete.

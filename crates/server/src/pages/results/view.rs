@@ -10,6 +10,8 @@ pub(crate) struct Results {
     pub(crate) summary: String,
     /// Why the result is incomplete; `None` if it is complete.
     pub(crate) stopped: Option<String>,
+    /// How long ago its oldest repository was looked at, and that repository with the time.
+    pub(crate) age: Option<(String, String)>,
     /// A sentence about shown files that have changed on disk since they were indexed.
     pub(crate) stale: Option<String>,
     /// A sentence about left-out files that might match, and the address of their list.

@@ -20,6 +20,7 @@ use crate::pages::search_page::failed;
 use crate::params::names::FORMAT;
 use crate::params::{DeclaredParams, StrictParams, wants_page};
 use crate::server::Server;
+use request::fresh;
 use request::human::{count, grouped, size};
 use statistics::Span;
 
@@ -65,6 +66,9 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
     let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();
     let (used, room) = server.admin().searcher.memory();
     let (busy, most) = store.connections();
+    let pending = store.pending().await?.len();
+    let freshness = catalog.freshness();
+    let (oldest, failed) = (freshness.oldest(None), freshness.failed(None).len());
     if !page {
         let mut object = shown.json();
         let Value::Object(held) = json!({
@@ -76,6 +80,9 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
             "memory": { "used_bytes": used, "capacity_bytes": room },
             "connections": { "busy": busy, "most": most },
             "running": server.metrics.running(),
+            "pending": pending,
+            "failed_repositories": failed,
+            "oldest_looked_at": oldest.map(|(_, of)| fresh::time(of.looked_at)),
             "ingest": { "running": ingest.running, "phase": phase(&ingest), "done": ingest.done() },
         }) else {
             unreachable!("it is written as one");
@@ -85,7 +92,7 @@ async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Res
     }
     let repos = store.repos().await?;
     let index: i64 = shards.iter().map(|shard| shard.index_bytes).sum();
-    let first = first_facts(&repos, &shards, &shown.one);
+    let first = first_facts(&repos, &shards, &shown.one, pending);
     let facts = vec![
         ("Repositories", grouped(catalog.repos.len())),
         ("Files", held(bytes, &repos)),

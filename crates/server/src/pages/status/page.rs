@@ -7,6 +7,7 @@ use store::{Ingest, Repo, ShardStatus, SlowSearch};
 
 use super::params::SpanStats;
 use crate::pages::home::oldest;
+use request::fresh;
 use request::human::{ago, duration, grouped, since, size};
 use statistics::{Bar, Cell, Histogram, Summary, bars, now, rfc3339};
 
@@ -88,6 +89,7 @@ pub(super) fn first_facts(
     repos: &[Repo],
     shards: &[ShardStatus],
     shown: &Summary,
+    pending: usize,
 ) -> Vec<FirstFact> {
     let fact = |name, value: String, is_bad| FirstFact { name, value, at: String::new(), is_bad };
     let mut facts = Vec::new();
@@ -99,6 +101,21 @@ pub(super) fn first_facts(
         let (value, at) = (format!("{}, {ago}", repo.name), repo.says);
         facts.push(FirstFact { name: "Indexed first", value, at, is_bad: false });
     }
+    let old = repos.iter().min_by(|a, b| a.looked_at.total_cmp(&b.looked_at));
+    if let Some(old) = old {
+        let (value, at) =
+            (format!("{}, {}", old.name, fresh::since(old.looked_at)), fresh::time(old.looked_at));
+        facts.push(FirstFact { name: "Looked at the longest ago", value, at, is_bad: false });
+    }
+    facts.push(fact("In the queue", grouped(pending), false));
+    let failed: Vec<&str> =
+        repos.iter().filter(|repo| repo.failed.is_some()).map(|repo| &*repo.name).collect();
+    let told = match &*failed {
+        [] => "none".to_owned(),
+        [one] => (*one).to_owned(),
+        [one, others @ ..] => format!("{one} and {} more", grouped(others.len())),
+    };
+    facts.push(fact("Cannot be updated", told, !failed.is_empty()));
     let outcomes = shown.outcomes();
     let ended = |names: &[&str]| -> u64 {
         names.iter().filter_map(|name| outcomes.get(name)).map(Histogram::total).sum()
