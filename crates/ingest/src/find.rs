@@ -160,7 +160,7 @@ pub(crate) fn repositories(
     Ok(below)
 }
 
-/// Finds the repositories in a folder anew. If it lies in an ingested folder, `root`, they are those that an ingest of
+/// Finds the repositories in a folder again. If it lies in an ingested folder, `root`, they are those that an ingest of
 /// that finds in it, and have the same names.
 ///
 /// # Errors

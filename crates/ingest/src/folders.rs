@@ -230,16 +230,15 @@ pub(crate) async fn plan(
             session.remember_branches(id, globs);
         }
         let part = parts.remove(&repo.folder).filter(|_| {
-            let knows = before.is_some_and(|row| row.source == source && row.languages.is_some());
-            knows && is_same && !from_commit && trees.is_empty() && !again && !options.again
+            let is_listed =
+                before.is_some_and(|row| row.source == source && row.languages.is_some());
+            is_listed && is_same && !from_commit && trees.is_empty() && !again && !options.again
         });
         let files: Arc<dyn FileSource> = match &part {
             _ if from_commit => {
                 Arc::new(CommitSource::new(&repo.folder, repo.commit.as_deref(), choice))
             }
-            Some((paths, _)) => {
-                Arc::new(FolderSource::new(&repo.folder, &all, choice).only(paths))
-            }
+            Some((paths, _)) => Arc::new(FolderSource::new(&repo.folder, &all, choice).only(paths)),
             None => Arc::new(FolderSource::new(&repo.folder, &all, choice)),
         };
         let languages = before.and_then(|row| row.languages);
@@ -288,7 +287,8 @@ pub(crate) async fn plan(
         // It was not looked for, but is there.
         let is_there = unsearched.iter().any(|other| other == folder);
         if !found && !is_there && roots.iter().any(asked) && (is_gone || is_part()) {
-            if is_gone && names::may_be_unmounted(&row.source) {
+            // No disk is missing where the clone around it is.
+            if is_gone && !is_part() && names::may_be_unmounted(&row.source) {
                 let why = format!(
                     "its folder {} is empty; is a disk missing? To remove it, run: codesearch remove {}",
                     row.source, row.name

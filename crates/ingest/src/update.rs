@@ -87,8 +87,7 @@ pub(crate) async fn update(
             None => session.note_listing(row.id),
             Some(is_complete) => session.note_looking(row.id, *is_complete),
         }
-        let walked =
-            walk::walk(session, row.id, files, *max_bytes, report.seen, progress).await?;
+        let walked = walk::walk(session, row.id, files, *max_bytes, report.seen, progress).await?;
         let (totals, listing) = match walked {
             Ok(walked) => walked,
             Err(why) => {

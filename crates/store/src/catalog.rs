@@ -72,7 +72,11 @@ struct Pins {
 
 impl Pins {
     fn new(conn: PgConnection) -> Self {
-        Self { conn: Mutex::new(conn), is_broken: AtomicBool::new(false), freed: StdMutex::default() }
+        Self {
+            conn: Mutex::new(conn),
+            is_broken: AtomicBool::new(false),
+            freed: StdMutex::default(),
+        }
     }
 
     /// Frees the locks of catalogs that are gone.
@@ -268,8 +272,8 @@ impl Store {
             sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
         let history: Vec<Switch> = history.into_iter().map(Switch).collect();
         // What is told of another index, or of a state that was lost, is nothing to share.
-        let earlier = earlier
-            .filter(|of| of.identity == current.identity && history.contains(&of.switch));
+        let earlier =
+            earlier.filter(|of| of.identity == current.identity && history.contains(&of.switch));
         let same_skipped = match earlier {
             Some(of) if of.skipped.initialized() && !of.is_restricted => {
                 let changed: bool = sqlx::query_scalar(

@@ -61,8 +61,8 @@ pub use history::{
 };
 pub use indexes::{Index, check_index, indexes};
 pub use ingest::{
-    BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow, Root,
-    ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, StoredPlace, SymbolsTodo,
+    BlobTodo, ChunkRow, Contents, FileRow, FileTodo, Loader, MAX_DERIVERS, Published, RepoRow,
+    Root, ScipFile, ScipSource, ScipWriter, SeenRow, Session, SkippedRow, StoredPlace, SymbolsTodo,
     SymbolsWriter, Totals, TreeContents, TreeFile, TreeState, Waiting,
 };
 pub use lease::Lease;

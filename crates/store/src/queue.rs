@@ -105,7 +105,9 @@ pub(crate) type Columns = (i64, String, Option<Vec<String>>, String, f64, f64, i
 pub(crate) const COLUMNS: &str = "id, source, paths, reason, extract(epoch from since)::float8, \
                        extract(epoch from due - clock_timestamp())::float8, failures, failure";
 
-pub(crate) fn row((id, source, paths, reason, since, due_in, failures, failure): Columns) -> PendingRow {
+pub(crate) fn row(
+    (id, source, paths, reason, since, due_in, failures, failure): Columns,
+) -> PendingRow {
     let change = Change { source, paths, reason: Reason::of(&reason) };
     PendingRow { id, change, since, due_in, failures, failure }
 }

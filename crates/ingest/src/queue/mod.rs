@@ -140,6 +140,7 @@ pub(crate) fn covered(rows: Vec<PendingRow>, paths: &[PathBuf]) -> Vec<(i64, Pat
         return Vec::new();
     }
     let roots: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    let rows = rows.into_iter().map(|row| (row.id, targets::resolved(Path::new(&row.change.source))));
+    let rows =
+        rows.into_iter().map(|row| (row.id, targets::resolved(Path::new(&row.change.source))));
     rows.filter(|(_, folder)| roots.iter().any(|root| folder.starts_with(root))).collect()
 }

@@ -58,7 +58,8 @@ mod tests {
         assert_eq!(part(&["a/.gitignore", "b/.codesearchignore", "c/.ignore"]).unwrap(), "a b c");
         assert_eq!(part(&["a/b/.gitattributes.txt"]).unwrap(), "a/b/.gitattributes.txt");
         assert_eq!(part(&["a/\u{fffd}/c"]).unwrap(), "a");
-        for all in [".gitignore", "", "/a", "../a", "a/../b", ".git/index", "sub/.git", "\u{fffd}"] {
+        for all in [".gitignore", "", "/a", "../a", "a/../b", ".git/index", "sub/.git", "\u{fffd}"]
+        {
             assert_eq!(part(&["x", all]), None, "{all}");
         }
         assert_eq!(part(&["a/.gitattributes"]), None);

@@ -106,13 +106,12 @@ async fn round(
     let known = session.repos().await?;
     let trees = session.other_trees().await?;
     let roots = session.roots().await?;
-    let index =
-        Index { repos: &known, trees: &trees, roots: &roots, max_bytes: options.max_bytes };
+    let index = Index { repos: &known, trees: &trees, roots: &roots, max_bytes: options.max_bytes };
     let targets = index.targets(rows);
     let search = search(&index, &targets, &mut report, progress);
-    let taken = targets.iter().flat_map(|target| {
-        target.rows.iter().map(|row| (*row, target.folder.clone()))
-    });
+    let taken = targets
+        .iter()
+        .flat_map(|target| target.rows.iter().map(|row| (*row, target.folder.clone())));
     let rows: Vec<(i64, PathBuf)> = taken.collect();
     let taken = Taken { rows: rows.clone(), is_queue: true };
     for target in targets.iter().filter(|target| !target.is_repo && !target.has_root) {

@@ -82,7 +82,9 @@ impl Index<'_> {
             around.is_none()
         });
         for (mut folder, rows) in moved {
-            while let Some(around) = folders.iter().find(|of| folder != **of && folder.starts_with(of)) {
+            while let Some(around) =
+                folders.iter().find(|of| folder != **of && folder.starts_with(of))
+            {
                 folder.clone_from(around);
             }
             if let Some(target) = targets.get_mut(&folder) {
@@ -154,7 +156,7 @@ impl Index<'_> {
         let target = |(source, paths): (&str, Vec<String>)| {
             let (root, has_root) = self.root(Path::new(source));
             let (folder, part) = (source.into(), part::of(&paths));
-            Target { folder, part, root, has_root, ..target.clone() }
+            Target { folder, root, has_root, part, ..target.clone() }
         };
         all.into_iter().map(target).collect()
     }
@@ -221,12 +223,8 @@ mod tests {
     fn rows_are_brought_together_by_repository() {
         let repos = [repo(1, "/none/a"), repo(2, "/none/a/nested"), repo(3, "/none/b")];
         let root = Root { path: "/none".to_owned(), depth: None, follows: true, max_bytes: 5 };
-        let index = Index {
-            repos: &repos,
-            trees: &HashMap::new(),
-            roots: &[root.clone()],
-            max_bytes: 7,
-        };
+        let index =
+            Index { repos: &repos, trees: &HashMap::new(), roots: &[root.clone()], max_bytes: 7 };
         let row = |id: i64, source: &str, paths: &[&str]| PendingRow {
             id,
             change: Change {

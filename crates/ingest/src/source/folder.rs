@@ -249,7 +249,13 @@ impl Walk<'_> {
         let is_sparse = is_sparse || self.tracked.is_sparse(&inside);
         let Some(rules) = &self.rules else {
             let level = Level::below(level, below.to_owned(), None);
-            return next(Some(Unlisted { path, level, tracked: inside, is_sparse, is_whole: true }));
+            return next(Some(Unlisted {
+                path,
+                level,
+                tracked: inside,
+                is_sparse,
+                is_whole: true,
+            }));
         };
         if self.tracked.has_submodule(bytes_of(below), tracked) {
             // It is not checked out, and git lists none of its files.

@@ -42,6 +42,10 @@ const RULES: &[Rule] = &[
         "select count(*) from {files} f where valid_to = 2147483647 and not exists
              (select from repos r where r.id = f.repo)",
     ),
+    rule(
+        "files of epochs that are no longer kept",
+        "select count(*) from {files} f join shards s on s.shard = f.shard where f.valid_to <= s.purged",
+    ),
     settled(
         "documents and comments without a text",
         "select count(*) from {docs} p where not exists

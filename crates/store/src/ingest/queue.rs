@@ -32,7 +32,9 @@ impl Session {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn due(&mut self, all: bool) -> Result<Vec<PendingRow>> {
-        let sql = format!("select {COLUMNS} from pending where $1 or due <= clock_timestamp() order by id");
+        let sql = format!(
+            "select {COLUMNS} from pending where $1 or due <= clock_timestamp() order by id"
+        );
         let rows: Vec<Columns> =
             sqlx::query_as(AssertSqlSafe(sql)).bind(all).fetch_all(&mut self.conn).await?;
         Ok(rows.into_iter().map(row).collect())

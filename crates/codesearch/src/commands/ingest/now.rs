@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use query::nearest;
 use ingest::{Configured, Options, Report, queue};
+use query::nearest;
 use request::human::count;
 use store::{Change, Reason, Repo, Store, Waited};
 
@@ -70,8 +70,7 @@ fn sources(repos: &[Repo], given: &[PathBuf]) -> Result<Option<Vec<String>>> {
         let shown = given.display();
         // That of a repository may have gone.
         let folder = std::path::absolute(given)?;
-        let is_known =
-            repos.iter().any(|repo| Path::new(&repo.source).starts_with(&folder));
+        let is_known = repos.iter().any(|repo| Path::new(&repo.source).starts_with(&folder));
         match given.canonicalize() {
             Ok(folder) if folder.is_dir() => {
                 let folder = folder.into_os_string().into_string();
@@ -83,7 +82,9 @@ fn sources(repos: &[Repo], given: &[PathBuf]) -> Result<Option<Vec<String>>> {
                 let names = repos.iter().map(|repo| repo.name.as_str());
                 let near = text.and_then(|text| nearest(text, names));
                 let near = near.map(|near| format!("; did you mean {near}?"));
-                let list = || "; codesearch repos lists all, and codesearch ingest PATH adds one".to_owned();
+                let list = || {
+                    "; codesearch repos lists all, and codesearch ingest PATH adds one".to_owned()
+                };
                 bail!("unknown repository {shown}{}", near.unwrap_or_else(list))
             }
         }

@@ -116,7 +116,8 @@ fn an_index_of_changes_is_as_a_new_one() {
             let changes: Vec<(&str, &[&str])> =
                 all.iter().zip(&paths).map(|((repo, _), paths)| (*repo, &**paths)).collect();
             // None at all would mean that everything may have changed.
-            let changes: Vec<_> = changes.into_iter().filter(|(_, paths)| !paths.is_empty()).collect();
+            let changes: Vec<_> =
+                changes.into_iter().filter(|(_, paths)| !paths.is_empty()).collect();
             take(&fixture, &changes);
             check(&fixture, &[], &format!("seed {seed}, round {round}, {changes:?}"));
         }
