@@ -17,12 +17,7 @@ pub struct WatchedFolder {
 impl WatchedFolder {
     /// Makes one of a folder; `all` are the folders of all repositories and worktrees, of which those inside of it are no
     /// parts of it. `git_folders` may be read, too.
-    pub fn new(
-        folder: &Path,
-        all: &[PathBuf],
-        no_ignore: bool,
-        git_folders: Vec<PathBuf>,
-    ) -> Self {
+    pub fn new(folder: &Path, all: &[PathBuf], no_ignore: bool, git_folders: Vec<PathBuf>) -> Self {
         // Whoever ingests tells if the file cannot be read.
         let of_user = Arc::new(git::user::excludes().unwrap_or_default());
         let choice = Choice { no_ignore, skips_secrets: false, git_folders, of_user };

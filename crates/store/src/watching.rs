@@ -90,7 +90,10 @@ impl Store {
             sqlx::query_as("select path, depth from roots order by path")
                 .fetch_all(self.control())
                 .await?;
-        Ok(rows.into_iter().map(|(path, depth)| (path, depth.map(|depth| depth as usize))).collect())
+        Ok(rows
+            .into_iter()
+            .map(|(path, depth)| (path, depth.map(|depth| depth as usize)))
+            .collect())
     }
 
     /// Notes which repositories are polled, by the folder of one of their checkouts, and why. The others are not.

@@ -68,7 +68,8 @@ impl Clones {
             if folder.ancestors().any(|around| known.contains(around)) {
                 continue;
             }
-            if root.depth.is_some_and(|depth| level >= depth) || root.depth.is_none() && is_clone(&folder)
+            if root.depth.is_some_and(|depth| level >= depth)
+                || root.depth.is_none() && is_clone(&folder)
             {
                 self.add(folder);
                 continue;
@@ -164,11 +165,16 @@ fn look(folder: &Path) -> Seen {
     let mut paths = vec![folder.to_owned(), folder.join(".git")];
     if let Some(git) = place {
         let own = git.own();
-        paths.extend(["HEAD", "index", "index.lock", "packed-refs", "refs/heads", "objects/pack"].map(|name| own.join(name)));
+        paths.extend(
+            ["HEAD", "index", "index.lock", "packed-refs", "refs/heads", "objects/pack"]
+                .map(|name| own.join(name)),
+        );
         // A pack that is being fetched.
         let pack = fs::read_dir(own.join("objects/pack"));
         let packs = pack.into_iter().flatten().flatten().map(|entry| entry.path());
-        paths.extend(packs.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tmp_"))));
+        paths.extend(packs.filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tmp_"))
+        }));
     }
     let times = paths.iter().map(|path| {
         let found = path.symlink_metadata().ok()?;

@@ -123,7 +123,13 @@ impl Hub {
     }
 
     /// Places a folder under watch, even if it is: another one may have come to its path.
-    pub(crate) fn place(&mut self, folder: &Path, owner: Owner, role: Role, is_top: bool) -> Placed {
+    pub(crate) fn place(
+        &mut self,
+        folder: &Path,
+        owner: Owner,
+        role: Role,
+        is_top: bool,
+    ) -> Placed {
         if self.watchers.is_empty() {
             return Placed::Full;
         }

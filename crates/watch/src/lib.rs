@@ -27,9 +27,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use crate::clones::Root;
 pub use crate::common::{CheckoutStatus, Options, Status};
-pub use crate::watching::Watching;
 use crate::state::MOST_PATHS;
 pub use crate::unit::Checkout;
+pub use crate::watching::Watching;
 
 /// Time between two looks at which repositories there are, unless the index changes before.
 const LOOK: Duration = Duration::from_secs(5);

@@ -382,7 +382,12 @@ mod tests {
         ] {
             assert!(!note(&mut state, kind, "/r/sub/file"));
         }
-        for path in ["/r/.git/COMMIT_EDITMSG", "/r/.git/refs/main.lock", "/elsewhere/file", "/r/.git/index.lock"] {
+        for path in [
+            "/r/.git/COMMIT_EDITMSG",
+            "/r/.git/refs/main.lock",
+            "/elsewhere/file",
+            "/r/.git/index.lock",
+        ] {
             assert!(!note(&mut state, SAVED, path), "{path}");
         }
         assert!(state.dirty.is_empty());
@@ -395,7 +400,11 @@ mod tests {
             assert!(note(&mut state, kind, path), "{path}");
             let dirty = &state.dirty[&0];
             let of = |paths: &BTreeSet<PathBuf>| {
-                paths.iter().map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+                paths
+                    .iter()
+                    .map(|path| path.to_str().unwrap().to_owned())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             };
             let flags = [
                 (dirty.all, "all"),
@@ -404,7 +413,12 @@ mod tests {
                 (dirty.index, "index"),
             ];
             let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name);
-            format!("{}|{}|{}", flags.collect::<Vec<_>>().join(" "), of(&dirty.paths), of(&dirty.folders))
+            format!(
+                "{}|{}|{}",
+                flags.collect::<Vec<_>>().join(" "),
+                of(&dirty.paths),
+                of(&dirty.folders)
+            )
         };
         assert_eq!(marked(SAVED, "/r/sub/file"), "|/r/sub/file|");
         assert_eq!(marked(CAME, "/r/sub/new"), "|/r/sub/new|/r/sub/new");

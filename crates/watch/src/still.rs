@@ -34,7 +34,8 @@ impl Stillness {
         let now = Instant::now();
         let Some(lock) = lock(own) else {
             *self = Self::default();
-            let rebases = ["rebase-merge", "rebase-apply"].iter().any(|name| own.join(name).exists());
+            let rebases =
+                ["rebase-merge", "rebase-apply"].iter().any(|name| own.join(name).exists());
             return rebases && now < last + REBASE.0 && now < first + REBASE.1;
         };
         if self.stale == Some(lock) {

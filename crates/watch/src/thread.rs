@@ -144,8 +144,12 @@ impl Thread {
                 all.push((*number, times));
             }
         }
-        let touched: Vec<PathBuf> =
-            state.touched.iter().filter(|(_, at)| is_ripe(**at, after)).map(|(path, _)| path.clone()).collect();
+        let touched: Vec<PathBuf> = state
+            .touched
+            .iter()
+            .filter(|(_, at)| is_ripe(**at, after))
+            .map(|(path, _)| path.clone())
+            .collect();
         state.touched.retain(|path, _| !touched.contains(path));
         drop(state);
         let mut ripe = Vec::new();
@@ -299,8 +303,12 @@ impl Thread {
         let limit = self.hub.limit();
         let of = match (limit, self.hub.is_refused()) {
             (0, _) => "nothing can be watched here".to_owned(),
-            (_, true) => format!("{why} beside those of other programs, as the system watches no more"),
-            (_, false) => format!("{why} into the {limit} that are watched, half of what the system allows"),
+            (_, true) => {
+                format!("{why} beside those of other programs, as the system watches no more")
+            }
+            (_, false) => {
+                format!("{why} into the {limit} that are watched, half of what the system allows")
+            }
         };
         unit.leave_work(&mut self.hub, of.clone());
         self.poller.add(number);

@@ -121,7 +121,11 @@ impl Unit {
         let count = AtomicUsize::new(0);
         self.files().folders(None, &|_| {
             count.fetch_add(1, Ordering::Relaxed);
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if stop.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         count.into_inner()
     }
@@ -353,14 +357,17 @@ impl Polled {
         if let Some(git) = &self.git {
             let stat = |path: &Path, hash: &mut DefaultHasher| {
                 let found = path.symlink_metadata().ok();
-                let found = found.map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec()));
+                let found = found
+                    .map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec()));
                 found.hash(hash);
             };
             for name in ["HEAD", "index"] {
                 stat(&git.own().join(name), &mut hash);
             }
             if self.is_main {
-                for name in ["packed-refs", "config", "info/exclude", "info/attributes", "worktrees"] {
+                for name in
+                    ["packed-refs", "config", "info/exclude", "info/attributes", "worktrees"]
+                {
                     stat(&git.common().join(name), &mut hash);
                 }
                 folders_below(&git.common().join("refs"), &mut |folder| {

@@ -132,7 +132,8 @@ impl Watched {
 fn covers(change: &Change, path: &str) -> bool {
     change.paths.as_ref().is_none_or(|paths| {
         paths.iter().any(|changed| {
-            let rules = changed.strip_suffix(".gitignore").map(|folder| folder.trim_end_matches('/'));
+            let rules =
+                changed.strip_suffix(".gitignore").map(|folder| folder.trim_end_matches('/'));
             Path::new(path).starts_with(rules.unwrap_or(changed))
         })
     })

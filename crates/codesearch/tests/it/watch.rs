@@ -68,7 +68,11 @@ fn what_is_saved_moved_committed_or_cloned_is_found() {
     fixture.write("in/a/x/y/z/more.rs", "fn more() {}\n");
     until(&server, "lit:more", &[&format!("{a} x/y/z/more.rs")]);
     fs::rename(at("in/a/x/y"), at("in/b/w")).unwrap();
-    until(&server, "lit:deep or lit:more", &[&format!("{b} w/z/deep.rs"), &format!("{b} w/z/more.rs")]);
+    until(
+        &server,
+        "lit:deep or lit:more",
+        &[&format!("{b} w/z/deep.rs"), &format!("{b} w/z/more.rs")],
+    );
     fs::remove_dir_all(at("in/b/w")).unwrap();
     until(&server, "lit:deep or lit:more", &[]);
     // A commit, of which no file tells.
@@ -114,7 +118,9 @@ fn no_search_sees_half_a_checkout() {
     const FILES: usize = 200;
     let fixture = Fixture::new();
     let all = |text: &str| {
-        (0..FILES).for_each(|n| fixture.write(&format!("in/a/d{}/{n}.txt", n % 9), format!("{text} {n}\n")));
+        (0..FILES).for_each(|n| {
+            fixture.write(&format!("in/a/d{}/{n}.txt", n % 9), format!("{text} {n}\n"))
+        });
     };
     all("state_one");
     fixture.named_clone("in/a", "o/a");
@@ -164,10 +170,16 @@ fn ignored_folders_are_not_watched_and_what_does_not_fit_is_polled() {
     let watches = || {
         let files = fs::read_dir(format!("/proc/{}/fdinfo", server.child.id())).unwrap();
         let texts = files.flatten().filter_map(|file| fs::read_to_string(file.path()).ok());
-        texts.map(|text| text.lines().filter(|line| line.starts_with("inotify ")).count()).sum::<usize>()
+        texts
+            .map(|text| text.lines().filter(|line| line.starts_with("inotify ")).count())
+            .sum::<usize>()
     };
-    let polled = || fixture.sql::<String>("select coalesce(string_agg(name || ' ' || polled, ';'), '') from repos where polled is not null");
-    eventually("one is polled", || polled().starts_with("example.org/o/large every 1 s: its folders do not fit into the 50"));
+    let polled = || {
+        fixture.sql::<String>("select coalesce(string_agg(name || ' ' || polled, ';'), '') from repos where polled is not null")
+    };
+    eventually("one is polled", || {
+        polled().starts_with("example.org/o/large every 1 s: its folders do not fit into the 50")
+    });
     assert!((10..=50).contains(&watches()), "{}", watches());
     fixture.write("in/large/49/file.txt", "polled\n");
     until(&server, "lit:polled", &["example.org/o/large 49/file.txt"]);

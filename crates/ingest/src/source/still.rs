@@ -57,8 +57,8 @@ impl Stillness {
             let config: Option<Config> = data.config(&mut trust).ok().flatten();
             Some(data.tracked(config.as_ref(), &mut trust).ok()?.contents())
         };
-        let has_changed = is_locked(own)
-            || identity(own) != *index && (contents.is_none() || *contents != now());
+        let has_changed =
+            is_locked(own) || identity(own) != *index && (contents.is_none() || *contents != now());
         if let Some(contents) = *contents {
             // What was read is not published, so the next list is not of some paths either.
             let known = if has_changed { !contents } else { contents };

@@ -39,7 +39,8 @@ impl World {
             }
             None => {
                 (0..9).for_each(|n| {
-                    self.fixture.write(&format!("{folder}/d{}/{n}.txt", n % 3), format!("text {n}\n"));
+                    self.fixture
+                        .write(&format!("{folder}/d{}/{n}.txt", n % 3), format!("text {n}\n"));
                 });
                 self.fixture.named_clone(&folder, &name);
             }
@@ -136,7 +137,10 @@ impl World {
             }
             19 => {
                 if let Some(file) = file {
-                    self.git(&clone, &["rm", "--quiet", "--cached", "--ignore-unmatch", file.to_str().unwrap()]);
+                    self.git(
+                        &clone,
+                        &["rm", "--quiet", "--cached", "--ignore-unmatch", file.to_str().unwrap()],
+                    );
                 }
             }
             20 if clones.len() < 5 => self.clone_new(),
@@ -186,7 +190,9 @@ fn after_random_changes_the_index_is_as_a_new_one() {
         let clone = world.clones()[0].clone();
         fs::write(clone.join(format!("{witness}.md")), &witness).unwrap();
         if round % 2 == 0 {
-            eventually("a change is seen", || !found(&server, &format!("lit:{witness}")).is_empty());
+            eventually("a change is seen", || {
+                !found(&server, &format!("lit:{witness}")).is_empty()
+            });
         }
     }
     let fresh = Fixture::new();
