@@ -218,12 +218,7 @@ async fn narrow(
 }
 
 /// Reads a file or folder of another tree of a repository.
-async fn read_at(
-    view: &View,
-    mut asked: ReadFile,
-    path: &str,
-    revision: &str,
-) -> Result<Answer> {
+async fn read_at(view: &View, mut asked: ReadFile, path: &str, revision: &str) -> Result<Answer> {
     if let Some(document) = browse::file_text_at(view, &asked.repo, path, revision).await? {
         let language = document.language.map_or(String::new(), |name| format!("{name}, "));
         let bytes = count(document.text.len(), "byte", "bytes");

@@ -26,7 +26,8 @@ pub(crate) async fn count(
     }
     // A content pattern may match any unread text, so it cannot rule a file out.
     let unread = |of| {
-        let is_known = matches!(of, Predicate::Path(_) | Predicate::Repo(_) | Predicate::Property(_));
+        let is_known =
+            matches!(of, Predicate::Path(_) | Predicate::Repo(_) | Predicate::Property(_));
         is_known.then_some(false)
     };
     let expr = &search.query().expr;
@@ -46,7 +47,9 @@ pub(crate) async fn count(
         };
         for file in skipped.iter().filter(|of| trees.passes(of.repo, of.trees)) {
             let known = |of| match of {
-                Predicate::Repo(_) | Predicate::Property(_) => search.selection.repo_holds(file.repo, of),
+                Predicate::Repo(_) | Predicate::Property(_) => {
+                    search.selection.repo_holds(file.repo, of)
+                }
                 // After the time limit, files count as matching, so the count may be too high.
                 Predicate::Path(term) => {
                     let matcher = &query.terms[term].matcher;

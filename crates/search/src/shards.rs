@@ -269,7 +269,8 @@ impl Selection {
                     }
                 }
             }
-            let matching = predicates.iter().zip(&values).filter(|(_, value)| **value == Some(true));
+            let matching =
+                predicates.iter().zip(&values).filter(|(_, value)| **value == Some(true));
             self.repos.insert(*id, matching.map(|(of, _)| *of).collect());
         }
         chosen.sort_unstable();

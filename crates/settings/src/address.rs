@@ -34,7 +34,9 @@ impl GitAddress {
                 {
                     Ok(Self(text.to_owned()))
                 }
-                _ => wrong("is not a git address; write https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH"),
+                _ => wrong(
+                    "is not a git address; write https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH",
+                ),
             };
         };
         match scheme {
@@ -92,9 +94,15 @@ mod tests {
         for (text, expected) in [
             ("ext::sh -c x", "an address has no spaces; write them as %20"),
             ("ext::id", "\"ext::id\" would run a program; write an https:// or ssh:// address"),
-            ("-u:x", "\"-u:x\" is not a git address; write https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH"),
+            (
+                "-u:x",
+                "\"-u:x\" is not a git address; write https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH",
+            ),
             ("ssh://-oProxyCommand=x/y", "\"ssh://-oProxyCommand=x/y\" names no host"),
-            ("golang/go", "\"golang/go\" is not a git address; write https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH"),
+            (
+                "golang/go",
+                "\"golang/go\" is not a git address; write https://HOST/PATH, ssh://HOST/PATH or USER@HOST:PATH",
+            ),
             ("ftp://x/y", "\"ftp://x/y\" is not a git address; write https://, ssh:// or git://"),
             (
                 "https://me:secret@host/x",

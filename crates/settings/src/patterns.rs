@@ -45,7 +45,8 @@ impl Patterns {
     /// itself, `group/sub` for `group/sub/**`, and nothing for `*/go`. So a host need not list more than that.
     pub fn beginnings(&self) -> impl Iterator<Item = String> {
         self.written().map(|glob| {
-            let plain = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+            let plain =
+                glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
             plain.collect::<Vec<_>>().join("/")
         })
     }
@@ -61,7 +62,9 @@ pub(crate) fn compiled(glob: &str) -> Result<(String, GlobMatcher), String> {
         return Err("an empty glob matches nothing; write OWNER, OWNER/NAME or **".to_owned());
     }
     if trimmed.contains("://") {
-        return Err(format!("\"{glob}\" is an address; write the path on the host, as in golang/go"));
+        return Err(format!(
+            "\"{glob}\" is an address; write the path on the host, as in golang/go"
+        ));
     }
     let compiled = GlobBuilder::new(trimmed).literal_separator(true).case_insensitive(true).build();
     let compiled = compiled.map_err(|error| format!("\"{glob}\" is invalid: {}", error.kind()))?;

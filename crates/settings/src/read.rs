@@ -34,8 +34,7 @@ impl Settings {
     /// # Errors
     /// It cannot be read, or has mistakes, all of which are told.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        let unreadable =
-            |cause: String| Error::Unreadable { file: file.to_path_buf(), cause };
+        let unreadable = |cause: String| Error::Unreadable { file: file.to_path_buf(), cause };
         let absolute = std::path::absolute(file).map_err(|error| unreadable(error.to_string()))?;
         let about = std::fs::metadata(&absolute).map_err(|error| unreadable(error.to_string()))?;
         if about.len() > MAX_BYTES {
@@ -134,7 +133,8 @@ impl<'p, 't> Reader<'p, 't> {
     ) -> Vec<T> {
         let Some(value) = file.get(section) else { return Vec::new() };
         let Some(tables) = value.get_ref().as_table() else {
-            self.problems.note(&value.span(), format!("{section} needs a name; write [{section}.NAME]"));
+            self.problems
+                .note(&value.span(), format!("{section} needs a name; write [{section}.NAME]"));
             return Vec::new();
         };
         let mut tables: Vec<_> = tables.iter().collect();
@@ -143,7 +143,8 @@ impl<'p, 't> Reader<'p, 't> {
         for (key, value) in tables {
             let name: &str = key.get_ref();
             let Some(table) = value.get_ref().as_table() else {
-                let what = format!("{section} needs a name; write [{section}.NAME], and {name} below it");
+                let what =
+                    format!("{section} needs a name; write [{section}.NAME], and {name} below it");
                 self.problems.note(&key.span(), what);
                 continue;
             };
@@ -201,7 +202,7 @@ impl<'p, 't> Reader<'p, 't> {
     }
 
     fn folder(&self, table: &Table<'p, 't>) -> Option<Folder> {
-        let path = self.required(table, "path", "write path = \"FOLDER\"", |path| self.path(path));
+        let path = required(table, "path", "write path = \"FOLDER\"", |path| self.path(path));
         let depth = table.number("depth", 0..100);
         let watch = table.flag("watch").unwrap_or(true);
         let commit = table.flag("commit");
@@ -213,7 +214,7 @@ impl<'p, 't> Reader<'p, 't> {
     fn host(&self, name: &str, table: &Table<'p, 't>) -> Option<Host> {
         let kinds = HostKind::ALL;
         let hint = "write kind = \"github\", \"gitlab\", \"gitea\" or \"forgejo\"";
-        let kind = self.required(table, "kind", hint, |text| one_of(&kinds, text));
+        let kind = required(table, "kind", hint, |text| one_of(&kinds, text));
         let mut url = table.text("url", web_address);
         if let Some(kind) = kind
             && url.is_none()
@@ -221,7 +222,10 @@ impl<'p, 't> Reader<'p, 't> {
         {
             url = kind.usual_url().map(str::to_owned);
             if url.is_none() {
-                let what = format!("a {} host needs its address; write url = \"https://...\"", kind.word());
+                let what = format!(
+                    "a {} host needs its address; write url = \"https://...\"",
+                    kind.word()
+                );
                 table.note(None, what);
             }
         }
@@ -295,8 +299,7 @@ impl<'p, 't> Reader<'p, 't> {
 
     fn hook(&self, name: &str, table: &Table<'p, 't>) -> Option<Hook> {
         let hint = "write secret = \"file:PATH\", \"env:NAME\" or \"cmd:COMMAND\"";
-        let secret =
-            self.required(table, "secret", hint, |text| Secret::parse(text, &self.folder));
+        let secret = required(table, "secret", hint, |text| Secret::parse(text, &self.folder));
         let host = table.text("host", |host| Ok(host.to_owned()));
         Some(Hook { name: name.to_owned(), secret: secret?, host })
     }
@@ -361,21 +364,6 @@ impl<'p, 't> Reader<'p, 't> {
         }
     }
 
-    /// Returns a text that must be there.
-    fn required<T>(
-        &self,
-        table: &Table<'p, 't>,
-        key: &'static str,
-        hint: &str,
-        read: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<T> {
-        let value = table.text(key, read);
-        if table.place_of(key).is_none() {
-            table.note(None, format!("{key} is missing; {hint}"));
-        }
-        value
-    }
-
     fn secret(&self, table: &Table<'p, 't>, key: &'static str) -> Option<Secret> {
         table.text(key, |text| Secret::parse(text, &self.folder))
     }
@@ -383,6 +371,20 @@ impl<'p, 't> Reader<'p, 't> {
     fn path(&self, path: &str) -> Result<PathBuf, String> {
         absolute(path, &self.folder)
     }
+}
+
+/// Returns a text that must be there.
+fn required<T>(
+    table: &Table<'_, '_>,
+    key: &'static str,
+    hint: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<T> {
+    let value = table.text(key, read);
+    if table.place_of(key).is_none() {
+        table.note(None, format!("{key} is missing; {hint}"));
+    }
+    value
 }
 
 fn watch(table: &Table<'_, '_>) -> Watch {
@@ -435,9 +437,13 @@ fn web_address(text: &str) -> Result<String, String> {
     let host = rest.map(|rest| rest.split('/').next().unwrap_or_default());
     match host {
         Some(host) if host.contains('@') => {
-            Err("an address must have no user name or password; write token = \"file:PATH\"".to_owned())
+            Err("an address must have no user name or password; write token = \"file:PATH\""
+                .to_owned())
         }
-        Some(host) if !host.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#')) => {
+        Some(host)
+            if !host.is_empty()
+                && !text.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#')) =>
+        {
             Ok(text.trim_end_matches('/').to_owned())
         }
         _ => Err(format!("\"{text}\" is not an address; write https://HOST")),

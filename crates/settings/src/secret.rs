@@ -67,7 +67,7 @@ impl Secret {
     pub(crate) fn parse(text: &str, folder: &Path) -> Result<Self, String> {
         let empty = |kind: &str, what: &str| Err(format!("{kind} names no {what}"));
         match text.split_once(':') {
-            Some(("file", path)) if path.is_empty() => empty("file:", "file"),
+            Some(("file", "")) => empty("file:", "file"),
             Some(("file", path)) => Ok(Self::File(crate::types::absolute(path, folder)?)),
             Some(("env", name)) if name.is_empty() || name.contains(['=', '\0', ' ']) => {
                 empty("env:", "variable")
@@ -94,9 +94,7 @@ impl Secret {
                     opened.take(MAX_BYTES).read_to_string(&mut text).map(|_| text)
                 })
                 .map_err(|cause| SecretError::File { file: file.clone(), cause })?,
-            Self::Env(name) => {
-                std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?
-            }
+            Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?,
             Self::Command(command) => printed_by(command)
                 .map_err(|why| SecretError::Command { command: command.clone(), why })?,
         };
@@ -190,7 +188,10 @@ mod tests {
     #[test]
     fn what_has_no_secret_says_so() {
         for (text, expected) in [
-            ("env:CODESEARCH_NO_SUCH", "the variable CODESEARCH_NO_SUCH, which should have a secret, is not set"),
+            (
+                "env:CODESEARCH_NO_SUCH",
+                "the variable CODESEARCH_NO_SUCH, which should have a secret, is not set",
+            ),
             (
                 "cmd:exit 3",
                 "the command that should print a secret failed (exit status: 3): exit 3",
@@ -209,6 +210,9 @@ mod tests {
     fn a_secret_is_not_printed() {
         assert_eq!(format!("{:?}", Hidden::new("abc".to_owned())), "Hidden(..)");
         let wrong = Secret::parse("ghp_abcdef", Path::new("/")).unwrap_err();
-        assert_eq!(wrong, "a secret must not stand in this file; write file:PATH, env:NAME or cmd:COMMAND");
+        assert_eq!(
+            wrong,
+            "a secret must not stand in this file; write file:PATH, env:NAME or cmd:COMMAND"
+        );
     }
 }

@@ -136,8 +136,7 @@ impl<'p, 't> Table<'p, 't> {
     pub(crate) fn number(&self, key: &'static str, within: Range<u32>) -> Option<usize> {
         let value = self.value(key)?;
         let number = value.get_ref().as_integer();
-        let number =
-            number.and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
+        let number = number.and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| within.contains(number));
         if number.is_none() {
             let (least, most) = (within.start, within.end - 1);

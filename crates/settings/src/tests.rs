@@ -75,13 +75,22 @@ fn a_file_says_what_is_mirrored_and_indexed() {
         "#,
     );
     let [first, second] = &settings.folders[..] else { panic!("two folders") };
-    assert_eq!((first.path.as_path(), first.depth, first.watch), (Path::new("/srv/code"), Some(2), false));
-    assert_eq!(first.indexing.branches.as_deref(), Some(&["release/*".to_owned(), "newest:3".to_owned()][..]));
+    assert_eq!(
+        (first.path.as_path(), first.depth, first.watch),
+        (Path::new("/srv/code"), Some(2), false)
+    );
+    assert_eq!(
+        first.indexing.branches.as_deref(),
+        Some(&["release/*".to_owned(), "newest:3".to_owned()][..])
+    );
     assert_eq!((first.indexing.history, first.indexing.skip_secrets), (Some(true), Some(true)));
     assert_eq!(second.path, Path::new("/etc/codesearch/below"));
     assert_eq!(second.indexing, Indexing::default());
     let [work, github] = &settings.hosts[..] else { panic!("two hosts") };
-    assert_eq!((work.kind, &*work.url, &*work.api), (HostKind::GitLab, "https://git.example.com", "https://git.example.com/api/v4"));
+    assert_eq!(
+        (work.kind, &*work.url, &*work.api),
+        (HostKind::GitLab, "https://git.example.com", "https://git.example.com/api/v4")
+    );
     assert_eq!(work.token, Some(Secret::File(PathBuf::from("/etc/codesearch/token"))));
     assert_eq!(work.take.matching("Group/sub/x"), Some("group/**"));
     assert_eq!(work.leave.matching("group/sub/old-x"), Some("**/old-*"));
@@ -108,8 +117,10 @@ fn a_file_says_what_is_mirrored_and_indexed() {
 /// Checks what is said of a wrong file: each mistake without the file's name.
 fn check(text: &str, expected: &[&str]) {
     let error = Settings::parse(Path::new(FILE), text).unwrap_err().to_string();
-    let told: Vec<&str> =
-        error.lines().map(|line| line.strip_prefix(&format!("{FILE}:")).expect("the file")).collect();
+    let told: Vec<&str> = error
+        .lines()
+        .map(|line| line.strip_prefix(&format!("{FILE}:")).expect("the file"))
+        .collect();
     assert_eq!(told, expected, "{text}");
 }
 
@@ -120,7 +131,9 @@ fn mistakes_are_told_with_their_place_and_what_to_write() {
     check("[folders]\n", &["1:2: unknown section folders; did you mean folder?"]);
     check(
         "[server]\n",
-        &["1:2: unknown section server; the file has [[folder]], [host.NAME], [git.NAME], [hook.NAME], [mirror], [watch], [monitor]"],
+        &[
+            "1:2: unknown section server; the file has [[folder]], [host.NAME], [git.NAME], [hook.NAME], [mirror], [watch], [monitor]",
+        ],
     );
     check("[folder]\npath = \"x\"\n", &["1:1: a folder has two brackets; write [[folder]]"]);
     check("[[folder]]\n", &["1:1: path is missing; write path = \"FOLDER\""]);
@@ -195,7 +208,10 @@ fn mistakes_are_told_with_their_place_and_what_to_write() {
         "token = \"ghp_0123\"",
         "4:9: token: a secret must not stand in this file; write file:PATH, env:NAME or cmd:COMMAND",
     );
-    host("leave = [\"a[\"]", "4:10: leave: \"a[\" is invalid: unclosed character class; missing ']'");
+    host(
+        "leave = [\"a[\"]",
+        "4:10: leave: \"a[\" is invalid: unclosed character class; missing ']'",
+    );
     host(
         "leave = [\"https://github.com/a/b\"]",
         "4:10: leave: \"https://github.com/a/b\" is an address; write the path on the host, as in golang/go",
@@ -208,10 +224,7 @@ fn mistakes_are_told_with_their_place_and_what_to_write() {
         "visibility = [\"secret\"]",
         "4:15: visibility: unknown value \"secret\", use public, internal or private",
     );
-    check(
-        "[git.x]\n",
-        &["1:6: urls has the git addresses; write urls = [\"https://HOST/PATH\"]"],
-    );
+    check("[git.x]\n", &["1:6: urls has the git addresses; write urls = [\"https://HOST/PATH\"]"]);
     check(
         "[git.x]\nurls = [\"ext::sh\"]\n",
         &[

@@ -204,11 +204,7 @@ pub struct Watch {
 
 impl Default for Watch {
     fn default() -> Self {
-        Self {
-            after: Duration::from_millis(150),
-            poll: Duration::from_secs(30),
-            max_folders: None,
-        }
+        Self { after: Duration::from_millis(150), poll: Duration::from_secs(30), max_folders: None }
     }
 }
 
@@ -236,7 +232,8 @@ impl Allowed {
     /// # Errors
     /// A sentence that says what to write, without a full stop.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is not a network or host; write 10.0.0.0/8 or host.name");
+        let wrong =
+            || format!("\"{text}\" is not a network or host; write 10.0.0.0/8 or host.name");
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| wrong())?)),
             None => (text, None),
@@ -328,7 +325,8 @@ pub(crate) fn absolute(path: &str, folder: &Path) -> Result<PathBuf, String> {
             Err(format!("\"{path}\" is another user's home; write the path that begins with /"))
         }
         below => {
-            let home = std::env::home_dir().ok_or("the home folder is unknown; write a path that begins with /")?;
+            let home = std::env::home_dir()
+                .ok_or("the home folder is unknown; write a path that begins with /")?;
             Ok(home.join(below.unwrap_or_default()))
         }
     }

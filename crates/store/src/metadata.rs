@@ -177,10 +177,7 @@ pub(crate) async fn forget(
 
 /// Writes what configurations say, when an ingest publishes these folders. Returns the number of changes that the new epoch
 /// makes visible.
-pub(crate) async fn publish(
-    tx: &mut PgConnection,
-    said: &[(&str, RepoMetadata)],
-) -> Result<u64> {
+pub(crate) async fn publish(tx: &mut PgConnection, said: &[(&str, RepoMetadata)]) -> Result<u64> {
     let silent: Vec<&str> =
         said.iter().filter(|(_, said)| said.is_empty()).map(|(source, _)| *source).collect();
     let forgotten = sqlx::query("delete from metadata where host is null and source = any($1)")

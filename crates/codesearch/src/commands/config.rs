@@ -78,7 +78,12 @@ fn check(file: Option<&Path>) -> Result<u8> {
             Some(host) => format!("repositories of host {host}"),
             None => "any mirrored repository".to_owned(),
         };
-        say!("hook {}: POST /hooks/{} for {of}; its secret is in {}", hook.name, hook.name, hook.secret);
+        say!(
+            "hook {}: POST /hooks/{} for {of}; its secret is in {}",
+            hook.name,
+            hook.name,
+            hook.secret
+        );
     }
     let mirror = &settings.mirror;
     if !settings.hosts.is_empty() || !settings.git.is_empty() {
@@ -195,14 +200,19 @@ fn of_repositories(indexing: &Indexing) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(branches) = &indexing.branches {
         let all = branches.join(", ");
-        parts.push(if all.is_empty() { "no branches".to_owned() } else { format!("branches {all}") });
+        parts.push(if all.is_empty() {
+            "no branches".to_owned()
+        } else {
+            format!("branches {all}")
+        });
     }
     let switches = [
         (indexing.history, "with history", "without history"),
         (indexing.no_ignore, "with ignored files", "without ignored files"),
         (indexing.skip_secrets, "without secrets", "with secrets"),
     ];
-    let said = switches.into_iter().filter_map(|(said, yes, no)| Some(if said? { yes } else { no }));
+    let said =
+        switches.into_iter().filter_map(|(said, yes, no)| Some(if said? { yes } else { no }));
     parts.extend(said.map(str::to_owned));
     parts
 }

@@ -181,9 +181,12 @@ pub(super) fn repositories(tree: &Tree) -> Vec<String> {
     match tree {
         Tree::All(parts) => parts.iter().flat_map(repositories).collect(),
         Tree::Term(term) if term.field == Field::Repo => vec![term.pattern.source().to_owned()],
-        Tree::Any(_) | Tree::Not(_) | Tree::Term(_) | Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => {
-            Vec::new()
-        }
+        Tree::Any(_)
+        | Tree::Not(_)
+        | Tree::Term(_)
+        | Tree::Language(_)
+        | Tree::InTree(_)
+        | Tree::Property(_) => Vec::new(),
     }
 }
 

@@ -63,7 +63,11 @@ fn check_tells_all_mistakes_with_their_places() {
          HERE/codesearch.toml:7:9: token: a secret must not stand in this file; write file:PATH, env:NAME or cmd:COMMAND\n"
     );
     let ran = fixture.run(&["config", "check", "missing.toml"]).code(2);
-    assert!(ran.err.starts_with("codesearch: cannot read the configuration file missing.toml: No such file"));
+    assert!(
+        ran.err.starts_with(
+            "codesearch: cannot read the configuration file missing.toml: No such file"
+        )
+    );
     // Nothing starts with a wrong file.
     for args in [&["ingest", "."][..], &["serve", "--listen", "127.0.0.1:0"], &["up", "."]] {
         let ran = fixture.run(&[args, &["--settings", "codesearch.toml"]].concat()).code(2);
@@ -113,10 +117,7 @@ fn folders_of_the_file_are_indexed_as_it_says() {
         )
     };
     ingest(&[]);
-    assert_eq!(
-        fixture.search(&["-l", "needle"]),
-        ["a/one.txt", "b/ignored", "b/two.txt"]
-    );
+    assert_eq!(fixture.search(&["-l", "needle"]), ["a/one.txt", "b/ignored", "b/two.txt"]);
     assert_eq!(trees(), ["release/1"]);
     // The file overrides what an earlier ingest chose, a clone's configuration the file, and an option all of them.
     fixture.git("clones/a", &["config", "codesearch.branches", "topic"]);
@@ -126,10 +127,7 @@ fn folders_of_the_file_are_indexed_as_it_says() {
     assert_eq!(trees(), Vec::<String>::new());
     assert_eq!(fixture.search(&["-l", "needle"]), ["a/one.txt", "b/.env", "b/two.txt"]);
     ingest(&["plain"]);
-    assert_eq!(
-        fixture.search(&["-l", "needle"]),
-        ["a/one.txt", "b/ignored", "b/two.txt"]
-    );
+    assert_eq!(fixture.search(&["-l", "needle"]), ["a/one.txt", "b/ignored", "b/two.txt"]);
     let ran = fixture.run(&["ingest"]).code(2);
     assert!(ran.err.contains("add [[folder]] to the configuration file"), "{}", ran.err);
     fixture.check_invariants();

@@ -26,7 +26,11 @@ fn known() -> Fixture {
         "fork",
         "[codesearch]\n\tfork\n\tpublic = false\n\ttopics = grep\n\ttopics = tools\n[codesearch \"meta\"]\n\tTeam = tools\n",
     );
-    repo(&fixture, "zoekt", "[zoekt]\n\tarchived = 0\n\tfork = 0\n\tpublic = 1\n\tgithub-stars = 10\n");
+    repo(
+        &fixture,
+        "zoekt",
+        "[zoekt]\n\tarchived = 0\n\tfork = 0\n\tpublic = 1\n\tgithub-stars = 10\n",
+    );
     fixture.write("plain/one.txt", "needle\n");
     fixture.ingest();
     fixture
@@ -73,7 +77,8 @@ fn queries_ask_for_what_is_known() {
     ] {
         assert_eq!(found(&server, &format!("needle {query}")), expected, "{query}");
         let brute = fixture.run(&["search", "--brute", "-l", "--", "needle", query]);
-        let mut lines: Vec<&str> = brute.out.lines().map(|at| at.split('/').next().unwrap()).collect();
+        let mut lines: Vec<&str> =
+            brute.out.lines().map(|at| at.split('/').next().unwrap()).collect();
         lines.sort_unstable();
         assert_eq!(lines, expected, "{query}");
     }
@@ -119,12 +124,20 @@ fn a_condition_that_no_repository_meets_is_told() {
         assert!(told(query).contains(expected), "{query}: {}", told(query));
     }
     let ran = fixture.run(&["search", "needle", "archived:maybe"]).code(2);
-    assert!(ran.err.contains("unknown value \"maybe\"; use archived:yes or archived:no"), "{}", ran.err);
+    assert!(
+        ran.err.contains("unknown value \"maybe\"; use archived:yes or archived:no"),
+        "{}",
+        ran.err
+    );
     let plain = Fixture::new();
     plain.write("plain/one.txt", "needle\n");
     plain.ingest();
     let ran = plain.run(&["search", "--hints", "always", "needle", "archived:yes"]).code(1);
-    assert!(ran.err.contains("of no repository it is known whether it is archived; a mirrored host"), "{}", ran.err);
+    assert!(
+        ran.err.contains("of no repository it is known whether it is archived; a mirrored host"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -151,7 +164,10 @@ fn what_is_known_is_shown() {
     assert!(fixture.run(&["repos"]).code(0).out.contains("\n  archived, 1,000 stars\n"));
     assert!(server.get("/repos", "text/html").2.contains("archived · 1,000 stars"));
     let page = server.get("/repos?repo=old", "text/html").2;
-    assert!(page.contains("<dd>An old one</dd>") && page.contains("<dd>grep, search</dd>"), "{page}");
+    assert!(
+        page.contains("<dd>An old one</dd>") && page.contains("<dd>grep, search</dd>"),
+        "{page}"
+    );
     assert_eq!(
         fixture.sql::<String>(
             "select string_agg(format('%s %s %s %s', repository, archived, topics, stars), '; ' order by repository)
@@ -180,7 +196,10 @@ fn zoekts_clients_get_it_as_zoekts_commands_write_it() {
     assert_eq!(old["Metadata"], json!({"team": "Search"}));
     assert_eq!(old["Rank"], 7108);
     let plain = &list("archived:no fork:no -public:yes")[0]["Repository"];
-    assert_eq!((&plain["Name"], &plain["RawConfig"], &plain["Metadata"]), (&json!("plain"), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&plain["Name"], &plain["RawConfig"], &plain["Metadata"]),
+        (&json!("plain"), &Value::Null, &Value::Null)
+    );
     server.stop();
 }
 
@@ -190,7 +209,12 @@ fn stars_are_the_rank_that_nobody_gave() {
     let server = fixture.serve();
     let order = || -> Vec<String> {
         let files = server.json("/search?q=needle&sort=relevance").1["files"].clone();
-        files.as_array().unwrap().iter().map(|file| file["repo"].as_str().unwrap().to_owned()).collect()
+        files
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| file["repo"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(order()[..2], ["old", "zoekt"]);
     // The operator's rank overrides stars.
@@ -225,7 +249,7 @@ fn a_change_of_metadata_is_an_epoch_and_nothing_else_is() {
         zoekt.display()
     ));
     fixture.ingest();
-    assert_eq!(fixture.sql::<bool>("select archived from metadata"), true);
+    assert!(fixture.sql::<bool>("select archived from metadata"));
     std::fs::remove_dir_all(zoekt).unwrap();
     fixture.ingest();
     assert_eq!(fixture.sql::<i64>("select count(*) from metadata"), 0);

@@ -102,11 +102,14 @@ impl Config {
             let text = String::from_utf8_lossy(&self.0.string(key)?).trim().to_owned();
             (!text.is_empty()).then_some(text)
         };
-        let stars = ["codesearch.stars", "zoekt.github-stars", "zoekt.gitlab-stars", "zoekt.gitea-stars"];
+        let stars =
+            ["codesearch.stars", "zoekt.github-stars", "zoekt.gitlab-stars", "zoekt.gitea-stars"];
         let topics = self.0.strings("codesearch.topics").unwrap_or_default();
         let topics = topics.iter().map(|list| String::from_utf8_lossy(list).into_owned());
         let mut topics: Vec<String> = topics
-            .flat_map(|list| list.split(',').map(|topic| topic.trim().to_lowercase()).collect::<Vec<_>>())
+            .flat_map(|list| {
+                list.split(',').map(|topic| topic.trim().to_lowercase()).collect::<Vec<_>>()
+            })
             .filter(|topic| !topic.is_empty())
             .collect();
         topics.sort_unstable();

@@ -19,8 +19,12 @@ pub(super) async fn unmet(view: &View, field: &str) -> Option<(String, Option<St
     Some(match term {
         PropertyTerm::On(switch) if known.all(|of| of.switch(*switch).is_none()) => {
             let name = switch.name();
-            let sources = format!("a mirrored host, or git config codesearch.{name} in a clone, tells it");
-            (format!("of no repository it is known whether it is {}; {sources}", switch.name()), None)
+            let sources =
+                format!("a mirrored host, or git config codesearch.{name} in a clone, tells it");
+            (
+                format!("of no repository it is known whether it is {}; {sources}", switch.name()),
+                None,
+            )
         }
         PropertyTerm::On(_) => (none, None),
         PropertyTerm::Topic(topic) => {

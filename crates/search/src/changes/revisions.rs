@@ -51,10 +51,7 @@ impl Revisions {
     ///
     /// # Errors
     /// It is not a clone, or has no such revisions.
-    pub(super) fn of(
-        (repo, worktree): InWorktree,
-        range: &Range,
-    ) -> Result<Self, CompareError> {
+    pub(super) fn of((repo, worktree): InWorktree, range: &Range) -> Result<Self, CompareError> {
         let name = || repo.name.clone();
         let broken = |error| CompareError::Clone { repo: name(), error };
         let wrong = |error| CompareError::Revision { repo: name(), error };
@@ -111,7 +108,9 @@ pub(super) fn named(
     if named.len() > MAX_REPOS {
         return Err(CompareError::TooMany(named.len()));
     }
-    named.sort_by(|(one, _), (other, _)| rank::walked(&one.name, "").cmp(rank::walked(&other.name, "")));
+    named.sort_by(|(one, _), (other, _)| {
+        rank::walked(&one.name, "").cmp(rank::walked(&other.name, ""))
+    });
     Ok(named)
 }
 

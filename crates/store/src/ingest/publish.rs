@@ -142,8 +142,7 @@ impl Session {
             .filter_map(|repo| Some((&*repo.source, self.metadata.remove(&repo.id)?)))
             .collect();
         metadata::forget(&mut tx, &sources, &gone).await?;
-        let mut told =
-            update_repos(&mut tx, repos, &counts, &self.listed, &self.looked).await?;
+        let mut told = update_repos(&mut tx, repos, &counts, &self.listed, &self.looked).await?;
         told += metadata::publish(&mut tx, &said).await?;
         take(&mut tx, &std::mem::take(&mut self.taken)).await?;
         let plans = std::mem::take(&mut self.trees);

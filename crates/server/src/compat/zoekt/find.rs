@@ -144,8 +144,7 @@ pub(super) fn estimate(request: &Request, repos: &[Repo]) -> usize {
     let may_match = |repo: &&Repo| {
         let known = |atom| match atom {
             Predicate::Repo(_) | Predicate::Property(_) => {
-                let holds =
-                    compiled.of_repo(atom, &repo.name, &repo.metadata.properties, &goes_on);
+                let holds = compiled.of_repo(atom, &repo.name, &repo.metadata.properties, &goes_on);
                 holds.map(|holds| holds || !goes_on())
             }
             _ => None,

@@ -140,8 +140,8 @@ pub(super) fn chosen(q: &str) -> Vec<Chosen> {
             "org" => "owner",
             "rev" => "revision",
             "diff" => "changes",
-            "topic" | "archived" | "fork" | "public" | "meta" => name,
-            "worktree" | "branch" | "case" | "type" | "multiline" | "count" | "timeout" => name,
+            "topic" | "archived" | "fork" | "public" | "meta" | "worktree" | "branch" | "case"
+            | "type" | "multiline" | "count" | "timeout" => name,
             _ => return None,
         };
         let rest = query::without(q, &range);
