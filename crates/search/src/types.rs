@@ -196,21 +196,27 @@ impl AnswerProgress {
     }
 }
 
-/// A set of shards, by number. Holds numbers up to 255.
+/// A set of shards, by number. Holds numbers up to 1023: an index has at most 1000 shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShardSet([u64; 4]);
+pub struct ShardSet([u64; WORDS]);
+
+/// Numbers of 64 bits in a set of shards.
+const WORDS: usize = 16;
 
 impl ShardSet {
     /// Adds a shard.
     pub fn insert(&mut self, shard: ShardId) {
-        let n = usize::from(shard.0.unsigned_abs()) % 256;
-        self.0[n / 64] |= 1 << (n % 64);
+        let n = usize::from(shard.0.unsigned_abs());
+        // A shard that is not in the set is searched again.
+        if let Some(word) = self.0.get_mut(n / 64) {
+            *word |= 1 << (n % 64);
+        }
     }
 
     /// Returns whether the set contains a shard.
     pub fn contains(&self, shard: ShardId) -> bool {
-        let n = usize::from(shard.0.unsigned_abs()) % 256;
-        self.0[n / 64] >> (n % 64) & 1 == 1
+        let n = usize::from(shard.0.unsigned_abs());
+        self.0.get(n / 64).is_some_and(|word| word >> (n % 64) & 1 == 1)
     }
 }
 
@@ -250,7 +256,7 @@ impl Resume {
         let mut searched = ShardSet::default();
         let last = match rest {
             [] => None,
-            [shard, blob, files, words @ ..] if words.len() <= 4 => {
+            [shard, blob, files, words @ ..] if words.len() <= WORDS => {
                 searched.0[..words.len()].copy_from_slice(words);
                 let shard = ShardId(i16::try_from(*shard).ok()?);
                 let (blob, files) = (i32::try_from(*blob).ok()?, u32::try_from(*files).ok()?);
@@ -293,9 +299,10 @@ mod tests {
     #[test]
     fn where_a_search_ended_is_the_same_as_numbers() {
         let mut searched = ShardSet::default();
-        for shard in [0, 7, 64, 199] {
+        for shard in [0, 7, 64, 199, 456, 998] {
             searched.insert(ShardId(shard));
             assert!(searched.contains(ShardId(shard)) && !searched.contains(ShardId(shard + 1)));
+            assert!(shard < 256 || !searched.contains(ShardId(shard % 256)));
         }
         let last = LastFile { shard: ShardId(3), blob: BlobId(70_000), files: 2 };
         for (searched, last) in
@@ -308,7 +315,7 @@ mod tests {
                 assert_eq!(Resume::from_numbers(&resume.numbers()), Some(resume));
             }
         }
-        for mangled in [&[][..], &[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 1 << 20, 5, 6], &[0; 11]] {
+        for mangled in [&[][..], &[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 1 << 20, 5, 6], &[0; 23]] {
             assert_eq!(Resume::from_numbers(mangled), None);
         }
     }
