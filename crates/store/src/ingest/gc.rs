@@ -164,6 +164,10 @@ impl Session {
             let sql = format!("delete from {table} where valid_to <= $1");
             sqlx::query(AssertSqlSafe(sql)).bind(oldest).execute(&mut *tx).await?;
         }
+        let odd = sqlx::query(FORGET_ODD).bind(MOST_ODD).execute(&mut *tx).await?;
+        if odd.rows_affected() > 0 {
+            tx.execute("analyze odd_blobs").await?;
+        }
         for (shard, blobs) in &orphans {
             delete_unused(&mut tx, self.groups, *shard, blobs).await?;
         }
@@ -173,6 +177,15 @@ impl Session {
         Ok(tx.commit().await?)
     }
 }
+
+/// Number of contents known not to be texts from which on those of the past may be forgotten.
+const MOST_ODD: i64 = 100_000;
+
+/// Forgets which contents are no texts if there are many more than files with such contents: most are of the past. The
+/// others are read once more. Both numbers are estimates of the planner, which cost nothing.
+const FORGET_ODD: &str = "delete from odd_blobs where (
+    select odd.reltuples > $1 + 4 * greatest(left_out.reltuples, 0) from pg_class odd, pg_class left_out
+    where odd.oid = 'odd_blobs'::regclass and left_out.oid = 'skipped'::regclass)";
 
 /// Deletes all data of those blobs of a shard that no file refers to.
 async fn delete_unused(

@@ -188,3 +188,28 @@ fn globs_that_match_nothing_are_told() {
     let err = fixture.run(&["ingest", "s"]).code(0).err;
     assert!(err.contains("codesearch.branches other matches no branch or tag of "), "{err}");
 }
+
+#[test]
+fn contents_of_the_past_that_are_no_text_are_forgotten() {
+    let fixture = with_branches();
+    fixture.write("r/picture", b"\0\0");
+    fixture.commit("r", "picture");
+    ingest(&fixture, &["--commit"]);
+    let known = || fixture.sql::<i64>("select count(*) from odd_blobs");
+    let here = known();
+    assert!(here > 0);
+    fixture.exec(
+        "insert into odd_blobs select sha1::bytea, 'binary' from (
+             select decode(md5(n::text) || '00000000', 'hex') as sha1 from generate_series(1, 101000) n) of_past;
+         analyze odd_blobs",
+    );
+    fixture.write("r/new.txt", "newer\n");
+    fixture.commit("r", "newer");
+    ingest(&fixture, &[]);
+    assert_eq!(known(), 0);
+    // They are read again when they are listed, and left out as before.
+    ingest(&fixture, &["--again"]);
+    assert_eq!(known(), here);
+    assert_eq!(fixture.sql::<i64>("select count(*) from skipped where path = 'picture'"), 1);
+    fixture.check_invariants();
+}
