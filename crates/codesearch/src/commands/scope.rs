@@ -101,7 +101,8 @@ impl Scope {
         {
             return Ok(vec![query.and(here.of_repo(first)?)]);
         }
-        match self.first.as_deref().filter(|_| grouped) {
+        // Whether a name means no tree is known only of all repositories.
+        match self.first.as_deref().filter(|_| grouped && !names_trees(&query.tree)) {
             Some(first) => {
                 let first = here.of_repo(first)?;
                 Ok(vec![query.clone().and(first.clone()), query.and(!first)])
@@ -117,6 +118,16 @@ fn names_revision(tree: &Tree) -> bool {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(names_revision),
         Tree::InTree(term) => term.field == TreeField::Revision,
         Tree::Not(_) | Tree::Term(_) | Tree::Language(_) | Tree::Property(_) => false,
+    }
+}
+
+/// Returns whether a query names trees.
+fn names_trees(tree: &Tree) -> bool {
+    match tree {
+        Tree::All(parts) | Tree::Any(parts) => parts.iter().any(names_trees),
+        Tree::Not(inner) => names_trees(inner),
+        Tree::InTree(_) => true,
+        Tree::Term(_) | Tree::Language(_) => false,
     }
 }
 

@@ -276,6 +276,10 @@ fn a_name_that_means_no_tree_is_told() {
         let err = note(query);
         assert!(!err.contains("no worktree") && !err.contains("branch or tag"), "{query}: {err}");
     }
+    // Inside a repository, those of others are not unknown.
+    let mut command = fixture.command(&["search", "needle worktree:fix"]);
+    let ran = Ran::of(command.current_dir(fixture.path().join("r/lib")).output().unwrap()).code(0);
+    assert!(!ran.err.contains("no worktree"), "{}", ran.err);
     // Programs read it, and a reader learns nothing of other repositories.
     let mut of_lib = fixture.command(&["serve", "--listen", "127.0.0.1:0"]);
     of_lib.env("CODESEARCH_REPOS", "^lib$");
