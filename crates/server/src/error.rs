@@ -216,6 +216,15 @@ impl From<CompareError> for Failure {
             CompareError::Late(_) => (unavailable, "timeout"),
             CompareError::Clone { error: git::Error::Changed, .. } => (unavailable, "unavailable"),
             CompareError::Clone { error: git::Error::TooLarge, .. } => (unavailable, "too_large"),
+            // The commit is as somebody made it.
+            CompareError::Clone {
+                error:
+                    git::Error::Damaged(_)
+                    | git::Error::Forbidden(_)
+                    | git::Error::Huge
+                    | git::Error::Missing { .. },
+                ..
+            } => (StatusCode::BAD_REQUEST, "revision"),
             CompareError::Clone { .. } if !error.is_missing() => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal")
             }
