@@ -17,7 +17,7 @@ use crate::plans::PlanCache;
 use crate::revision::choose::Notes;
 use crate::revision::load::Sources;
 use crate::revision::memory::{self, MEMORY_SHARD};
-use crate::revision::prepare::prepare;
+use crate::revision::prepare::{Meant, prepare};
 use crate::searcher::Searcher;
 use crate::shards::Selection;
 use crate::state::{EndOnDrop, Search, SearchState};
@@ -374,8 +374,8 @@ impl View {
             let from = self.sources(&all);
             let (resume, clock) = (request.resume, &state.clock);
             let worktree = |repo: &str| self.worktree(repo);
-            let asked = (&**repos, query, &worktree as &(dyn Fn(&str) -> _ + Sync));
-            let on_demand = prepare(from, asked, resume, clock, &mut notes).await?;
+            let meant = Meant { repos, query, worktree: &worktree };
+            let on_demand = prepare(from, meant, resume, clock, &mut notes).await?;
             let go_on = || state.clock.goes_on();
             if !request.is_auxiliary {
                 notes.notes.extend(unmeant::notes(query, repos, &go_on));

@@ -127,7 +127,7 @@ fn names_trees(tree: &Tree) -> bool {
         Tree::All(parts) | Tree::Any(parts) => parts.iter().any(names_trees),
         Tree::Not(inner) => names_trees(inner),
         Tree::InTree(_) => true,
-        Tree::Term(_) | Tree::Language(_) => false,
+        Tree::Term(_) | Tree::Language(_) | Tree::Property(_) => false,
     }
 }
 

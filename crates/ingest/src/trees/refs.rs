@@ -63,7 +63,7 @@ pub(crate) struct Unmatched<'g> {
 /// The globs of `--branches` that matched no branch or tag so far. Those of a repository's configuration are told at once.
 #[derive(Default)]
 pub(crate) struct NoBranches {
-    /// Whether some globs matched.
+    /// The globs that matched somewhere.
     matched: HashSet<String>,
     /// For each glob that did not match somewhere: the most similar name.
     unmatched: BTreeMap<String, Option<String>>,

@@ -12,18 +12,22 @@ use super::on_demand::OnDemand;
 use crate::clock::Clock;
 use crate::types::{Error, Resume};
 
+/// What a query means: among some repositories, and in worktrees.
+#[derive(Clone, Copy)]
+pub(crate) struct Meant<'a> {
+    pub(crate) repos: &'a HashMap<RepoId, CatalogRepo>,
+    pub(crate) query: &'a CompiledQuery,
+    /// Names the worktree of a repository whose `HEAD` is meant, unless it is that of the main checkout.
+    pub(crate) worktree: &'a (dyn Fn(&str) -> Option<String> + Sync),
+}
+
 /// Returns what a query searches on demand among some repositories; `None` if that is nothing, or if the clock ran out.
-/// `worktree` names the worktree of a repository whose `HEAD` is meant, unless it is that of the main checkout.
 ///
 /// # Errors
 /// A statement failed; no repository has the revision, or it cannot be read; or the commits are not those of `resume`.
 pub(crate) async fn prepare(
     from: Sources<'_>,
-    (repos, query, worktree): (
-        &HashMap<RepoId, CatalogRepo>,
-        &CompiledQuery,
-        &(dyn Fn(&str) -> Option<String> + Sync),
-    ),
+    Meant { repos, query, worktree }: Meant<'_>,
     resume: Option<Resume>,
     clock: &Arc<Clock>,
     notes: &mut Notes,
