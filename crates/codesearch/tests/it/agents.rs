@@ -82,7 +82,7 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
             ),
             (
                 "outline",
-                vec!["folder", "max_bytes", "offset", "path", "repo"],
+                vec!["folder", "max_bytes", "offset", "path", "repo", "revision"],
                 &json!(["repo", "path"])
             ),
             (
