@@ -56,7 +56,6 @@ create table mirrors (
     missing     integer not null default 0 check (missing >= 0),
     hidden_at   timestamptz,
     hidden      text,
-    told        jsonb,
     failed_at   timestamptz,
     failure     text,
     failures    integer not null default 0 check (failures >= 0),
@@ -82,7 +81,6 @@ comment on column mirrors.settled is 'Whether the host would have told of a push
 comment on column mirrors.missing is 'Number of the latest complete listings without it, in a row.';
 comment on column mirrors.hidden_at is 'Since when it is in no search, because it is gone from the host or left out; null if it is.';
 comment on column mirrors.hidden is 'Why, in one sentence.';
-comment on column mirrors.told is 'What the repository in the index knows of found.';
 comment on column mirrors.failed_at is 'When cloning or fetching last failed since; null if it did not.';
 comment on column mirrors.failure is 'Why, in one sentence.';
 comment on column mirrors.failures is 'How often in a row.';

@@ -1,1 +1,64 @@
-//! Keeps clones of hosts' repositories in step.
+//! Keeps clones of hosts' repositories in step: lists hosts, clones and fetches.
+//!
+//! The steps of a [`pass`], one file each: a [`group`] is a host or a list of addresses of the configuration file; [`survey`]
+//! asks it what it has ([`list`], by [`http`], in the shapes of [`host`]) and makes a [`plan`] of that and of the clones that
+//! there are ([`choose`] leaves repositories out); [`work`] has [`git`] clone and fetch, and puts what is new into the queue of
+//! the index. [`serve()`] makes passes without end, and takes what webhooks tell. What is known of hosts and clones is in the
+//! database ([`store::Mirror`]). Nothing here reads a repository's files.
+
+mod choose;
+mod event;
+mod git;
+mod group;
+mod host;
+mod http;
+mod list;
+mod listed;
+mod metadata;
+mod pass;
+mod plan;
+mod serve;
+mod survey;
+mod work;
+
+use std::sync::Arc;
+
+use settings::Settings;
+use store::Store;
+
+pub use event::{Event, Intent, Report, Verb};
+pub use group::folders;
+pub use listed::{Listed, SeenBy};
+pub use pass::{Error, Options};
+pub use serve::serve;
+
+/// Makes one pass over the hosts and lists of the configuration file.
+///
+/// # Errors
+/// Another program mirrors into the index, or the database fails. What fails of a host or a repository is told and counted.
+pub async fn pass(
+    store: &Store,
+    settings: &Settings,
+    options: &Options,
+    tell: Arc<dyn Fn(Event) + Send + Sync>,
+) -> Result<Report, Error> {
+    let lock = store.try_mirror_lock().await?.ok_or(Error::Busy)?;
+    let mirrors = pass::Mirrors::new(store.clone(), options.clone(), tell);
+    let report = mirrors.pass(settings, &|_| true).await;
+    lock.close().await;
+    Ok(report?)
+}
+
+/// Says what a pass would do with each repository. Changes nothing, in the database or on disk.
+///
+/// # Errors
+/// The database fails. What fails of a host is told and counted.
+pub async fn intents(
+    store: &Store,
+    settings: &Settings,
+    options: &Options,
+    tell: Arc<dyn Fn(Event) + Send + Sync>,
+) -> Result<(Vec<Intent>, Report), Error> {
+    let mirrors = pass::Mirrors::new(store.clone(), options.clone(), tell);
+    Ok(mirrors.intents(settings, &|_| true).await?)
+}

@@ -1,6 +1,5 @@
 //! The state of mirrors: hosts, the pages that they listed, and the clones of their repositories.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -83,8 +82,6 @@ pub struct Mirror {
     pub hidden_at: Option<f64>,
     /// Why it is, in one sentence.
     pub hidden: Option<String>,
-    /// What the repository in the index knows of `found`, in JSON.
-    pub told: Option<String>,
     /// When cloning or fetching last failed since.
     pub failed_at: Option<f64>,
     /// Why, in one sentence.
@@ -140,7 +137,7 @@ impl MirrorLock {
 
 const COLUMNS: &str = "host, host_id, path, address, folder, found::text, branches, history, no_ignore,
      skip_secrets, refs, extract(epoch from cloned_at)::float8 cloned_at, extract(epoch from fetched_at)::float8 fetched_at, settled, missing,
-     extract(epoch from hidden_at)::float8 hidden_at, hidden, told::text,
+     extract(epoch from hidden_at)::float8 hidden_at, hidden,
      extract(epoch from failed_at)::float8 failed_at, failure, failures,
      extract(epoch from nullif(due, '-infinity'))::float8 due";
 
@@ -454,42 +451,21 @@ impl Store {
         .await?;
         Ok(())
     }
-
-    /// Returns how the clones that mirrors keep are indexed, by folder.
-    ///
-    /// # Errors
-    /// The server cannot be reached or refuses a statement.
-    pub async fn mirror_indexing(&self) -> Result<HashMap<String, MirrorIndexing>> {
-        #[derive(sqlx::FromRow)]
-        struct Row {
-            folder: String,
-            #[sqlx(flatten)]
-            indexing: MirrorIndexing,
-        }
-        let rows: Vec<Row> = sqlx::query_as(
-            "select folder, branches, history, no_ignore, skip_secrets from mirrors where hidden_at is null",
-        )
-        .fetch_all(self.control())
-        .await?;
-        Ok(rows.into_iter().map(|row| (row.folder, row.indexing)).collect())
-    }
 }
 
 /// Writes the row of a mirror.
 async fn keep(conn: &mut PgConnection, mirror: &Mirror) -> Result<(), Error> {
     sqlx::query(
         "insert into mirrors (host, host_id, path, address, folder, found, branches, history, no_ignore, skip_secrets, refs,
-                              cloned_at, fetched_at, settled, missing, hidden_at, hidden, told, failed_at, failure,
-                              failures, due)
+                              cloned_at, fetched_at, settled, missing, hidden_at, hidden, failed_at, failure, failures, due)
          values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10, $11, to_timestamp($12), to_timestamp($13), $14, $15,
-                 to_timestamp($16), $17, $18::jsonb, to_timestamp($19), $20, $21, coalesce(to_timestamp($22), '-infinity'))
+                 to_timestamp($16), $17, to_timestamp($18), $19, $20, coalesce(to_timestamp($21), '-infinity'))
          on conflict (host, host_id) do update set
              path = excluded.path, address = excluded.address, folder = excluded.folder, found = excluded.found,
              branches = excluded.branches, history = excluded.history, no_ignore = excluded.no_ignore,
              skip_secrets = excluded.skip_secrets, refs = excluded.refs, cloned_at = excluded.cloned_at,
              fetched_at = excluded.fetched_at, settled = excluded.settled, missing = excluded.missing,
-             hidden_at = excluded.hidden_at, hidden = excluded.hidden, told = excluded.told,
-             failed_at = excluded.failed_at, failure = excluded.failure, failures = excluded.failures, due = excluded.due",
+             hidden_at = excluded.hidden_at, hidden = excluded.hidden, failed_at = excluded.failed_at, failure = excluded.failure, failures = excluded.failures, due = excluded.due",
     )
     .bind(&mirror.host)
     .bind(&mirror.host_id)
@@ -508,7 +484,6 @@ async fn keep(conn: &mut PgConnection, mirror: &Mirror) -> Result<(), Error> {
     .bind(mirror.missing)
     .bind(mirror.hidden_at)
     .bind(&mirror.hidden)
-    .bind(&mirror.told)
     .bind(mirror.failed_at)
     .bind(&mirror.failure)
     .bind(mirror.failures)

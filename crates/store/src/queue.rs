@@ -11,6 +11,7 @@ use sqlx::postgres::PgListener;
 use crate::RepoId;
 use crate::error::{Error, Result};
 use crate::locks::INGESTER_LOCK;
+use crate::mirrors::IS_FOR_MIRRORS;
 use crate::store::Store;
 
 /// The channel on which ingesters are notified of new rows in the queue.
@@ -222,9 +223,10 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn next_due(&self) -> Result<Option<Duration>> {
-        let seconds: Option<f64> = sqlx::query_scalar(
-            "select extract(epoch from min(due) - clock_timestamp())::float8 from pending",
-        )
+        let sql = format!(
+            "select extract(epoch from min(due) - clock_timestamp())::float8 from pending where not {IS_FOR_MIRRORS}"
+        );
+        let seconds: Option<f64> = sqlx::query_scalar(AssertSqlSafe(sql))
         .fetch_one(self.control())
         .await?;
         Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))

@@ -8,6 +8,7 @@ use sqlx::AssertSqlSafe;
 use super::session::Session;
 use crate::RepoId;
 use crate::error::Result;
+use crate::mirrors::IS_FOR_MIRRORS;
 use crate::queue::{COLUMNS, Columns, PendingRow, row};
 
 /// A folder that was ingested, and how.
@@ -33,7 +34,7 @@ impl Session {
     /// The server cannot be reached or refuses the statement.
     pub async fn due(&mut self, all: bool) -> Result<Vec<PendingRow>> {
         let sql = format!(
-            "select {COLUMNS} from pending where $1 or due <= clock_timestamp() order by id"
+            "select {COLUMNS} from pending where ($1 or due <= clock_timestamp()) and not {IS_FOR_MIRRORS} order by id"
         );
         let rows: Vec<Columns> =
             sqlx::query_as(AssertSqlSafe(sql)).bind(all).fetch_all(&mut self.conn).await?;
@@ -46,7 +47,8 @@ impl Session {
     /// The server cannot be reached or refuses the statement.
     pub async fn covered(&mut self, age: Duration) -> Result<Vec<PendingRow>> {
         let sql = format!(
-            "select {COLUMNS} from pending where since < clock_timestamp() - $1 * interval '1 second' order by id"
+            "select {COLUMNS} from pending
+             where since < clock_timestamp() - $1 * interval '1 second' and not {IS_FOR_MIRRORS} order by id"
         );
         let rows: Vec<Columns> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(age.as_secs_f64())
