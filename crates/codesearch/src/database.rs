@@ -279,6 +279,13 @@ pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options>
     Ok(postgres::Options { home, name: ROLE.to_owned(), source, idle })
 }
 
+/// Returns the folder that has a folder of clones for each host, unless the configuration file names one.
+pub(crate) fn clones_folder(args: &DatabaseArgs) -> Result<PathBuf> {
+    let home = args.home.clone().map_or_else(default_home, Ok)?;
+    let folder = home.join("mirrors").join(&args.index);
+    std::path::absolute(&folder).with_context(|| format!("{} has no absolute path", folder.display()))
+}
+
 /// Returns the arguments of `codesearch db keeper`, which stops the private Postgres later.
 fn keeper_args(home: &Path) -> Vec<OsString> {
     let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());

@@ -92,6 +92,7 @@ fn run(cli: Cli) -> Result<u8> {
     match command {
         Command::Up(args) => commands::up::run(&database, args),
         Command::Ingest(args) => commands::ingest::run(&database, &args),
+        Command::Mirror(args) => commands::mirror::run(&database, &args),
         Command::Symbols => commands::symbols::run(&database),
         Command::Scip(args) => commands::scip::run(&database, &args),
         Command::Syntax => commands::syntax(),

@@ -13,6 +13,7 @@ mod files;
 mod generate;
 mod hyperlink;
 mod ingest;
+mod mirror;
 mod monitor;
 mod navigate;
 mod near;
@@ -38,6 +39,7 @@ pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
 pub(crate) use ingest::{
     GitHook, IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs,
 };
+pub(crate) use mirror::MirrorArgs;
 pub(crate) use monitor::{AddMonitorArgs, MonitorArgs, MonitorCommand, TestMonitorArgs};
 pub(crate) use navigate::{NameArgs, OutlineArgs};
 pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
@@ -94,6 +96,9 @@ pub(crate) enum Command {
     /// Index the repositories in folders, or update them
     #[command(after_help = ingest::INGEST_HELP)]
     Ingest(IngestArgs),
+    /// Keep clones of the repositories of GitHub, GitLab, Gitea and Forgejo in step, and index them
+    #[command(after_help = mirror::MIRROR_HELP)]
+    Mirror(MirrorArgs),
     /// Extract the symbols that `ingest --no-symbols` skipped
     Symbols,
     /// Import a repository's SCIP index, for precise definitions and references

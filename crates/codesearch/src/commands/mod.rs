@@ -14,6 +14,7 @@ mod globs;
 mod hints;
 pub(crate) mod ingest;
 pub(crate) mod mcp;
+pub(crate) mod mirror;
 pub(crate) mod monitor;
 pub(crate) mod navigate;
 mod ordered;

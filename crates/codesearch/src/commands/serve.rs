@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::{config, symbols};
+use super::{config, mirror, symbols};
 use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand};
-use crate::database::{Database, close_postgres, connections, cores};
+use crate::database::{Database, clones_folder, close_postgres, connections, cores};
 use crate::remote::Runner;
 use crate::remote::socket::Socket;
 use server::{self, Access, Limits, Metrics, Quota, Settings, TokenFile};
@@ -40,9 +40,10 @@ pub(crate) fn run(database: &DatabaseArgs, command: &ServeCommand) -> Result<u8>
     let listener = bind(args.listen)?;
     let opened = Database::open_to_serve(database, connections())?;
     let socket = listen_on_socket(database);
-    let keep = || Keep::new(args, &told.0, ingest::MAX_BYTES, opened.disks());
+    let into = clones_folder(database)?;
+    let keep = || Keep::new(args, &told.0, ingest::MAX_BYTES, opened.disks(), &into);
     let keep = command.watch.then(keep).transpose()?;
-    serve(opened, (listener, socket), args, told, Symbols::Leave, keep)
+    serve(opened, (listener, socket), args, told, Symbols::Leave, (keep, into))
 }
 
 /// How a server keeps its index up to date with the folders.
@@ -52,12 +53,14 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    /// Takes what the options and the configuration file say. `disks` are those on which the index grows.
+    /// Takes what the options and the configuration file say. `disks` are those on which the index grows, `into` is the
+    /// usual folder for clones of hosts.
     pub(crate) fn new(
         args: &ServeArgs,
         settings: &Settings,
         max_bytes: u64,
         disks: Vec<PathBuf>,
+        into: &Path,
     ) -> Result<Self> {
         let file = settings.configuration.get();
         let unwatched = file.folders.iter().filter(|folder| !folder.watch);
@@ -73,7 +76,7 @@ impl Keep {
             max_bytes,
             disks,
             parser,
-            configured: config::configured(&file),
+            configured: mirror::configured(&file, into),
             ..ingest::Options::default()
         };
         Ok(Self { watch, ingest })
@@ -160,16 +163,18 @@ pub(crate) enum Symbols {
     Leave,
 }
 
+/// Serves until it is told to stop. `into` is the folder for clones of hosts, unless the configuration file names one.
 pub(crate) fn serve(
     mut database: Database,
     (listener, mut socket): (TcpListener, Option<Socket>),
     args: &ServeArgs,
     (settings, tokens): (Settings, Option<TokenFile>),
     symbols: Symbols,
-    keep: Option<Keep>,
+    (keep, into): (Option<Keep>, PathBuf),
 ) -> Result<u8> {
     let is_kept = keep.is_some();
     let writes = symbols == Symbols::Take || is_kept;
+    let disks = database.disks();
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
     let bounds = server::Bounds::of(args.operator.trust_forwarded);
@@ -238,6 +243,10 @@ pub(crate) fn serve(
                 );
             }
         });
+        let (mirrored, hosts_file) = (store.clone(), Arc::clone(&configuration));
+        let mirroring = tokio::spawn(async move {
+            mirror::beside(mirrored, hosts_file, into, disks, !is_kept).await;
+        });
         let completed = store.clone();
         let taking = tokio::spawn(async move {
             // Whoever takes changes from the queue extracts symbols, too.
@@ -263,7 +272,7 @@ pub(crate) fn serve(
             task.abort();
             let _ = task.await;
         }
-        for task in [keeping, reading, listening, taking] {
+        for task in [mirroring, keeping, reading, listening, taking] {
             task.abort();
             let _ = task.await;
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::serve::{Keep, Symbols};
 use super::{config, ingest, serve};
 use crate::cli::{DatabaseArgs, UpArgs};
-use crate::database::{Database, connections};
+use crate::database::{Database, clones_folder, connections};
 
 pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     let configured = config::configured(&config::open(&args.serve.configuration)?.get());
@@ -36,10 +36,15 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     match done {
         Ok(true) => {
             let socket = serve::listen_on_socket(index);
+            let into = clones_folder(index)?;
             let keep = (!args.no_watch)
-                .then(|| Keep::new(&args.serve, &settings.0, args.how.max_size, database.disks()))
+                .then(|| {
+                    let (most, disks) = (args.how.max_size, database.disks());
+                    Keep::new(&args.serve, &settings.0, most, disks, &into)
+                })
                 .transpose()?;
-            serve::serve(database, (listener, socket), &args.serve, settings, Symbols::Take, keep)
+            let kept = (keep, into);
+            serve::serve(database, (listener, socket), &args.serve, settings, Symbols::Take, kept)
         }
         Ok(false) => {
             database.close();
