@@ -2,9 +2,9 @@
 
 use crate::harness::{Fixture, clean_command};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "", "up", "ingest", "search", "files", "docs", "serve", "token", "mcp", "repos", "remove",
-    "init", "stats", "check", "scip", "monitor", "monitor add",
+    "init", "stats", "check", "scip", "monitor", "monitor add", "mirror",
 ];
 
 fn help(command: &str, flag: &str, columns: usize) -> String {

@@ -37,6 +37,7 @@ mod livegrep;
 mod loading;
 mod memory;
 mod metadata;
+mod mirror;
 mod monitors;
 mod options;
 mod private_postgres;
