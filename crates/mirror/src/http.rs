@@ -216,7 +216,7 @@ impl Http {
         Unanswered::of(if error.is_connect() {
             format!("cannot reach {}: {why}", self.name)
         } else {
-            format!("{} broke off its answer: {why}", self.name)
+            format!("{} ended its answer early: {why}", self.name)
         })
     }
 

@@ -9,8 +9,8 @@ use super::settings::SettingsArgs;
 pub(super) const MIRROR_HELP: &str = "\
 What is mirrored:
   The repositories that the configuration file names: [host.NAME] a user, group or organisation of GitHub, GitLab, Gitea \
-  or Forgejo, [git.NAME] any addresses. codesearch config --help shows the file. --dry-run says what would be mirrored, \
-  what not, what would be dropped, and why.
+  or Forgejo, [git.NAME] any addresses; the help of config shows the file. --dry-run says what would be mirrored, what not, \
+  what would be dropped, and why.
 
 What a pass does:
   It lists each host, clones what is new, fetches what was pushed to since the last pass, and ingests that. All branches \

@@ -20,7 +20,7 @@ fn a_listing_that_fails_changes_nothing() {
         (first, Fault::Status(403, Vec::new()), "wants a token (status 403); name one with token"),
         (first, Fault::Odd, "a page of the listing has another shape"),
         (first, Fault::Hang, "does not answer; it is asked again later"),
-        ("page=2", Fault::Cut, "broke off its answer"),
+        ("page=2", Fault::Cut, "ended its answer early"),
         ("page=2", Fault::Status(404, Vec::new()), "a page of the listing is missing"),
         ("page=2", Fault::Status(502, Vec::new()), "answers with status 502"),
         (first, Fault::Elsewhere, "which is another host"),

@@ -165,6 +165,6 @@ fn a_real_gitea_is_kept_in_step() {
     fixture.write("token", "0123456789abcdef0123456789abcdef01234567");
     let ran = mirror(&[]).code(2);
     assert!(ran.err.contains("refuses the token (status 401)"), "{}", ran.err);
-    assert_eq!(found("needle").len(), 5);
+    assert_eq!(found("needle").len(), 4);
     fixture.check_invariants();
 }
