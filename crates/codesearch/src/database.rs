@@ -283,7 +283,8 @@ pub(crate) fn postgres_options(args: &DatabaseArgs) -> Result<postgres::Options>
 pub(crate) fn clones_folder(args: &DatabaseArgs) -> Result<PathBuf> {
     let home = args.home.clone().map_or_else(default_home, Ok)?;
     let folder = home.join("mirrors").join(&args.index);
-    std::path::absolute(&folder).with_context(|| format!("{} has no absolute path", folder.display()))
+    std::path::absolute(&folder)
+        .with_context(|| format!("{} has no absolute path", folder.display()))
 }
 
 /// Returns the arguments of `codesearch db keeper`, which stops the private Postgres later.

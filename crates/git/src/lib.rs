@@ -62,7 +62,9 @@ pub enum Error {
     )]
     Outside,
     /// The clone has no worktree of this name.
-    #[error("the clone no longer has this worktree; bring the index up to date with: codesearch ingest")]
+    #[error(
+        "the clone no longer has this worktree; bring the index up to date with: codesearch ingest"
+    )]
     NoWorktree,
     /// The clone changed while git read it.
     #[error("the clone changed while git read it; try again")]
@@ -217,11 +219,7 @@ impl TrackedFile {
         Self::look_up(repo, path, Some(commit.to_owned())).await
     }
 
-    async fn look_up(
-        repo: &store::Repo,
-        path: &str,
-        only: Option<String>,
-    ) -> Result<Self, Error> {
+    async fn look_up(repo: &store::Repo, path: &str, only: Option<String>) -> Result<Self, Error> {
         let (source, known) = (PathBuf::from(&repo.source), repo.commit.clone());
         let folders = repo.git_folders.iter().map(PathBuf::from).collect();
         let look = tokio::task::spawn_blocking(move || look(&source, known, folders));

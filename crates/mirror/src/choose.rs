@@ -56,7 +56,9 @@ fn is_plain(path: &str) -> bool {
     let is_known = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | '+' | '~');
     path.contains('/')
         && path.chars().all(is_known)
-        && path.split('/').all(|part| !part.is_empty() && !part.starts_with('-') && !part.chars().all(|c| c == '.'))
+        && path.split('/').all(|part| {
+            !part.is_empty() && !part.starts_with('-') && !part.chars().all(|c| c == '.')
+        })
 }
 
 #[cfg(test)]
@@ -86,7 +88,10 @@ mod tests {
             ("take = [\"org\"]\nleave = [\"*/o*\"]", "leave has */o*"),
             ("take = [\"org\"]", "it is a fork (forks = true takes it)"),
             ("take = [\"org\"]\nforks = true", ""),
-            ("take = [\"org\"]\nforks = true\narchived = false", "it is archived (archived = false)"),
+            (
+                "take = [\"org\"]\nforks = true\narchived = false",
+                "it is archived (archived = false)",
+            ),
             (
                 "take = [\"org\"]\nforks = true\nvisibility = [\"public\", \"private\"]",
                 "it is internal, which visibility does not name",
@@ -97,7 +102,10 @@ mod tests {
             ("take = [\"org\"]\nforks = true\nmax_size = \"1 GB\"", "it has "),
         ] {
             let told = left_out(&host(lines), &listed, false).unwrap_or_default();
-            assert!(told == expected || (expected.ends_with(' ') && told.starts_with(expected)), "{lines}: {told}");
+            assert!(
+                told == expected || (expected.ends_with(' ') && told.starts_with(expected)),
+                "{lines}: {told}"
+            );
         }
         let named = host("take = [\"org/old\"]\nforks = true");
         assert_eq!(left_out(&named, &listed, true), None, "it was found by its old name");
@@ -110,7 +118,10 @@ mod tests {
         for path in ["a/b", "a/b.c/d_e", "é/b", "a/~b"] {
             assert!(is_plain(path), "{path}");
         }
-        for path in ["a", "a/../b", "a/-b", "-a/b", "a//b", "a/b?c", "a/b#c", "a/b c", "a/b@c", "a/b:c", "a/b\n", "a/%2e"] {
+        for path in [
+            "a", "a/../b", "a/-b", "-a/b", "a//b", "a/b?c", "a/b#c", "a/b c", "a/b@c", "a/b:c",
+            "a/b\n", "a/%2e",
+        ] {
             assert!(!is_plain(path), "{path}");
         }
     }

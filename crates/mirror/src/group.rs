@@ -53,7 +53,11 @@ impl Group {
     ///
     /// # Errors
     /// A sentence: the token cannot be read, or the host cannot be asked.
-    pub(crate) fn of_host(host: &Host, settings: &Settings, common: &Common) -> Result<Self, String> {
+    pub(crate) fn of_host(
+        host: &Host,
+        settings: &Settings,
+        common: &Common,
+    ) -> Result<Self, String> {
         let token = read(host.token.as_ref())?;
         let ca_file = host.ca_file.as_deref();
         let api = api(host.kind, &host.api, token.is_some());
@@ -65,7 +69,8 @@ impl Group {
         };
         let mut git = Git::new(allowed, ca_file, settings.mirror.timeout);
         if let Some(token) = &token {
-            let origin = origin(&host.url).ok_or_else(|| format!("invalid address of a host: {}", host.url))?;
+            let origin = origin(&host.url)
+                .ok_or_else(|| format!("invalid address of a host: {}", host.url))?;
             git = git.with_token(&origin, USER, token.reveal());
         }
         let kind = Kind::Host { host: Box::new(host.clone()), api, http };
@@ -83,13 +88,14 @@ impl Group {
     ///
     /// # Errors
     /// A sentence: the token cannot be read.
-    pub(crate) fn of_list(list: &GitList, settings: &Settings, common: &Common) -> Result<Self, String> {
+    pub(crate) fn of_list(
+        list: &GitList,
+        settings: &Settings,
+        common: &Common,
+    ) -> Result<Self, String> {
         let token = read(list.token.as_ref())?;
-        let mut git = Git::new(
-            "https:ssh:http:git:file",
-            list.ca_file.as_deref(),
-            settings.mirror.timeout,
-        );
+        let mut git =
+            Git::new("https:ssh:http:git:file", list.ca_file.as_deref(), settings.mirror.timeout);
         if let Some(token) = &token {
             let mut origins: Vec<String> =
                 list.urls.iter().filter_map(|url| origin(url.as_str())).collect();
@@ -154,7 +160,8 @@ impl Group {
             Kind::List(_) => named(&listed.id),
             Kind::Host { .. } => {
                 let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-                if listed.id.is_empty() || listed.id.len() > 40 || !listed.id.chars().all(is_plain) {
+                if listed.id.is_empty() || listed.id.len() > 40 || !listed.id.chars().all(is_plain)
+                {
                     return Err(format!("the host gives an odd id: {:?}", listed.id));
                 }
                 listed.id.clone()

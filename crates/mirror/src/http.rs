@@ -114,13 +114,15 @@ impl Http {
             .timeout(patience.saturating_mul(4))
             .redirect(reqwest::redirect::Policy::none());
         if let Some(file) = ca_file {
-            let unread = |why: String| format!("cannot read certificates in {}: {why}", file.display());
+            let unread =
+                |why: String| format!("cannot read certificates in {}: {why}", file.display());
             let pem = std::fs::read(file).map_err(|error| unread(error.to_string()))?;
             let certificates = reqwest::Certificate::from_pem_bundle(&pem)
                 .map_err(|_| unread("it is no file of certificates in PEM".to_owned()))?;
             builder = builder.tls_certs_merge(certificates);
         }
-        let client = builder.build().map_err(|error| format!("cannot make connections: {error}"))?;
+        let client =
+            builder.build().map_err(|error| format!("cannot make connections: {error}"))?;
         let name = base.host_str().unwrap_or_default().to_owned();
         Ok(Self { client, base, headers, name, has_token: token.is_some() })
     }
@@ -135,7 +137,9 @@ impl Http {
         loop {
             tries += 1;
             match self.once(url, etag).await {
-                Err(Unanswered { why, pause: Some(pause) }) if pause <= MAX_WAIT && tries < TRIES => {
+                Err(Unanswered { why, pause: Some(pause) })
+                    if pause <= MAX_WAIT && tries < TRIES =>
+                {
                     tracing::debug!("{why}; waiting for {pause:?}");
                     tokio::time::sleep(pause).await;
                 }
@@ -207,7 +211,10 @@ impl Http {
 
     fn unreached(&self, error: &reqwest::Error) -> Unanswered {
         if error.is_timeout() {
-            return Unanswered::of(format!("{} does not answer; it is asked again later", self.name));
+            return Unanswered::of(format!(
+                "{} does not answer; it is asked again later",
+                self.name
+            ));
         }
         let mut why: &dyn std::error::Error = error;
         while let Some(source) = why.source() {
@@ -355,7 +362,10 @@ mod tests {
         assert_eq!(seconds(403, &[("retry-after", "7")]), Some(7));
         let used_up = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &*soon)];
         assert!(matches!(seconds(403, &used_up), Some(28..=31)));
-        assert_eq!(seconds(403, &[("x-ratelimit-remaining", "5"), ("x-ratelimit-reset", &*soon)]), None);
+        assert_eq!(
+            seconds(403, &[("x-ratelimit-remaining", "5"), ("x-ratelimit-reset", &*soon)]),
+            None
+        );
         assert_eq!(seconds(403, &[]), None);
         assert_eq!(seconds(500, &[("retry-after", "7")]), None);
         assert_eq!(seconds(503, &[("retry-after", "7")]), Some(7));

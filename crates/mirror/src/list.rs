@@ -63,9 +63,8 @@ fn beginnings(host: &Host) -> Vec<String> {
     if all.contains("") {
         return vec![String::new()];
     }
-    let is_inside = |path: &String| {
-        path.match_indices('/').any(|(at, _)| all.contains(&path[..at]))
-    };
+    let is_inside =
+        |path: &String| path.match_indices('/').any(|(at, _)| all.contains(&path[..at]));
     all.iter().filter(|path| !is_inside(path)).cloned().collect()
 }
 
@@ -106,7 +105,9 @@ impl Lister<'_> {
             self.listing.unknown.push(beginning.to_owned());
             return Ok(());
         }
-        let whose = if beginning.is_empty() { "list of repositories".to_owned() } else {
+        let whose = if beginning.is_empty() {
+            "list of repositories".to_owned()
+        } else {
             format!("user, group or organisation {beginning}")
         };
         Err(Unanswered {
@@ -156,7 +157,12 @@ impl Lister<'_> {
                     next.clone_from(&page.next);
                     if let Some(etag) = page.etag {
                         let found = serde_json::to_string(&found).expect("it has no odd keys");
-                        self.listing.changed.push(MirrorPage { url: url.clone(), etag, next: page.next, found });
+                        self.listing.changed.push(MirrorPage {
+                            url: url.clone(),
+                            etag,
+                            next: page.next,
+                            found,
+                        });
                     } else if known.is_some() {
                         self.listing.gone.push(url.clone());
                     }
@@ -180,5 +186,8 @@ impl Lister<'_> {
 }
 
 fn odd(what: &str) -> Unanswered {
-    Unanswered { why: format!("the host answers as no such host does: {what}; check kind, url and api"), pause: None }
+    Unanswered {
+        why: format!("the host answers as no such host does: {what}; check kind, url and api"),
+        pause: None,
+    }
 }

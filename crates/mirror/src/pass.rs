@@ -122,7 +122,9 @@ impl Mirrors {
         let mut jobs = Vec::new();
         for (known, surveyed) in self.surveys(all).await {
             match surveyed {
-                Ok(survey) => jobs.extend(self.apply(&known, survey, &mut hooks, &mut report).await?),
+                Ok(survey) => {
+                    jobs.extend(self.apply(&known, survey, &mut hooks, &mut report).await?)
+                }
                 Err(Unanswered { why, pause }) => {
                     report.failed += 1;
                     self.store().fail_listing(&known.group.name, &why, pause).await?;
@@ -201,8 +203,10 @@ impl Mirrors {
         let made = tokio::task::spawn_blocking(move || {
             let hosts = settings.hosts.iter().filter(|host| names.contains(&host.name));
             let lists = settings.git.iter().filter(|list| names.contains(&list.name));
-            let hosts = hosts.map(|host| (host.name.clone(), Group::of_host(host, &settings, &common)));
-            let lists = lists.map(|list| (list.name.clone(), Group::of_list(list, &settings, &common)));
+            let hosts =
+                hosts.map(|host| (host.name.clone(), Group::of_host(host, &settings, &common)));
+            let lists =
+                lists.map(|list| (list.name.clone(), Group::of_list(list, &settings, &common)));
             hosts.chain(lists).collect::<Vec<_>>()
         });
         let mut groups = Vec::new();
@@ -379,7 +383,9 @@ impl Mirrors {
         }
         let clones = jobs.iter().filter(|(_, work)| *work == Work::Clone).count();
         self.tell(Event::Working { clones, fetches: jobs.len() - clones });
-        jobs.sort_by_key(|(job, work)| (*work == Work::Clone, job.listed.bytes.unwrap_or_default()));
+        jobs.sort_by_key(|(job, work)| {
+            (*work == Work::Clone, job.listed.bytes.unwrap_or_default())
+        });
         // No tasks of their own: when this is dropped, git has ended.
         let running = jobs.into_iter().map(|(job, _)| self.worker.bring_in_step(job));
         let mut running =
@@ -408,8 +414,7 @@ impl Mirrors {
             // There is nothing to hide.
             return self.store().forget_mirror(&mirror.host, &mirror.host_id).await;
         }
-        let mirror =
-            Mirror { hidden_at: Some(now()), hidden: Some(why.to_owned()), ..mirror };
+        let mirror = Mirror { hidden_at: Some(now()), hidden: Some(why.to_owned()), ..mirror };
         self.store().keep_mirrors(&[&mirror]).await?;
         report.hidden += 1;
         self.tell(Event::Hidden { path: mirror.path.clone(), why: why.to_owned() });
@@ -434,7 +439,11 @@ impl Mirrors {
     }
 
     /// Deletes clones that were hidden for the time of grace.
-    async fn end_grace(&self, settings: &Settings, report: &mut Report) -> Result<(), store::Error> {
+    async fn end_grace(
+        &self,
+        settings: &Settings,
+        report: &mut Report,
+    ) -> Result<(), store::Error> {
         let grace = settings.mirror.grace.as_secs_f64();
         for mirror in self.store().mirrors().await? {
             if mirror.hidden_at.is_none_or(|at| at + grace > now()) {

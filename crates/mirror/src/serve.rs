@@ -130,7 +130,8 @@ async fn hooks(mirrors: &Mirrors, settings: &Watched) -> store::Error {
             Ok(rows) => rows,
             Err(error) => return error,
         };
-        let new: Vec<MirrorHook> = rows.into_iter().filter(|row| !taken.contains(&row.id)).collect();
+        let new: Vec<MirrorHook> =
+            rows.into_iter().filter(|row| !taken.contains(&row.id)).collect();
         if !new.is_empty() {
             taken.extend(new.iter().map(|row| row.id));
             match jobs(mirrors, &settings.get(), new).await {
@@ -173,7 +174,8 @@ async fn jobs(
         let Some(mirror) = of_source(&source) else { continue };
         let host = &mirror.host;
         if !groups.contains_key(host) {
-            let made = mirrors.groups(settings, &|name| name == host, &mut Default::default()).await;
+            let made =
+                mirrors.groups(settings, &|name| name == host, &mut Default::default()).await;
             groups.insert(host.clone(), made.into_iter().next());
         }
         let Some(group) = groups[host].clone() else {

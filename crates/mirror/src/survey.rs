@@ -142,10 +142,5 @@ fn of_list(found: Vec<Listed>, mirrors: Vec<Mirror>) -> Survey {
     }
     plan.dropped.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     let began = crate::http::now();
-    Survey {
-        plan,
-        listing: Listing { began, ..Listing::default() },
-        listed,
-        ..Survey::default()
-    }
+    Survey { plan, listing: Listing { began, ..Listing::default() }, listed, ..Survey::default() }
 }

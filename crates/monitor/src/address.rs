@@ -98,8 +98,8 @@ fn parse(address: &str) -> Result<Url, Refusal> {
     if address.len() > MAX_ADDRESS {
         return Err(wrong(&format!("has at most {MAX_ADDRESS} bytes; use a shorter one")));
     }
-    let url = Url::parse(address)
-        .map_err(|_| wrong("is a URL, as in https://host.example/path"))?;
+    let url =
+        Url::parse(address).map_err(|_| wrong("is a URL, as in https://host.example/path"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("begins with https:// or http://, and a host"));
     }

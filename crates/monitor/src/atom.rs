@@ -162,8 +162,13 @@ mod tests {
             assert!(feed.contains(part), "{part}\n{feed}");
         }
         assert_eq!(feed.matches("<entry>").count(), 2);
-        assert!(!feed.contains("<script>") && !feed.contains('\u{1}') && !feed.contains('\u{ffff}'));
+        assert!(
+            !feed.contains("<script>") && !feed.contains('\u{1}') && !feed.contains('\u{ffff}')
+        );
         let empty = super::feed(1, "", &monitor(), &[]);
-        assert!(empty.contains("<updated>2026-01-31T12:00:00Z</updated>") && empty.contains("href=\"/monitors/todo\""));
+        assert!(
+            empty.contains("<updated>2026-01-31T12:00:00Z</updated>")
+                && empty.contains("href=\"/monitors/todo\"")
+        );
     }
 }

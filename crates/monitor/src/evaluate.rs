@@ -61,12 +61,7 @@ impl Work {
 
 impl Standing {
     /// Returns whether a version of a file can match, as its names tell.
-    pub(crate) fn may_match(
-        &self,
-        repo: &CatalogRepo,
-        path: &str,
-        language: Option<&str>,
-    ) -> bool {
+    pub(crate) fn may_match(&self, repo: &CatalogRepo, path: &str, language: Option<&str>) -> bool {
         let known = |of: Predicate| self.by_name(repo, path, language, of);
         self.expr().eval(&known) != Some(false)
     }
@@ -158,12 +153,7 @@ impl Standing {
     }
 
     /// Returns the lines in which a term matches; the first one if only files are shown.
-    fn lines(
-        &self,
-        term: usize,
-        text: &Text,
-        work: &mut Work,
-    ) -> Result<Vec<(u32, String)>, Late> {
+    fn lines(&self, term: usize, text: &Text, work: &mut Work) -> Result<Vec<(u32, String)>, Late> {
         let matcher = &self.query().terms[term].matcher;
         let Work { scratches, left } = work;
         let scratch = scratches[term].get_or_insert_with(|| matcher.scratch());

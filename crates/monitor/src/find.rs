@@ -278,9 +278,10 @@ mod tests {
     /// Returns what a query finds in a change of a file, as `-a:1:text`.
     fn told(query: &str, old: Option<(&str, &str)>, new: Option<(&str, &str)>) -> Vec<String> {
         let standing = Standing::new(query).unwrap();
-        let texts = [old, new].into_iter().zip([1, 2]).filter_map(|(of, blob)| {
-            Some(((ShardId(0), BlobId(blob)), of?.1.to_owned()))
-        });
+        let texts = [old, new]
+            .into_iter()
+            .zip([1, 2])
+            .filter_map(|(of, blob)| Some(((ShardId(0), BlobId(blob)), of?.1.to_owned())));
         let texts = Texts::new(texts.collect());
         let side = |of: Option<(&str, &str)>, blob| of.map(|(path, _)| version(path, blob));
         let change = FileChange { old: side(old, 1), new: side(new, 2) };
@@ -352,10 +353,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_bounded() {
-        let change = |bytes| FileChange {
-            old: None,
-            new: Some(FileVersion { bytes, ..version("a", 1) }),
-        };
+        let change =
+            |bytes| FileChange { old: None, new: Some(FileVersion { bytes, ..version("a", 1) }) };
         assert_eq!(batch(&vec![change(1); 999]), BATCH);
         assert_eq!(batch(&vec![change(i32::MAX); 3]), 1);
         assert_eq!(batch(&vec![change(10 << 20); 9]), 3);

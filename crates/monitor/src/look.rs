@@ -139,9 +139,8 @@ impl Compiled {
     fn note(&self, changes: &EpochChanges, found: &Found) -> Option<String> {
         let mut notes = Vec::new();
         let new = changes.new_repos.iter().filter_map(|id| changes.repos.get(id));
-        let concerns = |repo: &&CatalogRepo| {
-            self.sees.shows(&repo.name) && self.standing.may_match_in(repo)
-        };
+        let concerns =
+            |repo: &&CatalogRepo| self.sees.shows(&repo.name) && self.standing.may_match_in(repo);
         let mut new: Vec<&str> = new.filter(concerns).map(|repo| repo.name.as_str()).collect();
         if !new.is_empty() {
             new.sort_unstable();

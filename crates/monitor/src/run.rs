@@ -120,7 +120,9 @@ async fn attempt(
     match deliver(&delivery, &allowed).await {
         Outcome::Delivered(said) => store.delivered(id, &said).await?,
         Outcome::Again(seconds, why) => {
-            tracing::warn!("monitor {name}: {why}; its news wait, and are sent again in {seconds} s");
+            tracing::warn!(
+                "monitor {name}: {why}; its news wait, and are sent again in {seconds} s"
+            );
             store.not_delivered(id, Some(seconds), &why).await?;
         }
         Outcome::GivenUp(why) => {

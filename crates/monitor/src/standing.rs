@@ -30,7 +30,9 @@ impl Standing {
     /// It is invalid, or asks for what an epoch's changes do not tell.
     pub fn new(text: &str) -> Result<Self, Invalid> {
         if text.trim().is_empty() {
-            return Err(Invalid::Unsupported("the query is empty; name a text or pattern to watch"));
+            return Err(Invalid::Unsupported(
+                "the query is empty; name a text or pattern to watch",
+            ));
         }
         let (options, client) = (Options::default(), Client::COMMAND_LINE);
         let query = request::parse(text, &options, &client)?;
@@ -123,6 +125,8 @@ mod tests {
         }
         let standing = Standing::new("foo repo:acme").unwrap();
         let repo = |name: &str| CatalogRepo { name: name.to_owned(), ..CatalogRepo::default() };
-        assert!(standing.may_match_in(&repo("acme/shop")) && !standing.may_match_in(&repo("other")));
+        assert!(
+            standing.may_match_in(&repo("acme/shop")) && !standing.may_match_in(&repo("other"))
+        );
     }
 }

@@ -125,7 +125,8 @@ pub async fn send_test(
     secret: &str,
     allowed: &[Allowed],
 ) -> Result<String, String> {
-    let target = Target::of(address, allowed).await.map_err(|refusal: Refusal| refusal.to_string())?;
+    let target =
+        Target::of(address, allowed).await.map_err(|refusal: Refusal| refusal.to_string())?;
     let data = json!({ "monitor": name });
     let body = json!({ "type": "monitor.test", "timestamp": now(), "data": data }).to_string();
     let id = format!("msg_test_{}", now());

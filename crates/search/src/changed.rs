@@ -66,8 +66,12 @@ impl View {
                     && catalog.repos.contains_key(&file.repo)
                     && !is_new(file.repo)
             };
-            let new_repos: Vec<RepoId> =
-                rows.new_repos.iter().copied().filter(|id| catalog.repos.contains_key(id)).collect();
+            let new_repos: Vec<RepoId> = rows
+                .new_repos
+                .iter()
+                .copied()
+                .filter(|id| catalog.repos.contains_key(id))
+                .collect();
             let ChangedRows { mut ended, mut begun, .. } = rows.clone();
             ended.retain(is_meant);
             begun.retain(is_meant);
@@ -134,7 +138,11 @@ fn paired(ended: Vec<FileVersion>, begun: Vec<FileVersion>) -> Vec<FileChange> {
     let gone = moved.into_values().flatten();
     changes.extend(gone.map(|old| FileChange { old: Some(old), new: None }));
     let key = |change: &FileChange| {
-        change.sides().next().map(|file| (file.repo, file.path.clone())).unwrap_or((RepoId(0), String::new()))
+        change
+            .sides()
+            .next()
+            .map(|file| (file.repo, file.path.clone()))
+            .unwrap_or((RepoId(0), String::new()))
     };
     changes.sort_by_cached_key(key);
     changes
@@ -164,7 +172,8 @@ mod tests {
 
     /// Returns the changes as `old:blob>new:blob`.
     fn told(ended: &[(&str, i32)], begun: &[(&str, i32)]) -> Vec<String> {
-        let files = |all: &[(&str, i32)]| all.iter().map(|(path, blob)| file(path, *blob)).collect();
+        let files =
+            |all: &[(&str, i32)]| all.iter().map(|(path, blob)| file(path, *blob)).collect();
         let side = |of: &Option<FileVersion>| {
             of.as_ref().map_or(String::new(), |file| format!("{}:{}", file.path, file.blob.0))
         };

@@ -38,9 +38,8 @@ pub(crate) fn notes(
     });
     let mut notes: Vec<String> = Vec::new();
     for (_, term) in unmeant {
-        let is_worktree = |of: &TreeName<'_>| {
-            matches!(of.kind, TreeKind::Main | TreeKind::Worktree)
-        };
+        let is_worktree =
+            |of: &TreeName<'_>| matches!(of.kind, TreeKind::Main | TreeKind::Worktree);
         let wants_worktree = term.field == TreeField::Worktree;
         let of_kind = all.iter().filter(|tree| is_worktree(tree) == wants_worktree);
         let names: BTreeSet<&str> = of_kind.map(|tree| tree.name).collect();

@@ -46,9 +46,8 @@ impl Visible {
         if patterns.is_empty() {
             return Ok(Self::All);
         }
-        let matcher = |pattern: &String| {
-            Matcher::new(&Pattern::of_repository(pattern, Case::Smart)?)
-        };
+        let matcher =
+            |pattern: &String| Matcher::new(&Pattern::of_repository(pattern, Case::Smart)?);
         let matchers: Result<Vec<_>, _> = patterns.iter().map(matcher).collect();
         Ok(Self::Matching(matchers?.into()))
     }

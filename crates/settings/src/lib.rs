@@ -24,8 +24,8 @@ pub use error::{Error, Problem};
 pub use patterns::Patterns;
 pub use secret::{Hidden, Secret, SecretError};
 pub use types::{
-    Allowed, Folder, GitList, Hook, Host, HostKind, Indexing, Mirror, Monitor, Settings,
-    Transport, Visibility, Watch,
+    Allowed, Folder, GitList, Hook, Host, HostKind, Indexing, Mirror, Monitor, Settings, Transport,
+    Visibility, Watch,
 };
 pub use value::{duration, size, written_duration, written_size};
 pub use watched::Watched;

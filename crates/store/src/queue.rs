@@ -226,9 +226,8 @@ impl Store {
         let sql = format!(
             "select extract(epoch from min(due) - clock_timestamp())::float8 from pending where not {IS_FOR_MIRRORS}"
         );
-        let seconds: Option<f64> = sqlx::query_scalar(AssertSqlSafe(sql))
-        .fetch_one(self.control())
-        .await?;
+        let seconds: Option<f64> =
+            sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(self.control()).await?;
         Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
     }
 

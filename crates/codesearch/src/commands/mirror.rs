@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use ::ingest::Configured;
 use ::mirror::{Event, Intent, Report};
 use ::settings::{Settings, Watched};
-use ::ingest::Configured;
+use anyhow::{Result, ensure};
 use store::Store;
 
 use super::{config, ingest, symbols};
@@ -49,8 +49,13 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
             Some(every) => {
                 let told = Arc::new(Told::new());
                 let tell = Arc::clone(&told);
-                let mirroring =
-                    ::mirror::serve(store, &watched, &options, every, Arc::new(move |event| tell.event(&event)));
+                let mirroring = ::mirror::serve(
+                    store,
+                    &watched,
+                    &options,
+                    every,
+                    Arc::new(move |event| tell.event(&event)),
+                );
                 let how = ::ingest::Options {
                     disks,
                     configured,
@@ -179,7 +184,11 @@ impl Told {
             Event::Cloned { path, bytes, took } => {
                 state.done += 1;
                 let (done, all) = (state.done, state.all);
-                note!("{done} of {all}: cloned {path} ({}, {:.1} s)", size(*bytes), took.as_secs_f64());
+                note!(
+                    "{done} of {all}: cloned {path} ({}, {:.1} s)",
+                    size(*bytes),
+                    took.as_secs_f64()
+                );
             }
             Event::Fetched { path, changed } => {
                 state.done += 1;
@@ -208,7 +217,11 @@ impl Told {
 fn line(event: &Event) -> Option<String> {
     Some(match event {
         Event::Listed { host, repos, requests } => {
-            format!("host {host}: {} listed ({})", count(*repos, "repository"), count(*requests, "request"))
+            format!(
+                "host {host}: {} listed ({})",
+                count(*repos, "repository"),
+                count(*requests, "request")
+            )
         }
         Event::Renamed { from, to } => format!("renamed: {from} is now {to}"),
         Event::Hidden { path, why } => format!("hidden: {path} ({why})"),

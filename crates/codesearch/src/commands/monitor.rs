@@ -70,7 +70,9 @@ pub(crate) async fn look(store: &Store) {
     };
     let done: Result<(), store::Error> = looking.await;
     if let Err(error) = done {
-        tracing::warn!("monitors have not looked at this ingest yet, the next one tries again: {error}");
+        tracing::warn!(
+            "monitors have not looked at this ingest yet, the next one tries again: {error}"
+        );
     }
 }
 
@@ -159,7 +161,10 @@ impl Watch<'_> {
                 continue;
             }
             if self.args.json {
-                say!("{}", json!({ "type": "repository", "epoch": epoch.0, "repository": repo.name }));
+                say!(
+                    "{}",
+                    json!({ "type": "repository", "epoch": epoch.0, "repository": repo.name })
+                );
             } else {
                 note!("codesearch: new repository, whose matches are no news: {}", repo.name);
             }
@@ -255,7 +260,10 @@ impl Stored<'_> {
             NotMade::Query(monitor::Invalid::Query(why)) => refused(why),
             why => anyhow::anyhow!("{why}"),
         })?;
-        say!("added {}: its news are at /monitors/{0} and /monitors/{0}.atom of a server", args.name);
+        say!(
+            "added {}: its news are at /monitors/{0} and /monitors/{0}.atom of a server",
+            args.name
+        );
         if let Some(secret) = secret {
             say!("the key of its deliveries' signatures, which is not shown again: {secret}");
         }
@@ -286,7 +294,9 @@ impl Stored<'_> {
             }
         }
         if all.is_empty() && stdout().is_terminal() {
-            note!("codesearch: there are no monitors; make one with: codesearch monitor add NAME QUERY");
+            note!(
+                "codesearch: there are no monitors; make one with: codesearch monitor add NAME QUERY"
+            );
         }
         Ok(if all.is_empty() { crate::NOTHING } else { crate::FOUND })
     }
@@ -354,7 +364,8 @@ impl Stored<'_> {
     async fn test(&self, store: &Store, args: &TestMonitorArgs) -> Result<u8> {
         let of = self.of(store, &args.name).await?;
         let visible = search::Visible::of(&of.repos).context("CODESEARCH_REPOS")?;
-        let view = View::new(Arc::new(Searcher::new(store.clone(), crate::database::cores())), visible);
+        let view =
+            View::new(Arc::new(Searcher::new(store.clone(), crate::database::cores())), visible);
         let (options, client) = (Options::default(), Client::COMMAND_LINE);
         let query = request::parse(&of.query, &options, &client).map_err(refused)?;
         let mut request = request::build(query, &options, &client).map_err(refused)?;

@@ -256,8 +256,7 @@ pub(crate) fn serve(
         });
         let (watched, found) = (store.clone(), Arc::clone(&searcher));
         let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
-        let monitoring =
-            tokio::spawn(async move { monitor::run(watched, found, allow).await });
+        let monitoring = tokio::spawn(async move { monitor::run(watched, found, allow).await });
         let ended = server::serve(
             &threads,
             listener,

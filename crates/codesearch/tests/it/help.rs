@@ -3,8 +3,24 @@
 use crate::harness::{Fixture, clean_command};
 
 const COMMANDS: [&str; 18] = [
-    "", "up", "ingest", "search", "files", "docs", "serve", "token", "mcp", "repos", "remove",
-    "init", "stats", "check", "scip", "monitor", "monitor add", "mirror",
+    "",
+    "up",
+    "ingest",
+    "search",
+    "files",
+    "docs",
+    "serve",
+    "token",
+    "mcp",
+    "repos",
+    "remove",
+    "init",
+    "stats",
+    "check",
+    "scip",
+    "monitor",
+    "monitor add",
+    "mirror",
 ];
 
 fn help(command: &str, flag: &str, columns: usize) -> String {

@@ -233,7 +233,10 @@ fn what_cannot_be_watched_is_one_sentence() {
         (&["monitor", "--once", "--since", &late, "x"], "--since must not be larger"),
         (&["monitor", "add", "a/b", "x"], "is not a name for a monitor"),
         (&["monitor", "add", "m", "sym:x"], "sym: is not supported in a monitor"),
-        (&["monitor", "add", "m", "x", "--webhook", "http://127.0.0.1:1/"], "this server's own network"),
+        (
+            &["monitor", "add", "m", "x", "--webhook", "http://127.0.0.1:1/"],
+            "this server's own network",
+        ),
         (&["monitor", "add", "m", "x", "--webhook", "nowhere"], "is a URL"),
         (&["monitor", "show", "m"], "no monitor is named m; codesearch monitor list lists them"),
         (&["monitor", "remove", "m"], "no monitor is named m"),
@@ -258,8 +261,10 @@ fn stored_monitors_look_at_each_epoch_once_whoever_runs_them() {
         let told: Value = serde_json::from_str(&told).unwrap();
         let hits = told["news"].as_array().unwrap().iter().rev();
         let hits = hits.flat_map(|news| news["hits"].as_array().unwrap().clone());
-        hits.map(|hit| format!("{} {}", hit["type"].as_str().unwrap(), hit["text"].as_str().unwrap()))
-            .collect()
+        hits.map(|hit| {
+            format!("{} {}", hit["type"].as_str().unwrap(), hit["text"].as_str().unwrap())
+        })
+        .collect()
     };
     // The ingest itself looks, since no server runs.
     fixture.write("shop/b.rs", "needle 2\n");
@@ -368,7 +373,10 @@ fn deliveries_are_signed_and_repeated_until_they_are_acknowledged() {
     fixture.ingest();
     let next = receiver.next();
     assert_ne!(next.header("webhook-id"), first.header("webhook-id"));
-    assert_eq!((&next.json()["data"]["appeared"], &next.json()["data"]["disappeared"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&next.json()["data"]["appeared"], &next.json()["data"]["disappeared"]),
+        (&json!(1), &json!(1))
+    );
     // A test delivery says that it is one.
     let (status, told) = post(&server, "/monitors/todo", &[JSON], r#"{"action":"send"}"#);
     assert_eq!((status, told.contains("The receiver answered 200 OK.")), (200, true), "{told}");
@@ -519,7 +527,8 @@ fn pages_and_feeds_have_owners_and_no_script_of_others() {
     assert!(feed.contains("shop/&amp;lt;b&amp;gt;.rs:1") && !feed.contains("<script>"), "{feed}");
     assert!(well_formed(&feed), "{feed}");
     let tag = headers["etag"].to_str().unwrap();
-    let known = server.ask("/monitors/mine.atom", &[("authorization", &ann), ("if-none-match", tag)]);
+    let known =
+        server.ask("/monitors/mine.atom", &[("authorization", &ann), ("if-none-match", tag)]);
     assert_eq!((known.0, &*known.2), (304, ""));
     let page = ask("/monitors/mine", &ann, html).2;
     assert!(page.contains("shop/&#60;b&#62;.rs:1") && !page.contains("<script>needle"), "{page}");

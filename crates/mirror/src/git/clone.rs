@@ -98,7 +98,9 @@ pub(crate) fn bring_in_step(git: &Git, folder: &Path, source: &Source) -> Result
     } else {
         let new = new_folder(folder);
         let made = clone(git, &new, source).and_then(|()| set_head(git, &new, source));
-        if let Err(error) = made.and_then(|()| fs::rename(&new, folder).map_err(|error| unmade(folder, &error))) {
+        if let Err(error) =
+            made.and_then(|()| fs::rename(&new, folder).map_err(|error| unmade(folder, &error)))
+        {
             let _ = fs::remove_dir_all(&new);
             return Err(error);
         }
@@ -153,7 +155,15 @@ fn fetch(git: &Git, folder: &Path, source: &Source) -> Result<(), Failed> {
     if origin.is_ok_and(|origin| origin.trim() != source.address) {
         git.run(folder, &["config", "--replace-all", "remote.origin.url", &source.address], None)?;
     }
-    let mut args = vec!["fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
+    let mut args = vec![
+        "fetch",
+        "--quiet",
+        "--prune",
+        "--force",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--no-recurse-submodules",
+    ];
     args.extend(["--", &source.address]);
     args.extend(REFSPECS);
     let objects = folder.join("objects");
@@ -174,13 +184,16 @@ fn fetch(git: &Git, folder: &Path, source: &Source) -> Result<(), Failed> {
 /// Deletes the lock files of a clone that are old. Returns whether there were any.
 fn unlock(folder: &Path) -> bool {
     let mut rest = vec![folder.join("refs")];
-    let mut files: Vec<PathBuf> =
-        ["HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock"].map(|name| folder.join(name)).to_vec();
+    let mut files: Vec<PathBuf> = ["HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock"]
+        .map(|name| folder.join(name))
+        .to_vec();
     while let Some(folder) = rest.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => rest.push(entry.path()),
-                _ if entry.path().extension().is_some_and(|end| end == "lock") => files.push(entry.path()),
+                _ if entry.path().extension().is_some_and(|end| end == "lock") => {
+                    files.push(entry.path())
+                }
                 _ => {}
             }
         }
@@ -189,7 +202,8 @@ fn unlock(folder: &Path) -> bool {
         let modified = fs::metadata(file).and_then(|about| about.modified());
         modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > STALE))
     };
-    files.iter().filter(|file| is_stale(file)).filter(|file| fs::remove_file(file).is_ok()).count() > 0
+    files.iter().filter(|file| is_stale(file)).filter(|file| fs::remove_file(file).is_ok()).count()
+        > 0
 }
 
 /// Deletes packs that a fetch did not finish. No other fetch of this clone runs.
@@ -231,7 +245,8 @@ fn local_state(git: &Git, folder: &Path) -> Result<State, Failed> {
 /// Git fails; the clone stays as it is.
 pub(crate) fn maintain(git: &Git, folder: &Path) -> Result<(), Failed> {
     let packs = fs::read_dir(folder.join("objects/pack")).into_iter().flatten().flatten();
-    let packs = packs.filter(|entry| entry.path().extension().is_some_and(|end| end == "pack")).count();
+    let packs =
+        packs.filter(|entry| entry.path().extension().is_some_and(|end| end == "pack")).count();
     if packs < MANY_PACKS {
         return Ok(());
     }

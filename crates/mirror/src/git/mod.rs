@@ -3,5 +3,8 @@
 mod clone;
 mod run;
 
-pub(crate) use clone::{Source, State, bring_in_step, delete_hidden, hide, maintain, remote_state, remove_unfinished, show};
+pub(crate) use clone::{
+    Source, State, bring_in_step, delete_hidden, hide, maintain, remote_state, remove_unfinished,
+    show,
+};
 pub(crate) use run::{Failed, Git, size_of};

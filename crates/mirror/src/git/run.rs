@@ -89,10 +89,8 @@ pub(crate) struct Git {
 impl Git {
     /// Makes a git that speaks the protocols `allowed`, such as `https`, and takes up to `timeout` for anything.
     pub(crate) fn new(allowed: &str, ca_file: Option<&Path>, timeout: Duration) -> Self {
-        let mut environment: Vec<(&'static str, OsString)> = INHERITED
-            .iter()
-            .filter_map(|name| Some((*name, std::env::var_os(name)?)))
-            .collect();
+        let mut environment: Vec<(&'static str, OsString)> =
+            INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))).collect();
         // No question to anybody, and an end if nobody answers.
         let ssh = std::env::var("GIT_SSH_COMMAND").unwrap_or_else(|_| "ssh".to_owned());
         let ssh = format!("{ssh} -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=30");
@@ -118,7 +116,8 @@ impl Git {
     pub(crate) fn with_token(mut self, origin: &str, user: &str, token: &str) -> Self {
         use base64::Engine as _;
         let basic = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{token}"));
-        self.settings.push((format!("http.{origin}/.extraHeader"), format!("Authorization: Basic {basic}")));
+        self.settings
+            .push((format!("http.{origin}/.extraHeader"), format!("Authorization: Basic {basic}")));
         // A redirect could lead the token elsewhere.
         self.settings.push(("http.followRedirects".to_owned(), "false".to_owned()));
         self
@@ -155,9 +154,9 @@ impl Git {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Its helpers end with it.
         command.process_group(0);
-        let child = command
-            .spawn()
-            .map_err(|error| Failed::Said(format!("cannot run git ({error}); install it, version 2.31 or newer")))?;
+        let child = command.spawn().map_err(|error| {
+            Failed::Said(format!("cannot run git ({error}); install it, version 2.31 or newer"))
+        })?;
         self.await_end(child, grows)
     }
 
@@ -241,10 +240,12 @@ fn told(said: &str) -> String {
         || has("returned error: 403")
         || has("returned error: 401")
     {
-        return "the host refuses git, or wants a token; check that the token may read the code".to_owned();
+        return "the host refuses git, or wants a token; check that the token may read the code"
+            .to_owned();
     }
     if has("Host key verification failed") {
-        return "SSH does not know the host's key; add it to known_hosts (ssh-keyscan HOST)".to_owned();
+        return "SSH does not know the host's key; add it to known_hosts (ssh-keyscan HOST)"
+            .to_owned();
     }
     if has("Permission denied (") {
         return "the host refuses the SSH keys of the user who runs codesearch".to_owned();
@@ -301,7 +302,10 @@ mod tests {
                 "Cloning into bare repository 'x'...\nremote: Not Found\nfatal: repository 'https://h/x/' not found\n",
                 "git failed: Not Found",
             ),
-            ("fatal: repository 'https://h/x/' not found\n", "git failed: repository 'https://h/x/' not found"),
+            (
+                "fatal: repository 'https://h/x/' not found\n",
+                "git failed: repository 'https://h/x/' not found",
+            ),
             ("\u{1b}[31mfatal\u{1b}[0m\n", "git failed: [31mfatal[0m"),
             ("", "git failed: it does not say why"),
         ] {
@@ -319,7 +323,10 @@ mod tests {
         slow.settings.push(("alias.slow".to_owned(), "!sleep 600 & wait".to_owned()));
         let begun = Instant::now();
         let failed = slow.run(folder.path(), &["slow"], None).unwrap_err();
-        assert!(matches!(&failed, Failed::Said(why) if why.contains("did not end within")), "{failed:?}");
+        assert!(
+            matches!(&failed, Failed::Said(why) if why.contains("did not end within")),
+            "{failed:?}"
+        );
         slow.timeout = Duration::from_mins(5);
         slow.leaving().store(true, Ordering::Relaxed);
         assert_eq!(slow.run(folder.path(), &["slow"], None), Err(Failed::Left));
@@ -328,7 +335,8 @@ mod tests {
 
     #[test]
     fn a_token_is_in_no_argument_and_goes_to_its_host_alone() {
-        let git = Git::new("https", None, Duration::from_secs(9)).with_token("https://h", "me", "tok");
+        let git =
+            Git::new("https", None, Duration::from_secs(9)).with_token("https://h", "me", "tok");
         let shown: Vec<&str> = git.settings.iter().map(|(key, _)| &**key).collect();
         assert!(shown.contains(&"http.https://h/.extraHeader"), "{shown:?}");
         let folder = tempfile::tempdir().unwrap();

@@ -82,10 +82,12 @@ impl Api for GitLab {
         let pages = format!("per_page=100&order_by=id&sort=asc{sizes}");
         let of = part(beginning);
         if beginning.is_empty() {
-            let mine = if base.starts_with("https://gitlab.com/") { "&membership=true" } else { "" };
+            let mine =
+                if base.starts_with("https://gitlab.com/") { "&membership=true" } else { "" };
             return vec![Place::many(format!("{base}/projects?pagination=keyset&{pages}{mine}"))];
         }
-        let group = format!("{base}/groups/{of}/projects?include_subgroups=true&with_shared=false&{pages}");
+        let group =
+            format!("{base}/groups/{of}/projects?include_subgroups=true&with_shared=false&{pages}");
         let mut places = vec![Place::many(group)];
         places.push(if beginning.contains('/') {
             Place::one(format!("{base}/projects/{of}{}", sizes.replacen('&', "?", 1)))

@@ -64,7 +64,13 @@ impl CompareError {
         match self {
             Self::NoRepo(_) | Self::Disabled => true,
             Self::Clone { error, .. } => {
-                matches!(error, git::Error::NoClone | git::Error::NoFolder | git::Error::NoWorktree | git::Error::Outside)
+                matches!(
+                    error,
+                    git::Error::NoClone
+                        | git::Error::NoFolder
+                        | git::Error::NoWorktree
+                        | git::Error::Outside
+                )
             }
             _ => false,
         }

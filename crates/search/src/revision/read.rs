@@ -219,7 +219,8 @@ mod tests {
     fn reading_ends_at_the_bound_of_bytes_with_the_first_files() {
         let folder = tempfile::tempdir().unwrap();
         for n in 0..200 {
-            std::fs::write(folder.path().join(format!("{n:03}.txt")), format!("{n:0999}\n")).unwrap();
+            std::fs::write(folder.path().join(format!("{n:03}.txt")), format!("{n:0999}\n"))
+                .unwrap();
         }
         git(folder.path(), &["init", "--quiet"]);
         git(folder.path(), &["add", "--all"]);
@@ -228,7 +229,9 @@ mod tests {
         let names: Vec<Oid> =
             listed.lines().map(|hash| Oid::from_hex(hash.as_bytes()).unwrap()).collect();
         let clone = GitClone::open(folder.path(), &[]).unwrap();
-        for (most, expected) in [(0, 0), (999, 0), (1000, 1), (64_500, 64), (130_000, 130), (1 << 20, 200)] {
+        for (most, expected) in
+            [(0, 0), (999, 0), (1000, 1), (64_500, 64), (130_000, 130), (1 << 20, 200)]
+        {
             let read = read_all(&clone, &names, most, &Commits::default(), &|| true).unwrap();
             assert_eq!(read.len(), expected, "{most}");
             for (n, contents) in read.iter().enumerate() {

@@ -2,9 +2,9 @@
 //! address (`hosts`).
 
 use askama::Template;
+use axum::http::HeaderValue;
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
-use axum::http::HeaderValue;
 use axum::response::Response;
 use store::{Delivery, Hit, Monitor, News};
 
@@ -90,10 +90,12 @@ pub(super) fn list(
     wrong: Option<(&Wanted, String)>,
 ) -> Response {
     let rows = all.iter().map(|of| {
-        let waits = waiting.iter().find(|(monitor, ..)| *monitor == of.id).map(|(_, number, said)| {
-            let number = count(usize::try_from(*number).unwrap_or(0), "delivery");
-            said.as_ref().map_or(format!("{number} to send"), |said| format!("{number} to send: {said}"))
-        });
+        let waits =
+            waiting.iter().find(|(monitor, ..)| *monitor == of.id).map(|(_, number, said)| {
+                let number = count(usize::try_from(*number).unwrap_or(0), "delivery");
+                said.as_ref()
+                    .map_or(format!("{number} to send"), |said| format!("{number} to send: {said}"))
+            });
         MonitorRow {
             of,
             search: link_to("/search", &[("q", &of.query)]),

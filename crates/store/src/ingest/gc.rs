@@ -123,7 +123,10 @@ impl Session {
         let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
         let mut in_use: Vec<ShardId> = in_use.map(|state| state.shard).collect();
         let mut tx = self.conn.begin().await?;
-        sqlx::query("update state set kept_from = greatest(kept_from, $1)").bind(oldest).execute(&mut *tx).await?;
+        sqlx::query("update state set kept_from = greatest(kept_from, $1)")
+            .bind(oldest)
+            .execute(&mut *tx)
+            .await?;
         if !sweep {
             let ended: Vec<i16> = sqlx::query_scalar(
                 "select shard from shards where changed > purged and purged < $1 order by shard",

@@ -66,10 +66,8 @@ impl Store {
                 )
             };
             let sql = some.iter().map(of_shard).collect::<Vec<_>>().join(" union all ");
-            let found: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql))
-                .persistent(false)
-                .fetch_all(&mut *conn)
-                .await?;
+            let found: Vec<Row> =
+                sqlx::query_as(AssertSqlSafe(sql)).persistent(false).fetch_all(&mut *conn).await?;
             for (begins, shard, blob, bytes, repo, path, language, trees) in found {
                 let (shard, blob, repo) = (ShardId(shard), BlobId(blob), RepoId(repo));
                 let trees = Trees(trees);

@@ -73,7 +73,17 @@ impl Store {
             }
             let Some(news) = self.news_with(row.news).await? else { continue };
             let Row { id, monitor, name, query, address, secret, attempts, age, .. } = row;
-            waiting.push(Waiting { id, monitor, name, query, address, secret, attempts, age, news });
+            waiting.push(Waiting {
+                id,
+                monitor,
+                name,
+                query,
+                address,
+                secret,
+                attempts,
+                age,
+                news,
+            });
         }
         Ok((waiting, next))
     }

@@ -20,7 +20,7 @@ use crate::{Epoch, target};
 
 pub use changes::{ChangedRows, FileVersion};
 pub use deliveries::{Delivery, Waiting};
-pub use news::{Hit, News, NewNews};
+pub use news::{Hit, NewNews, News};
 
 /// The channel on which those that look at epochs are notified of changed monitors.
 pub(crate) const MONITORS: &str = "codesearch_monitors";
@@ -90,8 +90,9 @@ impl MonitorLock {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn try_take(&mut self) -> Result<bool> {
-        let taking =
-            sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(MONITOR_LOCK).fetch_one(&mut self.0);
+        let taking = sqlx::query_scalar("select pg_try_advisory_lock($1)")
+            .bind(MONITOR_LOCK)
+            .fetch_one(&mut self.0);
         Ok(target::answered(target::ANSWER, taking).await?)
     }
 
@@ -260,7 +261,11 @@ pub(crate) async fn begin_purge(conn: &mut PgConnection, oldest: i32) -> Result<
     let upto = match waiting {
         Some((looked, true)) if looked < oldest => looked,
         Some((looked, false)) if looked < oldest => {
-            if miss(&mut tx, looked, oldest).await? { oldest } else { looked }
+            if miss(&mut tx, looked, oldest).await? {
+                oldest
+            } else {
+                looked
+            }
         }
         _ => oldest,
     };
@@ -270,11 +275,12 @@ pub(crate) async fn begin_purge(conn: &mut PgConnection, oldest: i32) -> Result<
 
 /// Has all monitors miss the epochs after `looked`, up to another one. Returns false if they are looking right now.
 async fn miss(conn: &mut PgConnection, looked: i32, upto: i32) -> Result<bool> {
-    let idle: Option<i32> =
-        sqlx::query_scalar("select epoch from monitor_epoch where epoch = $1 for update skip locked")
-            .bind(looked)
-            .fetch_optional(&mut *conn)
-            .await?;
+    let idle: Option<i32> = sqlx::query_scalar(
+        "select epoch from monitor_epoch where epoch = $1 for update skip locked",
+    )
+    .bind(looked)
+    .fetch_optional(&mut *conn)
+    .await?;
     if idle.is_none() {
         return Ok(false);
     }

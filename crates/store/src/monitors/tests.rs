@@ -1,6 +1,6 @@
 use super::*;
-use crate::testing::{ingest, on_index, session, value};
 use crate::ShardId;
+use crate::testing::{ingest, on_index, session, value};
 
 fn monitor(name: &str) -> NewMonitor {
     NewMonitor { name: name.to_owned(), query: "x".to_owned(), ..NewMonitor::default() }

@@ -24,7 +24,11 @@ fn a_monitor_is_made_tested_paused_and_deleted_without_scripts() {
         assert_eq!(tab.text("h1").await, "mine");
         tab.click("[value=test]").await;
         let notice = tab.text(".notice").await;
-        assert!(notice.contains("The query matches 1 file now.") && notice.contains("one/src/server.go:3"), "{notice}");
+        assert!(
+            notice.contains("The query matches 1 file now.")
+                && notice.contains("one/src/server.go:3"),
+            "{notice}"
+        );
         tab.click("[value=pause]").await;
         assert!(tab.text(".facts").await.contains("paused"));
         tab.click("[value=resume]").await;

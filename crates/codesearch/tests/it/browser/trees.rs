@@ -15,11 +15,20 @@ pub(super) fn trees() -> Fixture {
     fixture.commit("r/app", "A harbor");
     fixture.git("r/app", &["tag", "v1.0"]);
     fixture.git("r/app", &["checkout", "-q", "-b", "release/1.x"]);
-    fixture.write("r/app/src/dock.go", "package app\n\n// Ships dock at berth 2.\nfunc dock() {\n\tsail(2)\n}\n");
+    fixture.write(
+        "r/app/src/dock.go",
+        "package app\n\n// Ships dock at berth 2.\nfunc dock() {\n\tsail(2)\n}\n",
+    );
     fixture.commit("r/app", "Another berth");
     fixture.git("r/app", &["checkout", "-q", "-"]);
-    fixture.git("r/app", &["worktree", "add", "--quiet", "../fix-a-long-name-of-a-worktree", "-b", "fix"]);
-    fixture.write("r/fix-a-long-name-of-a-worktree/src/new.go", "package app\n\nfunc Anchor() {\n\tdock()\n}\n");
+    fixture.git(
+        "r/app",
+        &["worktree", "add", "--quiet", "../fix-a-long-name-of-a-worktree", "-b", "fix"],
+    );
+    fixture.write(
+        "r/fix-a-long-name-of-a-worktree/src/new.go",
+        "package app\n\nfunc Anchor() {\n\tdock()\n}\n",
+    );
     fixture.write("r/other/one.txt", "one berth\n");
     fixture.commit("r/other", "first");
     fixture.run(&["ingest", "--shards", "4", "--branches", "release/*,v1.*", "r"]).code(0);

@@ -170,7 +170,10 @@ fn blame_and_history_are_of_the_named_tree() {
     }
     ask(&server, "/blame?repo=app&path=src/dev.rs", 404);
     let blame = ask(&server, "/blame?repo=lib&path=lib.rs&rev=HEAD~1", 200);
-    assert_eq!((&blame["indexed"], &blame["commits"][0]["summary"]), (&json!(false), &json!("unseen")));
+    assert_eq!(
+        (&blame["indexed"], &blame["commits"][0]["summary"]),
+        (&json!(false), &json!("unseen"))
+    );
     let refused = ask(&server, "/blame?repo=app&path=src/dev.rs&rev=nope", 400).to_string();
     assert!(refused.contains("unknown revision nope"), "{refused}");
     ask(&server, "/blame?repo=app&path=none.rs&rev=dev", 404);
@@ -216,7 +219,9 @@ fn head_is_that_of_the_worktree() {
     };
     let in_folder = json!({ "repo": "app", "range": "HEAD~1..HEAD", "folder": folder });
     assert!(told(in_folder).contains("+// needle in the worktree"));
-    assert!(told(json!({ "repo": "app@fix", "range": "HEAD" })).contains("+// needle in the worktree"));
+    assert!(
+        told(json!({ "repo": "app@fix", "range": "HEAD" })).contains("+// needle in the worktree")
+    );
     let server = fixture.serve();
     let changed = ask(&server, "/diff?repo=app@fix&base=HEAD~1&head=HEAD", 200);
     assert_eq!((&changed["files"], &changed["repo"]), (&json!(2), &json!("app")));

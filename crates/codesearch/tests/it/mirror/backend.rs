@@ -17,7 +17,8 @@ pub(super) fn run(
     headers: &HeaderMap,
     body: &[u8],
 ) -> Response {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut child = Command::new("git")
         .arg("http-backend")
         .env("GIT_PROJECT_ROOT", root)

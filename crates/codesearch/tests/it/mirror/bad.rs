@@ -24,7 +24,11 @@ fn a_listing_that_fails_changes_nothing() {
         ("page=2", Fault::Status(404, Vec::new()), "a page of the listing is missing"),
         ("page=2", Fault::Status(502, Vec::new()), "answers with status 502"),
         (first, Fault::Elsewhere, "which is another host"),
-        (first, Fault::Status(404, Vec::new()), "has no user, group or organisation org, or the token may not see it"),
+        (
+            first,
+            Fault::Status(404, Vec::new()),
+            "has no user, group or organisation org, or the token may not see it",
+        ),
         ("/repositories/2", Fault::Status(500, Vec::new()), "answers with status 500"),
         (
             first,
@@ -33,7 +37,10 @@ fn a_listing_that_fails_changes_nothing() {
         ),
         (
             first,
-            Fault::Status(403, vec![("x-ratelimit-remaining", "0".to_owned()), ("retry-after", "7200".to_owned())]),
+            Fault::Status(
+                403,
+                vec![("x-ratelimit-remaining", "0".to_owned()), ("retry-after", "7200".to_owned())],
+            ),
             "has had enough requests; it is asked again in 120 minutes",
         ),
     ] {
@@ -49,7 +56,11 @@ fn a_listing_that_fails_changes_nothing() {
     }
     let ran = mirrored.mirror(&[]).code(0);
     assert!(ran.out.contains("1 hidden"), "{}", ran.out);
-    assert!(mirrored.fixture.sql::<bool>("select failure is null and paused_until is null from mirror_hosts"));
+    assert!(
+        mirrored
+            .fixture
+            .sql::<bool>("select failure is null and paused_until is null from mirror_hosts")
+    );
 }
 
 #[test]
@@ -71,7 +82,10 @@ fn tokens_that_cannot_be_read_or_are_refused() {
     mirrored.host.add("org", "one", "a.txt", "needle\n");
     for (token, expected) in [
         ("file:nosuch", "cannot read the secret in "),
-        ("env:CODESEARCH_NO_SUCH_TOKEN", "the variable CODESEARCH_NO_SUCH_TOKEN, which should have a secret, is not set"),
+        (
+            "env:CODESEARCH_NO_SUCH_TOKEN",
+            "the variable CODESEARCH_NO_SUCH_TOKEN, which should have a secret, is not set",
+        ),
         ("cmd:false", "the command that should print a secret"),
     ] {
         mirrored.configure(&format!("take = [\"org\"]\ntoken = \"{token}\""));
@@ -81,7 +95,8 @@ fn tokens_that_cannot_be_read_or_are_refused() {
     mirrored.host.world().token = Some("right".to_owned());
     mirrored.configure("take = [\"org\"]\ntoken = \"cmd:echo wrong\"");
     let ran = mirrored.mirror(&[]).code(2);
-    let expected = "refuses the token (status 401); check that it has not expired and may read repositories";
+    let expected =
+        "refuses the token (status 401); check that it has not expired and may read repositories";
     assert!(ran.err.contains(expected), "{}", ran.err);
     mirrored.configure("take = [\"org\"]\ntoken = \"cmd:echo right\"");
     mirrored.mirror(&[]).code(0);
@@ -96,7 +111,8 @@ fn one_that_cannot_be_cloned_does_not_stop_the_others() {
     let lost = host.add("org", "lost", "a.txt", "needle\n");
     host.add("org", "fine", "a.txt", "needle\n");
     // The host says that it is small.
-    let noise: String = (0..60_000_u64).map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let noise: String =
+        (0..60_000_u64).map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     host.push(large, "main", "noise.txt", &noise);
     host.world().faults.insert("org/lost.git".to_owned(), Fault::Status(500, Vec::new()));
     mirrored.configure("take = [\"org\"]\nmax_size = \"300 KB\"");
@@ -104,9 +120,11 @@ fn one_that_cannot_be_cloned_does_not_stop_the_others() {
     assert!(ran.err.contains("codesearch: org/large: it has more than max_size = "), "{}", ran.err);
     assert!(ran.err.contains("codesearch: org/lost: git failed: "), "{}", ran.err);
     assert_eq!(mirrored.found("needle"), ["org/fine/a.txt"]);
-    let left: Vec<_> = std::fs::read_dir(mirrored.fixture.path().join("clones/work/.new")).unwrap().collect();
+    let left: Vec<_> =
+        std::fs::read_dir(mirrored.fixture.path().join("clones/work/.new")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
-    let failures = "select count(*) from mirrors where failure is not null and failures = 1 and due > now()";
+    let failures =
+        "select count(*) from mirrors where failure is not null and failures = 1 and due > now()";
     assert_eq!(mirrored.fixture.sql::<i64>(failures), 2);
     // They come when they can.
     host.world().faults.clear();
@@ -135,7 +153,11 @@ fn what_is_in_the_way_stays() {
     let id = mirrored.host.add("org", "one", "a.txt", "needle\n");
     mirrored.fixture.write(&format!("clones/work/{id}.git/precious.txt"), "x\n");
     let ran = mirrored.mirror(&[]).code(2);
-    assert!(ran.err.contains("is in the way and is no bare clone; move it elsewhere"), "{}", ran.err);
+    assert!(
+        ran.err.contains("is in the way and is no bare clone; move it elsewhere"),
+        "{}",
+        ran.err
+    );
     assert!(mirrored.clone(id).join("precious.txt").exists());
 }
 
@@ -144,13 +166,21 @@ fn nothing_to_mirror_is_told() {
     let mirrored = Mirrored::of(Kind::GitHub);
     mirrored.fixture.write("codesearch.toml", "");
     let ran = mirrored.mirror(&[]).code(2);
-    assert!(ran.err.contains("nothing to mirror: ") && ran.err.contains("names no host"), "{}", ran.err);
+    assert!(
+        ran.err.contains("nothing to mirror: ") && ran.err.contains("names no host"),
+        "{}",
+        ran.err
+    );
     mirrored.configure("take = [\"nobody/*\"]");
     mirrored.mirror(&[]).code(2);
     // A repository that is named and is not there is told, and is no failure.
     mirrored.host.add("org", "one", "a.txt", "needle\n");
     mirrored.configure("take = [\"org/one\", \"org/two\"]");
     let ran = mirrored.mirror(&[]).code(0);
-    assert!(ran.err.contains("host work has no repository org/two, or the token may not see it"), "{}", ran.err);
+    assert!(
+        ran.err.contains("host work has no repository org/two, or the token may not see it"),
+        "{}",
+        ran.err
+    );
     assert_eq!(mirrored.found("needle").len(), 1);
 }

@@ -49,7 +49,11 @@ fn a_repository_that_is_only_unlisted_stays_until_the_second_listing() {
     mirrored.mirror(&[]).code(2);
     assert_eq!(mirrored.found("needle").len(), 3);
     let ran = mirrored.mirror(&[]).code(0);
-    assert!(ran.err.contains("hidden: org/r0 (it is other/r0 now, which take does not name)"), "{}", ran.err);
+    assert!(
+        ran.err.contains("hidden: org/r0 (it is other/r0 now, which take does not name)"),
+        "{}",
+        ran.err
+    );
     assert_eq!(mirrored.found("needle").len(), 2);
     // When it is back, so it is in the index, without another clone.
     mirrored.host.change(ids[0], |repo| "org".clone_into(&mut repo.owner));
@@ -80,7 +84,11 @@ fn a_listing_that_shrinks_by_more_than_half_drops_nothing() {
     }
     for _ in 0..3 {
         let ran = mirrored.mirror(&[]).code(2);
-        assert!(ran.err.contains("lists 2 repositories, and 3 of our 5 are not among them"), "{}", ran.err);
+        assert!(
+            ran.err.contains("lists 2 repositories, and 3 of our 5 are not among them"),
+            "{}",
+            ran.err
+        );
         assert_eq!(mirrored.found("needle").len(), 5);
     }
     // What is new is mirrored nevertheless.
@@ -104,5 +112,9 @@ fn a_token_that_sees_nothing_more_of_its_kind_drops_nothing() {
     assert!(ran.out.contains("0 hidden"), "{}", ran.out);
     assert_eq!(mirrored.found("needle").len(), 4);
     let ran = mirrored.mirror(&[]).code(0);
-    assert!(ran.err.contains("hidden: org/r0 (it is missing in two complete listings)"), "{}", ran.err);
+    assert!(
+        ran.err.contains("hidden: org/r0 (it is missing in two complete listings)"),
+        "{}",
+        ran.err
+    );
 }

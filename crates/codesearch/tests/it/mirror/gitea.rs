@@ -19,7 +19,9 @@ impl Gitea {
     /// Starts it in a folder; `None` if there is none.
     fn start(folder: &Path) -> Option<Self> {
         let Some(program) = std::env::var_os("CODESEARCH_GITEA").map(PathBuf::from) else {
-            eprintln!("left out: set CODESEARCH_GITEA to the program of Gitea to mirror a real one");
+            eprintln!(
+                "left out: set CODESEARCH_GITEA to the program of Gitea to mirror a real one"
+            );
             return None;
         };
         std::fs::create_dir_all(folder).unwrap();
@@ -40,15 +42,37 @@ impl Gitea {
             command.arg("--config").arg(folder.join("app.ini")).args(args).current_dir(folder);
             let done = command.output().unwrap();
             let text = String::from_utf8_lossy(&done.stdout).into_owned();
-            assert!(done.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&done.stderr));
+            assert!(
+                done.status.success(),
+                "{args:?}: {text}{}",
+                String::from_utf8_lossy(&done.stderr)
+            );
             text
         };
         run(&["migrate"]);
         run(&[
-            "admin", "user", "create", "--username", "ann", "--password", "passw0rd-x", "--email", "ann@example.org",
-            "--admin", "--must-change-password=false",
+            "admin",
+            "user",
+            "create",
+            "--username",
+            "ann",
+            "--password",
+            "passw0rd-x",
+            "--email",
+            "ann@example.org",
+            "--admin",
+            "--must-change-password=false",
         ]);
-        let token = run(&["admin", "user", "generate-access-token", "--username", "ann", "--scopes", "all", "--raw"]);
+        let token = run(&[
+            "admin",
+            "user",
+            "generate-access-token",
+            "--username",
+            "ann",
+            "--scopes",
+            "all",
+            "--raw",
+        ]);
         let token = token.split_whitespace().last().unwrap().to_owned();
         let mut command = Command::new(&program);
         command.arg("--config").arg(folder.join("app.ini")).arg("web").current_dir(folder);
@@ -62,7 +86,8 @@ impl Gitea {
 
     /// Sends a request to the API; returns the status and the answer.
     fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let request = ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}/api/v1{path}", self.url))
@@ -141,7 +166,11 @@ fn a_real_gitea_is_kept_in_step() {
     gitea.make("/repos/acme/r3/branches", &branch);
     gitea.push("acme/r3", "topic", "c.txt", "needle branch\n");
     assert_eq!(gitea.ask("PATCH", "/repos/acme/r1", &json!({ "name": "renamed" })).0, 200);
-    let id = |name: &str| fixture.sql::<Option<i32>>(&format!("select min(id) from repos where name = '127.0.0.1/acme/{name}'"));
+    let id = |name: &str| {
+        fixture.sql::<Option<i32>>(&format!(
+            "select min(id) from repos where name = '127.0.0.1/acme/{name}'"
+        ))
+    };
     let before = id("r1");
     eventually("the pushes are listed and found", || {
         mirror(&[]).code(0);

@@ -259,7 +259,10 @@ async fn answer(State(shared): State<Shared>, request: Request) -> Response {
     let fault = {
         let mut world = shared.world.lock().unwrap();
         let of = |faults: &BTreeMap<String, Fault>| {
-            faults.iter().find(|(part, _)| full.contains(&***part)).map(|(part, fault)| (part.clone(), fault.clone()))
+            faults
+                .iter()
+                .find(|(part, _)| full.contains(&***part))
+                .map(|(part, fault)| (part.clone(), fault.clone()))
         };
         match of(&world.once) {
             Some((part, fault)) => {
@@ -317,21 +320,26 @@ fn api(shared: &Shared, full: &str, headers: &HeaderMap, fault: Option<&Fault>) 
         None => StatusCode::NOT_FOUND.into_response(),
     };
     let by_id = |id: &str| world.repos.iter().find(|repo| repo.id.to_string() == id);
-    let by_path = |path: &str| world.repos.iter().find(|repo| repo.path().eq_ignore_ascii_case(path));
+    let by_path =
+        |path: &str| world.repos.iter().find(|repo| repo.path().eq_ignore_ascii_case(path));
     let of_owner: Vec<&Repo> = match (shared.kind, &parts[..]) {
         (Kind::GitHub | Kind::Gitea, ["repositories", id]) => return one(by_id(id)),
         (Kind::GitHub | Kind::Gitea, ["repos", owner, name]) => {
             return one(by_path(&format!("{owner}/{name}")));
         }
         (Kind::GitLab, ["projects", id]) => return one(by_id(id)),
-        (Kind::GitLab, ["projects", path @ ..]) if path.len() > 1 => return one(by_path(&path.join("/"))),
+        (Kind::GitLab, ["projects", path @ ..]) if path.len() > 1 => {
+            return one(by_path(&path.join("/")));
+        }
         (Kind::GitHub | Kind::Gitea, ["orgs", owner, "repos"]) if !owner.starts_with("user-") => {
             world.repos.iter().filter(|repo| repo.owner.eq_ignore_ascii_case(owner)).collect()
         }
         (_, ["users", owner, "repos" | "projects"]) if owner.starts_with("user-") => {
             world.repos.iter().filter(|repo| repo.owner.eq_ignore_ascii_case(owner)).collect()
         }
-        (Kind::GitLab, ["groups", group @ .., "projects"]) if !group.join("/").starts_with("user-") => {
+        (Kind::GitLab, ["groups", group @ .., "projects"])
+            if !group.join("/").starts_with("user-") =>
+        {
             let group = group.join("/");
             let within = |repo: &&Repo| {
                 let owner = repo.owner.to_lowercase();
@@ -348,12 +356,17 @@ fn api(shared: &Shared, full: &str, headers: &HeaderMap, fault: Option<&Fault>) 
     if !is_listing_known && !path.ends_with("/search") && path != "/projects" {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let number = query.split('&').find_map(|part| part.strip_prefix("page=")).map_or(1, |n| n.parse::<usize>().unwrap());
+    let number = query
+        .split('&')
+        .find_map(|part| part.strip_prefix("page="))
+        .map_or(1, |n| n.parse::<usize>().unwrap());
     let pages: Vec<&[&Repo]> = of_owner.chunks(world.page.max(1)).collect();
     let page = pages.get(number - 1).copied().unwrap_or_default();
     let all: Vec<Value> = page.iter().map(shape).collect();
-    let body = if path.ends_with("/search") { json!({ "ok": true, "data": all }) } else { json!(all) };
-    let plain: String = query.split('&').filter(|part| !part.starts_with("page=")).collect::<Vec<_>>().join("&");
+    let body =
+        if path.ends_with("/search") { json!({ "ok": true, "data": all }) } else { json!(all) };
+    let plain: String =
+        query.split('&').filter(|part| !part.starts_with("page=")).collect::<Vec<_>>().join("&");
     let (start, _) = full.split_once('?').unwrap_or((full, ""));
     let host = if fault == Some(&Fault::Elsewhere) { "http://127.0.0.1:1" } else { &shared.url };
     let to = |number: usize| format!("<{host}{start}?{plain}&page={number}>");
@@ -375,7 +388,12 @@ fn api(shared: &Shared, full: &str, headers: &HeaderMap, fault: Option<&Fault>) 
 }
 
 /// Makes an answer with a name of its contents; those of the same name are not sent again. Gitea names none.
-fn named(kind: Kind, headers: &HeaderMap, body: &Value, more: &[(&'static str, String)]) -> Response {
+fn named(
+    kind: Kind,
+    headers: &HeaderMap,
+    body: &Value,
+    more: &[(&'static str, String)],
+) -> Response {
     let text = body.to_string();
     if kind == Kind::Gitea {
         let mut response = ([("content-type", "application/json")], text).into_response();
@@ -384,9 +402,11 @@ fn named(kind: Kind, headers: &HeaderMap, body: &Value, more: &[(&'static str, S
         }
         return response;
     }
-    let hash = text.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let hash =
+        text.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let etag = format!("W/\"{hash:x}\"");
-    let is_known = headers.get("if-none-match").is_some_and(|known| known.as_bytes() == etag.as_bytes());
+    let is_known =
+        headers.get("if-none-match").is_some_and(|known| known.as_bytes() == etag.as_bytes());
     let mut response = if is_known {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
@@ -450,7 +470,12 @@ fn rfc3339(seconds: i64) -> String {
     let mp = (5 * doy + 2) / 153;
     let (day, month) = (doy - (153 * mp + 2) / 5 + 1, if mp < 10 { mp + 3 } else { mp - 9 });
     let year = yoe + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
 fn percent_decode(text: &str) -> String {
@@ -463,10 +488,13 @@ async fn clone(shared: &Shared, path: &str, request: Request) -> Response {
         let world = shared.world.lock().unwrap();
         if let Some(token) = &world.token {
             use base64::Engine as _;
-            let basic = base64::engine::general_purpose::STANDARD.encode(format!("x-access-token:{token}"));
-            let given = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+            let basic =
+                base64::engine::general_purpose::STANDARD.encode(format!("x-access-token:{token}"));
+            let given =
+                request.headers().get("authorization").and_then(|value| value.to_str().ok());
             if given != Some(&format!("Basic {basic}")) {
-                return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"host\"")]).into_response();
+                return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"host\"")])
+                    .into_response();
             }
         }
         let within = |repo: &&Repo| path.starts_with(&format!("/{}.git/", repo.path()));

@@ -8,7 +8,8 @@ use crate::harness::eventually;
 
 /// Starts a pass.
 fn start(mirrored: &Mirrored) -> Child {
-    let mut command = mirrored.fixture.command(&["mirror", "--settings", "codesearch.toml", "--patience", "5m"]);
+    let mut command =
+        mirrored.fixture.command(&["mirror", "--settings", "codesearch.toml", "--patience", "5m"]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -34,14 +35,22 @@ fn a_killed_pass_loses_nothing() {
     let mirrored = Mirrored::of(Kind::GitHub);
     let host = &mirrored.host;
     host.world().page = 2;
-    let ids: Vec<u64> = (0..3).map(|n| host.add("org", &format!("r{n}"), "a.txt", "needle\n")).collect();
+    let ids: Vec<u64> =
+        (0..3).map(|n| host.add("org", &format!("r{n}"), "a.txt", "needle\n")).collect();
     // While it lists, asks for branches, and clones.
     for part in ["/orgs/org/repos", "page=2", "r1.git/info/refs", "r1.git/git-upload-pack"] {
         kill_at(&mirrored, part);
     }
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 3);
-    assert!(!mirrored.fixture.path().join("clones/work/.new").read_dir().is_ok_and(|mut all| all.next().is_some()));
+    assert!(
+        !mirrored
+            .fixture
+            .path()
+            .join("clones/work/.new")
+            .read_dir()
+            .is_ok_and(|mut all| all.next().is_some())
+    );
     // While it fetches.
     host.push(ids[1], "main", "b.txt", "needle\n");
     for part in ["r1.git/info/refs", "r1.git/git-upload-pack"] {
@@ -60,20 +69,27 @@ fn a_killed_pass_loses_nothing() {
     eventually("it was fetched", || refs() != old);
     kill(child);
     drop(hold);
-    assert_eq!(mirrored.fixture.sql::<String>("select refs from mirrors where path = 'org/r1'"), before);
+    assert_eq!(
+        mirrored.fixture.sql::<String>("select refs from mirrors where path = 'org/r1'"),
+        before
+    );
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 5);
     // While it waits to ingest.
     host.push(ids[2], "main", "d.txt", "needle\n");
     let hold = mirrored.fixture.hold("select pg_advisory_xact_lock(109345572388864)");
     let child = start(&mirrored);
-    eventually("it is in the queue", || mirrored.fixture.sql::<i64>("select count(*) from pending") == 1);
+    eventually("it is in the queue", || {
+        mirrored.fixture.sql::<i64>("select count(*) from pending") == 1
+    });
     kill(child);
     drop(hold);
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 6);
     // While it hides: the database knows of it, the disk not yet.
-    mirrored.fixture.exec("update mirrors set hidden_at = now(), hidden = 'gone' where path = 'org/r0'");
+    mirrored
+        .fixture
+        .exec("update mirrors set hidden_at = now(), hidden = 'gone' where path = 'org/r0'");
     host.delete(ids[0]);
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 5);
@@ -93,7 +109,12 @@ fn an_interrupted_pass_leaves_no_git() {
     mirrored.host.world().faults.insert("git-upload-pack".to_owned(), Fault::Hang);
     let mut child = start(&mirrored);
     eventually("it clones", || {
-        mirrored.host.world().made.iter().any(|made| made.path.contains("git-upload-pack") && made.status == 0)
+        mirrored
+            .host
+            .world()
+            .made
+            .iter()
+            .any(|made| made.path.contains("git-upload-pack") && made.status == 0)
     });
     let folder = mirrored.fixture.path().join("clones").display().to_string();
     let running = || {

@@ -67,7 +67,9 @@ impl Mirrored {
         let made = std::mem::take(&mut self.host.world().made);
         let mut paths: Vec<String> = made
             .into_iter()
-            .filter_map(|made| Some(made.path.split_once(".git/")?.0.trim_start_matches('/').to_owned()))
+            .filter_map(|made| {
+                Some(made.path.split_once(".git/")?.0.trim_start_matches('/').to_owned())
+            })
             .collect();
         paths.dedup();
         paths
@@ -85,7 +87,11 @@ fn hosts_are_kept_in_step() {
         host.world().page = 2;
         let ran = mirrored.mirror(&[]).code(0);
         assert!(ran.out.contains("in step: 3 repositories (3 cloned"), "{}{}", ran.out, ran.err);
-        assert_eq!(mirrored.found("needle"), ["org/one/a.txt", "org/three/a.txt", "org/two/a.txt"], "{kind:?}");
+        assert_eq!(
+            mirrored.found("needle"),
+            ["org/one/a.txt", "org/three/a.txt", "org/two/a.txt"],
+            "{kind:?}"
+        );
         assert_eq!(host.world().most, 1, "one request at a time");
 
         // Nothing has changed: one request for each page, and none of git.
@@ -107,7 +113,9 @@ fn hosts_are_kept_in_step() {
 
         // A new name is a new name: the repository, its texts and its clone stay.
         let id = |name: &str| {
-            mirrored.fixture.sql::<Option<i32>>(&format!("select min(id) from repos where name = '127.0.0.1/org/{name}'"))
+            mirrored.fixture.sql::<Option<i32>>(&format!(
+                "select min(id) from repos where name = '127.0.0.1/org/{name}'"
+            ))
         };
         let before = id("two");
         assert!(before.is_some());
@@ -120,7 +128,10 @@ fn hosts_are_kept_in_step() {
         // HEAD follows the host.
         host.change(one, |repo| "topic".clone_into(&mut repo.default_branch));
         mirrored.mirror(&[]).code(0);
-        assert_eq!(mirrored.found("needle repo:one"), ["org/one/a.txt", "org/one/b.txt", "org/one/c.txt"]);
+        assert_eq!(
+            mirrored.found("needle repo:one"),
+            ["org/one/a.txt", "org/one/b.txt", "org/one/c.txt"]
+        );
 
         // What the host says of it is asked for in queries, without a fetch.
         mirrored.git_requests();
@@ -132,7 +143,10 @@ fn hosts_are_kept_in_step() {
         mirrored.mirror(&[]).code(0);
         assert!(mirrored.git_requests().is_empty());
         assert_eq!(mirrored.found("archived:yes topic:db needle"), ["org/renamed/a.txt"]);
-        assert_eq!(mirrored.found("archived:no needle file:a.txt"), ["org/one/a.txt", "org/three/a.txt"]);
+        assert_eq!(
+            mirrored.found("archived:no needle file:a.txt"),
+            ["org/one/a.txt", "org/three/a.txt"]
+        );
         assert_eq!(mirrored.found("needle file:a.txt meta.visibility:public").len(), 3);
         mirrored.fixture.check_invariants();
     }
@@ -256,7 +270,9 @@ fn branches_of_the_configuration_file_are_indexed() {
     mirrored.configure("take = [\"org/**\"]\nbranches = [\"release/*\"]");
     mirrored.mirror(&[]).code(0);
     let trees = || {
-        mirrored.fixture.sql::<Option<String>>("select string_agg(name, ' ') from trees where valid_to = 2147483647")
+        mirrored.fixture.sql::<Option<String>>(
+            "select string_agg(name, ' ') from trees where valid_to = 2147483647",
+        )
     };
     assert_eq!(trees().as_deref(), Some("release/1"));
     assert_eq!(mirrored.found("branch:release/1 release"), ["org/sub/one/b.txt"]);

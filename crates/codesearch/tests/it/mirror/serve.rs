@@ -11,7 +11,8 @@ fn a_push_that_a_host_tells_of_is_fetched_at_once() {
     let mirrored = Mirrored::of(Kind::GitHub);
     let host = &mirrored.host;
     let one = host.add("org", "one", "a.txt", "needle\n");
-    let mut command = mirrored.fixture.command(&["mirror", "--settings", "codesearch.toml", "--every", "24h"]);
+    let mut command =
+        mirrored.fixture.command(&["mirror", "--settings", "codesearch.toml", "--every", "24h"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     eventually("it is indexed", || mirrored.fixture.run(&["search", "needle"]).status.success());
     // The listing is not asked again for a day.
@@ -40,11 +41,17 @@ fn an_ingest_leaves_to_a_mirror_what_a_host_tells() {
     mirrored.mirror(&[]).code(0);
     mirrored.host.push(one, "main", "b.txt", "needle pushed\n");
     let folder = std::fs::canonicalize(mirrored.clone(one)).unwrap();
-    mirrored.fixture.exec(&format!("insert into pending (source, reason) values ('{}', 'hook')", folder.display()));
+    mirrored.fixture.exec(&format!(
+        "insert into pending (source, reason) values ('{}', 'hook')",
+        folder.display()
+    ));
     // Another ingest takes what is due, but not that.
     mirrored.fixture.write("plain/x/a.txt", "needle\n");
     mirrored.fixture.run(&["ingest", "--now", "plain"]);
-    assert_eq!(mirrored.fixture.sql::<i64>("select count(*) from pending where reason = 'hook'"), 1);
+    assert_eq!(
+        mirrored.fixture.sql::<i64>("select count(*) from pending where reason = 'hook'"),
+        1
+    );
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("pushed"), ["org/one/b.txt"]);
     assert_eq!(mirrored.fixture.sql::<i64>("select count(*) from pending"), 0);

@@ -143,30 +143,41 @@ fn graphs_of_many_commits_are_followed() {
     // A long line.
     let mut stream = String::new();
     for n in 0..COMMITS {
-        writeln!(stream, "commit refs/heads/main\n{BY}M 644 inline n.txt\ndata {}", n.to_string().len() + 8)
-            .unwrap();
+        writeln!(
+            stream,
+            "commit refs/heads/main\n{BY}M 644 inline n.txt\ndata {}",
+            n.to_string().len() + 8
+        )
+        .unwrap();
         writeln!(stream, "number {n}").unwrap();
     }
     import(&fixture, "line", &stream);
     // Two branches, each of which merges the other again and again: there are 2^60 ways from the end to the beginning.
-    let mut stream = format!("commit refs/heads/main\nmark :1\n{BY}M 644 inline a.txt\ndata 2\na\n");
+    let mut stream =
+        format!("commit refs/heads/main\nmark :1\n{BY}M 644 inline a.txt\ndata 2\na\n");
     let mut ends = (1, 1);
     for n in 0..60 {
         let (a, b) = (2 * n + 2, 2 * n + 3);
-        for (mark, branch, first, other) in [(a, "main", ends.0, ends.1), (b, "other", ends.1, ends.0)]
+        for (mark, branch, first, other) in
+            [(a, "main", ends.0, ends.1), (b, "other", ends.1, ends.0)]
         {
-            write!(stream, "commit refs/heads/{branch}\nmark :{mark}\n{BY}from :{first}\n").unwrap();
+            write!(stream, "commit refs/heads/{branch}\nmark :{mark}\n{BY}from :{first}\n")
+                .unwrap();
             if first != other {
                 writeln!(stream, "merge :{other}").unwrap();
             }
-            write!(stream, "M 644 inline {branch}.txt\ndata {}\n{n}\n", n.to_string().len() + 1).unwrap();
+            write!(stream, "M 644 inline {branch}.txt\ndata {}\n{n}\n", n.to_string().len() + 1)
+                .unwrap();
         }
         ends = (a, b);
     }
     import(&fixture, "crossed", &stream);
     fixture.ingest();
     let first = format!("HEAD~{}", COMMITS - 1);
-    assert_eq!(fixture.search(&[&format!("rev:{first} repo:line number")]), ["line/n.txt:1:number 0"]);
+    assert_eq!(
+        fixture.search(&[&format!("rev:{first} repo:line number")]),
+        ["line/n.txt:1:number 0"]
+    );
     let ran = fixture.run(&["search", &format!("rev:HEAD~{COMMITS} repo:line number")]).code(2);
     assert!(ran.err.contains("goes back too far"), "{}", ran.err);
     let found = fixture.search(&[&format!("diff:{first}... repo:line added:{}", COMMITS - 1)]);
@@ -191,7 +202,8 @@ fn object(fixture: &Fixture, repo: &str, kind: &str, contents: &[u8]) -> String 
 
 /// Returns an entry of a tree.
 fn entry(mode: &str, name: &[u8], hash: &str) -> Vec<u8> {
-    let bytes = (0..hash.len()).step_by(2).map(|at| u8::from_str_radix(&hash[at..at + 2], 16).unwrap());
+    let bytes =
+        (0..hash.len()).step_by(2).map(|at| u8::from_str_radix(&hash[at..at + 2], 16).unwrap());
     [mode.as_bytes(), b" ", name, b"\0", &bytes.collect::<Vec<u8>>()].concat()
 }
 
@@ -204,11 +216,22 @@ fn hostile_objects_are_refused_or_left_out() {
     let tree = |entries: &[Vec<u8>]| object(&fixture, "r", "tree", &entries.concat());
     let by = "author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n";
     let mut trees = Vec::new();
-    for mode in ["100644", "100664", "100600", "0", "777777", "120000", "160000", "40000", "99", ""] {
+    for mode in ["100644", "100664", "100600", "0", "777777", "120000", "160000", "40000", "99", ""]
+    {
         trees.push(tree(&[entry(mode, b"odd.txt", &blob)]));
     }
     let names: [&[u8]; 11] = [
-        b".", b"..", b".git", b".GIT", b"a/b", b"/etc/passwd", b"", b"\xff\xfe", b"a\nb", b"../../x", b"con\x1b[31m",
+        b".",
+        b"..",
+        b".git",
+        b".GIT",
+        b"a/b",
+        b"/etc/passwd",
+        b"",
+        b"\xff\xfe",
+        b"a\nb",
+        b"../../x",
+        b"con\x1b[31m",
     ];
     for name in names {
         trees.push(tree(&[entry("100644", name, &blob)]));
@@ -281,7 +304,9 @@ fn hostile_objects_are_refused_or_left_out() {
             let answer = is_answered(&server, &fixture, &address);
             let paths = answer["files"].as_array().into_iter().flatten();
             for path in paths.filter_map(|file| file["path"].as_str()) {
-                let is_odd = |part: &str| ["", ".", ".."].contains(&part) || part.eq_ignore_ascii_case(".git");
+                let is_odd = |part: &str| {
+                    ["", ".", ".."].contains(&part) || part.eq_ignore_ascii_case(".git")
+                };
                 assert!(!path.split('/').any(is_odd), "{address}: {path}");
             }
         }
@@ -301,7 +326,8 @@ fn hostile_objects_are_refused_or_left_out() {
     fixture.git("r", &["prune-packed"]);
     let packs = fixture.path().join("r/.git/objects/pack");
     let pack = fs::read_dir(packs).unwrap().map(|entry| entry.unwrap().path());
-    let pack = pack.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "pack")).unwrap();
+    let pack =
+        pack.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "pack")).unwrap();
     let whole = fs::read(&pack).unwrap();
     fs::set_permissions(&pack, fs::Permissions::from_mode(0o644)).unwrap();
     let mut other = whole.clone();

@@ -180,7 +180,8 @@ fn trees_now(fixture: &Fixture) -> Trees {
             trees.insert(format!("worktree {name}"), on_disk(&folder));
         }
     }
-    let branches = fixture.git("r", &["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"]);
+    let branches =
+        fixture.git("r", &["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"]);
     for name in branches.lines().filter(|name| ["b", "w"].contains(name)) {
         trees.insert(format!("branch {name}"), in_git(fixture, "r", name));
     }
@@ -237,7 +238,9 @@ fn a_killed_ingest_of_trees_leaves_all_as_they_were_or_as_they_are() {
                 fixture.git("r", &["worktree", "remove", "--force", "../v"]);
             }
             3 => drop(fixture.git("r", &["worktree", "add", "--quiet", "--detach", "../v"])),
-            _ if step % 2 == 0 && !fixture.git("r", &["for-each-ref", "refs/heads/b"]).is_empty() => {
+            _ if step % 2 == 0
+                && !fixture.git("r", &["for-each-ref", "refs/heads/b"]).is_empty() =>
+            {
                 fixture.git("r", &["branch", "--quiet", "-D", "b"]);
             }
             _ => drop(fixture.git("r", &["branch", "--force", "b", "w"])),

@@ -187,7 +187,8 @@ fn ingest(world: &World, index: &Fixture) {
 /// Returns all that an index tells of its trees.
 fn told(index: &Fixture) -> String {
     let files = "select * from tree_files order by repository, tree, path";
-    let trees = "select repository, tree, kind, folder, commit, files from trees order by kind, tree";
+    let trees =
+        "select repository, tree, kind, folder, commit, files from trees order by kind, tree";
     [files, trees].map(|rows| index.run(&["sql", "--format", "json", rows]).code(0).out).concat()
 }
 

@@ -164,11 +164,17 @@ fn globs_that_match_nothing_are_told() {
     let fixture = with_branches();
     let said = |options: &[&str]| ingest(&fixture, options).err;
     let err = said(&["--branches", "nosuch/*,main"]);
-    assert!(err.contains("--branches nosuch/* matches no branch or tag; git branch --all"), "{err}");
+    assert!(
+        err.contains("--branches nosuch/* matches no branch or tag; git branch --all"),
+        "{err}"
+    );
     assert!(!err.contains("--branches main"), "{err}");
     check(&fixture, &["branch main"]);
     let err = said(&["--branches", "release/2.x"]);
-    assert!(err.contains("--branches release/2.x matches no branch or tag; did you mean release/1.x?"), "{err}");
+    assert!(
+        err.contains("--branches release/2.x matches no branch or tag; did you mean release/1.x?"),
+        "{err}"
+    );
     // What is remembered is told once.
     assert!(!said(&[]).contains("matches no branch"));
     // A glob that matches in one of several repositories is right.
@@ -176,7 +182,10 @@ fn globs_that_match_nothing_are_told() {
     fixture.commit("s", "first");
     fixture.write("plain/one.txt", "one\n");
     let several = |branches: &str| {
-        fixture.run(&["ingest", "r", "s", "plain", "--depth", "0", "--branches", branches]).code(0).err
+        fixture
+            .run(&["ingest", "r", "s", "plain", "--depth", "0", "--branches", branches])
+            .code(0)
+            .err
     };
     assert!(!several("release/*").contains("matches no branch"));
     assert!(several("nosuch").contains("--branches nosuch matches no branch or tag"));

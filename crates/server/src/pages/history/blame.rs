@@ -133,10 +133,7 @@ fn draw(head: Head, blame: &Blame, language: Option<&str>, web: Option<&str>) ->
     colours.resize(blame.lines.len(), Vec::new());
     let commits = blame.commits.iter().zip(&blame.has_before).map(|(commit, has_before)| {
         let before = || format!("{}&before={}", head.blame, commit.hash);
-        CommitView {
-            before: has_before.then(before),
-            ..CommitView::of(commit, web, &head.history)
-        }
+        CommitView { before: has_before.then(before), ..CommitView::of(commit, web, &head.history) }
     });
     let commits: Vec<CommitView> = commits.collect();
     let mut lines: Vec<BlameLine<'_>> = all()

@@ -108,9 +108,7 @@ pub fn refused(error: navigate::Error) -> Failure {
         navigate::Error::Invalid(why) => Failure::bad_request(why),
         navigate::Error::NoFile(_)
         | navigate::Error::NoFileAt(..)
-        | navigate::Error::LeftOut(..) => {
-            Failure::no_such(error.to_string())
-        }
+        | navigate::Error::LeftOut(..) => Failure::no_such(error.to_string()),
         navigate::Error::Search(error) => error.into(),
     }
 }

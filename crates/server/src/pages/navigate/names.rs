@@ -237,9 +237,7 @@ fn definitions_page(
         });
         let rows: Vec<RowView> = rows.collect();
         match files.last_mut() {
-            Some(last)
-                if (&*last.repo, &*last.path, last.basis) == (&*repo, &*one.path, basis) =>
-            {
+            Some(last) if (&*last.repo, &*last.path, last.basis) == (&*repo, &*one.path, basis) => {
                 last.rows.extend(rows);
             }
             _ => files.push(FileView {
