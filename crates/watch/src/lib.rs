@@ -42,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub async fn run(store: &Store, options: &Options, changed: &Notify) -> Infallible {
     loop {
         match store.watch_turn().await {
-            Ok(Some(turn)) => watch(store, turn, &options, changed).await,
+            Ok(Some(turn)) => watch(store, turn, options, changed).await,
             Ok(None) => tracing::debug!("another server watches the repositories"),
             Err(error) => tracing::debug!("nothing is watched: {error}"),
         }

@@ -54,6 +54,7 @@ pub(crate) struct Watched {
 }
 
 /// What has changed of a checkout.
+#[allow(clippy::struct_excessive_bools, reason = "events set each of them alone")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dirty {
     /// When that was first and last noticed.

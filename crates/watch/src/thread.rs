@@ -50,7 +50,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(common: Arc<Common>, options: Options) -> Self {
+    pub(crate) fn new(common: Arc<Common>, options: &Options) -> Self {
         let limit = options.watches.or_else(|| Some(system::watches()? / 2)).unwrap_or(usize::MAX);
         let hub = Hub::new(&common.shared, limit);
         let poller = Poller::new(&common.shared, &common.stop, options.poll_every);
@@ -188,13 +188,13 @@ impl Thread {
         }
         self.known = folders;
         let mut changes = Vec::new();
-        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        let (mut new, mut others) = (Vec::new(), Vec::new());
         for spec in wanted.specs {
             if let Some(number) = self.numbers.get(&spec.folder) {
                 let unit = self.units.get_mut(number).expect("each number is one's");
                 if unit.spec != spec {
                     unit.spec = spec;
-                    changed.push(*number);
+                    others.push(*number);
                 }
             } else {
                 let number = self.next_number;
@@ -206,7 +206,7 @@ impl Thread {
         }
         // Git data first: without them, a change of what is polled would be noticed late, too.
         let mut with_room = Vec::new();
-        for number in new.iter().chain(&changed) {
+        for number in new.iter().chain(&others) {
             if self.is_stopped() {
                 return Vec::new();
             }

@@ -313,7 +313,7 @@ impl Unit {
         if dirty.all || is_blind || (self.spec.from_commit && dirty.git) {
             return Some(of(None));
         }
-        if self.spec.from_commit || !(dirty.git || !dirty.paths.is_empty()) {
+        if self.spec.from_commit || (!dirty.git && dirty.paths.is_empty()) {
             return None;
         }
         let mut paths = Vec::new();

@@ -29,7 +29,7 @@ impl Watching {
     ) -> std::io::Result<Self> {
         let common = Arc::new(Common::default());
         let of_thread = Arc::clone(&common);
-        let work = move || Thread::new(of_thread, options).run(&tell);
+        let work = move || Thread::new(of_thread, &options).run(&tell);
         let thread = std::thread::Builder::new().name("watching".to_owned()).spawn(work)?;
         Ok(Self { common, thread: Some(thread) })
     }

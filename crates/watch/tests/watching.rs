@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use watch::{Checkout, Options, Root, Watching};
 
 /// Longest time to wait for what must come.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 struct Watched {
     _temporary: TempDir,
@@ -53,7 +53,9 @@ impl Watched {
 
     /// Makes a clone with some files, all committed.
     fn clone_with(&self, folder: &str, files: &[&str]) {
-        files.iter().for_each(|file| self.write(&format!("{folder}/{file}"), file));
+        for file in files {
+            self.write(&format!("{folder}/{file}"), file);
+        }
         self.git(folder, &["init", "-q"]);
         self.git(folder, &["add", "--all"]);
         self.git(folder, &["commit", "-q", "-m", "first"]);
