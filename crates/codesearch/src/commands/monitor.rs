@@ -112,18 +112,23 @@ impl Watch<'_> {
         if !self.args.once {
             note!("codesearch: watching from epoch {} on; Ctrl-C ends", looked.0);
         }
-        let mut is_found = false;
+        let (mut is_found, mut newest) = (false, catalog.epoch);
         loop {
-            while looked < catalog.epoch {
+            while looked < newest {
                 looked = Epoch(looked.0 + 1);
                 is_found |= self.look(looked).await?;
             }
             if self.args.once {
                 break;
             }
-            changes.next().await.context("the watch has ended; start it again")?;
-            // The earlier catalog is dropped only when the next one is there.
-            catalog = self.view.catalog().await?;
+            // The earlier catalog keeps the changes after its epoch until all up to that of the next one are printed.
+            let next = self.view.catalog().await?;
+            newest = next.epoch;
+            if looked == newest {
+                drop(std::mem::replace(&mut catalog, next));
+                changes.next().await.context("the watch has ended; start it again")?;
+                newest = self.store.monitor_epoch().await?.newest;
+            }
         }
         if self.args.json {
             say!("{}", json!({ "type": "end", "epoch": looked.0 }));
@@ -155,6 +160,12 @@ impl Watch<'_> {
         .await?;
         if let Some(failed) = failed {
             return Err(failed);
+        }
+        if self.store.kept_from().await? >= epoch {
+            bail!(
+                "the changes of epoch {} were deleted while they were read; begin again",
+                epoch.0
+            );
         }
         for repo in changes.new_repos.iter().filter_map(|id| changes.repos.get(id)) {
             if !self.standing.may_match_in(repo) {

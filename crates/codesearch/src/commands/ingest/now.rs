@@ -11,7 +11,7 @@ use store::{Change, Reason, Repo, Store, Waited};
 
 use super::CONNECTIONS;
 use crate::cli::{DatabaseArgs, IngestArgs};
-use crate::commands::symbols;
+use crate::commands::{monitor, symbols};
 use crate::database::Database;
 use crate::progress::IngestProgress;
 
@@ -50,6 +50,9 @@ pub(super) fn run(
         let waiting = Waiting { store, options, upto, sources };
         let report = waiting.until_taken().await?;
         say!("{}", told(report.as_ref(), &args.paths));
+        if report.is_some() {
+            monitor::look(store).await;
+        }
         if report.is_some() && !args.no_symbols {
             ingest::symbols::run(store, &symbols::program()?, &|_| ()).await?;
         }
