@@ -236,8 +236,8 @@ async fn queue(
     // That of a mirror is fetched first.
     let reason = Reason::Hook;
     let change = |source: &String| Change { source: source.clone(), paths: None, reason };
-    let changes: Vec<Change> = folders.iter().map(change).collect();
-    store.enqueue(&changes).await?;
+    let rows: Vec<Change> = folders.iter().map(change).collect();
+    store.enqueue(&rows).await?;
     Ok(done(StatusCode::ACCEPTED, "the repository is in the queue", &folders))
 }
 
