@@ -105,7 +105,15 @@ impl Index<'_> {
             Target { folder, is_repo: true, root, has_root, part, is_complete, rows }
         };
         let paths = row.change.paths.as_deref();
+        let around = self.repos.iter().filter(|repo| folder.starts_with(&repo.source));
+        let around = around.filter(|repo| Path::new(&repo.source) != folder);
+        let around = around.max_by_key(|repo| repo.source.len());
         if let Some(repo) = self.repo(&folder) {
+            // A folder that is no longer a checkout is a part of the clone around it.
+            let is_former = || folder.is_dir() && !find::is_repository(&folder);
+            if let Some(around) = around.filter(|around| around.commit.is_some() && is_former()) {
+                return of_repo(around, None);
+            }
             return of_repo(repo, paths.and_then(part::of));
         }
         let of_tree = self.repos.iter().find(|repo| {
@@ -115,8 +123,7 @@ impl Index<'_> {
         if let Some(repo) = of_tree {
             return of_repo(repo, None);
         }
-        let around = self.repos.iter().filter(|repo| folder.starts_with(&repo.source));
-        if let Some(repo) = around.max_by_key(|repo| repo.source.len())
+        if let Some(repo) = around
             && let Ok(below) = folder.strip_prefix(&repo.source)
         {
             let is_checkout = folder.join(".git").symlink_metadata().is_ok();
