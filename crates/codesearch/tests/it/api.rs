@@ -159,7 +159,8 @@ fn a_parameter_that_is_none_is_told() {
     let document = document();
     for (address, what) in document["paths"].as_object().unwrap() {
         let parameters = what["get"]["parameters"].as_array();
-        for name in parameters.into_iter().flatten().map(|it| it["name"].as_str().unwrap()) {
+        let in_query = parameters.into_iter().flatten().filter(|it| it["in"] == "query");
+        for name in in_query.map(|it| it["name"].as_str().unwrap()) {
             let answer = server.get(&format!("{address}?{name}="), "application/json").2;
             assert!(!answer.contains("unknown parameter"), "{address} {name}: {answer}");
         }
