@@ -142,8 +142,9 @@ fn is_special_v6(ip: Ipv6Addr) -> bool {
     let v4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match segments {
         // NAT64 and 6to4 lead to the IPv4 address in them.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => return is_special_v4(v4(high, low)),
-        [0x2002, high, low, ..] => return is_special_v4(v4(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            return is_special_v4(v4(high, low));
+        }
         // IPv4-compatible addresses, with :: and ::1.
         [0, 0, 0, 0, 0, 0, ..] => return true,
         _ => {}

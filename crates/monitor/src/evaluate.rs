@@ -180,7 +180,7 @@ mod tests {
         let text = Text::new(text.to_owned());
         let repo = CatalogRepo { name: "acme/shop".to_owned(), ..CatalogRepo::default() };
         let side = Side { repo: &repo, path, language: Some("Rust"), text: &text };
-        let mut work = Work::new(&standing, Duration::from_secs(60));
+        let mut work = Work::new(&standing, Duration::from_mins(1));
         let matches = standing.matches(&side, &mut work).unwrap()?;
         assert!(standing.may_match(&repo, path, Some("Rust")));
         let file = matches.file.then(|| "file".to_owned());

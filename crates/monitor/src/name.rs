@@ -12,7 +12,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(may)
         && name.len() <= MAX_NAME
-        && !name.ends_with(".atom");
+        && name.strip_suffix(".atom").is_none();
     if is_name {
         return Ok(());
     }

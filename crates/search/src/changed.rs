@@ -137,14 +137,9 @@ fn paired(ended: Vec<FileVersion>, begun: Vec<FileVersion>) -> Vec<FileChange> {
     }
     let gone = moved.into_values().flatten();
     changes.extend(gone.map(|old| FileChange { old: Some(old), new: None }));
-    let key = |change: &FileChange| {
-        change
-            .sides()
-            .next()
-            .map(|file| (file.repo, file.path.clone()))
-            .unwrap_or((RepoId(0), String::new()))
-    };
-    changes.sort_by_cached_key(key);
+    changes.sort_by_cached_key(|change| {
+        change.sides().next().map(|file| (file.repo, file.path.clone()))
+    });
     changes
 }
 

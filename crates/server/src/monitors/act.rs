@@ -100,7 +100,7 @@ pub(super) async fn create(
                 let all = visible(&server, &who).await?;
                 let waiting = server.admin().store.waiting_counts().await?;
                 let why = failure.body.message.clone();
-                Ok(page::list(failure.status, &all, &waiting, Some((&wanted, why))))
+                Ok(page::list(failure.status, &all, &waiting, Some((&wanted, &why))))
             };
             let listed = listed.await;
             answered(page, listed)

@@ -19,7 +19,7 @@ struct MonitorsPage<'a> {
     query: &'a str,
     summary: String,
     /// Why the typed monitor was not made.
-    error: String,
+    error: &'a str,
     /// What was typed: name, query, address.
     typed: [&'a str; 3],
     rows: Vec<MonitorRow<'a>>,
@@ -87,7 +87,7 @@ pub(super) fn list(
     status: StatusCode,
     all: &[Monitor],
     waiting: &[(i32, i64, Option<String>)],
-    wrong: Option<(&Wanted, String)>,
+    wrong: Option<(&Wanted, &str)>,
 ) -> Response {
     let rows = all.iter().map(|of| {
         let waits =
@@ -105,8 +105,8 @@ pub(super) fn list(
         }
     });
     let (typed, error) = match &wrong {
-        Some((wanted, why)) => ([&*wanted.name, &*wanted.query, &*wanted.address], why.clone()),
-        None => ([""; 3], String::new()),
+        Some((wanted, why)) => ([&*wanted.name, &*wanted.query, &*wanted.address], *why),
+        None => ([""; 3], ""),
     };
     let summary = count(all.len(), "monitor");
     render(status, &MonitorsPage { query: "", summary, error, typed, rows: rows.collect() })
