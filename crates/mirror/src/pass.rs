@@ -123,7 +123,7 @@ impl Mirrors {
         for (known, surveyed) in self.surveys(all).await {
             match surveyed {
                 Ok(survey) => {
-                    jobs.extend(self.apply(&known, survey, &mut hooks, &mut report).await?)
+                    jobs.extend(self.apply(&known, survey, &mut hooks, &mut report).await?);
                 }
                 Err(Unanswered { why, pause }) => {
                     report.failed += 1;

@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use settings::{Settings, Watched};
 use store::{Mirror, MirrorHook, Store};
 
-use crate::event::Event;
+use crate::event::{Event, Report};
 use crate::group::Group;
 use crate::pass::{Error, Mirrors, Options, names};
 use crate::survey::of;
@@ -174,8 +174,7 @@ async fn jobs(
         let Some(mirror) = of_source(&source) else { continue };
         let host = &mirror.host;
         if !groups.contains_key(host) {
-            let made =
-                mirrors.groups(settings, &|name| name == host, &mut Default::default()).await;
+            let made = mirrors.groups(settings, &|name| name == host, &mut Report::default()).await;
             groups.insert(host.clone(), made.into_iter().next());
         }
         let Some(group) = groups[host].clone() else {

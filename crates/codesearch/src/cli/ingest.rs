@@ -156,6 +156,7 @@ pub(crate) struct InitArgs {
 
 /// A hook of git after which files may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(clippy::enum_variant_names, reason = "git names them")]
 pub(crate) enum GitHook {
     /// After a commit.
     PostCommit,

@@ -34,6 +34,7 @@ pub(crate) struct MirrorArgs {
     /// Go on until interrupted, with a pass over each host at this interval, or without TIME at those of the configuration
     /// file
     #[arg(long, value_name = "TIME", value_parser = ::settings::duration, num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "clap tells an option without its value by this")]
     pub(crate) every: Option<Option<Duration>>,
     /// Believe a listing that has less than half of the repositories of the last one
     #[arg(long)]

@@ -279,7 +279,10 @@ pub(crate) async fn beside(
     let mirroring =
         ::mirror::serve(&store, &configuration, &options, None, Arc::new(|event| log(&event)));
     let ingesting = async {
-        while ingests {
+        if !ingests {
+            return;
+        }
+        loop {
             let now = configuration.get();
             let how = ::ingest::Options {
                 disks: disks.clone(),

@@ -245,7 +245,7 @@ pub(crate) fn serve(
         });
         let (mirrored, hosts_file) = (store.clone(), Arc::clone(&configuration));
         let mirroring = tokio::spawn(async move {
-            mirror::beside(mirrored, hosts_file, into, disks, !is_kept).await;
+            Box::pin(mirror::beside(mirrored, hosts_file, into, disks, !is_kept)).await;
         });
         let completed = store.clone();
         let taking = tokio::spawn(async move {

@@ -230,8 +230,12 @@ mod tests {
     fn rows_are_brought_together_by_repository() {
         let repos = [repo(1, "/none/a"), repo(2, "/none/a/nested"), repo(3, "/none/b")];
         let root = Root { path: "/none".to_owned(), depth: None, follows: true, max_bytes: 5 };
-        let index =
-            Index { repos: &repos, trees: &HashMap::new(), roots: &[root.clone()], max_bytes: 7 };
+        let index = Index {
+            repos: &repos,
+            trees: &HashMap::new(),
+            roots: std::slice::from_ref(&root),
+            max_bytes: 7,
+        };
         let row = |id: i64, source: &str, paths: &[&str]| PendingRow {
             id,
             change: Change {

@@ -192,7 +192,7 @@ fn unlock(folder: &Path) -> bool {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => rest.push(entry.path()),
                 _ if entry.path().extension().is_some_and(|end| end == "lock") => {
-                    files.push(entry.path())
+                    files.push(entry.path());
                 }
                 _ => {}
             }

@@ -14,6 +14,7 @@ pub(crate) struct Gitea {
 
 /// The fields of a `Repository` that are used.
 #[derive(Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the host's answer has these fields")]
 struct Repository {
     id: u64,
     full_name: String,

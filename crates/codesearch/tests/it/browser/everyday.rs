@@ -308,7 +308,7 @@ fn the_first_page_knows_what_there_is_and_what_was_asked() {
         // No column for ranks if there are none, and times relative to now.
         tab.open("/repos").await;
         let head = tab.text(".list thead").await;
-        assert!(head.contains("Indexed") && !head.contains("Rank"), "{head}");
+        assert!(head.contains("Looked at") && !head.contains("Rank"), "{head}");
         let when = tab.text(".list time").await;
         assert!(when == "just now" || when.ends_with(" ago"), "{when}");
     });
