@@ -13,7 +13,7 @@ use store::{Change, Reason, Store, Target, Waited};
 use crate::harness::{Fixture, eventually, socket_folder};
 
 /// Time within which everything of these tests is done.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 pub(super) async fn connect(index: &str) -> Store {
     let target = Target::Socket {

@@ -119,7 +119,7 @@ fn no_search_sees_half_a_checkout() {
     let fixture = Fixture::new();
     let all = |text: &str| {
         (0..FILES).for_each(|n| {
-            fixture.write(&format!("in/a/d{}/{n}.txt", n % 9), format!("{text} {n}\n"))
+            fixture.write(&format!("in/a/d{}/{n}.txt", n % 9), format!("{text} {n}\n"));
         });
     };
     all("state_one");

@@ -282,7 +282,7 @@ mod tests {
             told(&[row(1, "/none/a", &["x"]), row(2, "/none", &[]), row(3, "/none/c", &[])]),
             ["/none false all true [2, 1, 3]"]
         );
-        assert_eq!(index.root(Path::new("/none/x/y")), (root, true));
+        assert_eq!(index.root(Path::new("/none/x/y")), (root.clone(), true));
         assert_eq!(index.root(Path::new("/nonex")).0.max_bytes, 7);
     }
 }

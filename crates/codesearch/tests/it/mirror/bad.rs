@@ -111,8 +111,8 @@ fn one_that_cannot_be_cloned_does_not_stop_the_others() {
     let lost = host.add("org", "lost", "a.txt", "needle\n");
     host.add("org", "fine", "a.txt", "needle\n");
     // The host says that it is small.
-    let noise: String =
-        (0..60_000_u64).map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let noise = (0..60_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    let noise = noise.collect::<Vec<_>>().join("\n");
     host.push(large, "main", "noise.txt", &noise);
     host.world().faults.insert("org/lost.git".to_owned(), Fault::Status(500, Vec::new()));
     mirrored.configure("take = [\"org\"]\nmax_size = \"300 KB\"");

@@ -323,11 +323,12 @@ fn api(shared: &Shared, full: &str, headers: &HeaderMap, fault: Option<&Fault>) 
     let by_path =
         |path: &str| world.repos.iter().find(|repo| repo.path().eq_ignore_ascii_case(path));
     let of_owner: Vec<&Repo> = match (shared.kind, &parts[..]) {
-        (Kind::GitHub | Kind::Gitea, ["repositories", id]) => return one(by_id(id)),
+        (Kind::GitHub | Kind::Gitea, ["repositories", id]) | (Kind::GitLab, ["projects", id]) => {
+            return one(by_id(id));
+        }
         (Kind::GitHub | Kind::Gitea, ["repos", owner, name]) => {
             return one(by_path(&format!("{owner}/{name}")));
         }
-        (Kind::GitLab, ["projects", id]) => return one(by_id(id)),
         (Kind::GitLab, ["projects", path @ ..]) if path.len() > 1 => {
             return one(by_path(&path.join("/")));
         }
@@ -348,8 +349,9 @@ fn api(shared: &Shared, full: &str, headers: &HeaderMap, fault: Option<&Fault>) 
             world.repos.iter().filter(within).collect()
         }
         (Kind::GitHub, ["user", "repos"]) => Vec::new(),
-        (Kind::GitLab, ["projects"]) => world.repos.iter().collect(),
-        (Kind::Gitea, ["repos", "search"]) => world.repos.iter().collect(),
+        (Kind::GitLab, ["projects"]) | (Kind::Gitea, ["repos", "search"]) => {
+            world.repos.iter().collect()
+        }
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
     let is_listing_known = !of_owner.is_empty() || path.contains("user") || path.contains("empty");
