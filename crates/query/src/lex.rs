@@ -209,7 +209,9 @@ impl<'a> Lexer<'a> {
         let blank = |c: char| c.is_whitespace() || c == ')';
         let Some(field) = field else {
             let length = word_length(value);
-            let (message, instead) = field::unknown(name, &value[..length]);
+            let value_text = &value[..length];
+            let (message, instead) =
+                foreign::find(name, value_text).unwrap_or_else(|| field::unknown(name, value_text));
             let range = self.at..self.source.len() - value.len() + length;
             return Err(self.error(self.at, message).with_replacement(range, instead));
         };

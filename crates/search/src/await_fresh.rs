@@ -13,9 +13,6 @@ use crate::view::{View, Visible};
 const USUAL: Duration = Duration::from_secs(10);
 const MOST: Duration = Duration::from_secs(20);
 
-/// Maximum number of searches that wait while they have a turn of the server. If all had, nobody could search.
-pub(crate) const MOST_IN_TURN: usize = 2;
-
 /// Whether a search holds something that others need while it waits for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {

@@ -3,8 +3,6 @@
 
 use store::{Catalog, RepoId};
 
-use crate::stats::Stats;
-
 /// Maximum number of repositories that could not be updated which an answer names.
 const NAMED: usize = 3;
 
@@ -82,12 +80,5 @@ impl Covered {
             }
         }
         self.more_failed = self.more_failed.max(other.more_failed);
-    }
-}
-
-impl Stats {
-    /// Notes how fresh the repositories are that the search covers: some of a catalog, or all.
-    pub(crate) fn note_covered(&mut self, catalog: &Catalog, among: Option<&[RepoId]>) {
-        self.covered = Covered::of(catalog, among);
     }
 }

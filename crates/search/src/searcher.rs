@@ -7,11 +7,13 @@ use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::await_fresh::MOST_IN_TURN;
 use crate::cache::ShardCache;
 use crate::revision::Commits;
 use crate::snapshot::Snapshots;
 use crate::tree::Tree;
+
+/// Maximum number of searches that wait while they have a turn of the server. If all had, nobody could search.
+const MOST_IN_TURN: usize = 2;
 
 /// Searches one database. All requests of a server share it.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use store::{ShardId, Switch};
+use store::{Catalog, RepoId, ShardId, Switch};
 
 use crate::fresh::Covered;
 use crate::types::{AnswerProgress, Request, Resume, ShardSet};
@@ -81,6 +81,11 @@ impl SymbolsLeft {
 }
 
 impl Stats {
+    /// Notes how fresh the repositories are that the search covers: some of a catalog, or all.
+    pub(crate) fn note_covered(&mut self, catalog: &Catalog, among: Option<&[RepoId]>) {
+        self.covered = Covered::of(catalog, among);
+    }
+
     /// Returns whether the answer has all results: nothing ended the search early, and no symbols were missing.
     pub fn is_complete(&self) -> bool {
         self.stopped.is_none() && self.symbols.files() == 0

@@ -24,9 +24,6 @@ use super::server::Server;
 /// Longest time that `wait=1` waits.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// Requests of an address per minute.
-pub(super) const PER_MINUTE: u32 = 120;
-
 /// Most repositories that one request may name.
 const MAX_NAMED: usize = 1000;
 

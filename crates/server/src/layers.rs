@@ -19,7 +19,6 @@ use super::compat::zoekt;
 use super::connections::{BODY_TIMEOUT, OnSocket, SearchThreads};
 use super::endpoint::{Admits, Class, Endpoint};
 use super::error::Failure;
-use super::hooks::HOOKS_PATH;
 use super::hosts::Hosts;
 use super::limits::{Cost, limited};
 use super::params::{DeclaredParams, read_address};
@@ -29,6 +28,9 @@ use super::timely_body::TimelyBody;
 /// Largest body, in bytes: a query of [`query::MAX_QUERY_BYTES`] as JSON with each of its bytes escaped, and other
 /// fields.
 pub(super) const MAX_BODY: usize = 256 << 10;
+
+/// Where the addresses of webhooks begin.
+pub(super) const HOOKS_PATH: &str = "/hooks/";
 
 /// Largest body of a webhook, in bytes: that of the hosts.
 pub(super) const MAX_HOOK_BODY: usize = 25 << 20;

@@ -10,8 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::commands::Commands;
 use super::error::Failure;
-use super::hooks::Hooks;
-use super::ingest;
+use super::hooks::shared::Hooks;
 use super::limits::{AnswerMemory, Limits, Rates};
 use super::metrics::Metrics;
 use statistics::{Recorder, Refusal};
@@ -22,6 +21,9 @@ const SEARCHES_PER_CORE: usize = 4;
 
 /// Longest time that a search waits for its turn before its client is told to retry later.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// Requests of an address per minute to have repositories looked at.
+const INGESTS_PER_MINUTE: u32 = 120;
 
 /// Concurrent git processes. Each takes a core, perhaps for seconds, which searches then lack.
 const GIT_AT_ONCE: usize = 2;
@@ -135,7 +137,7 @@ impl Server {
             only_repos: settings.only_repos.into(),
             hooks: Arc::default(),
             configuration: settings.configuration,
-            ingests: Arc::new(Rates::new(ingest::PER_MINUTE)),
+            ingests: Arc::new(Rates::new(INGESTS_PER_MINUTE)),
             git: settings.history.then(|| Arc::new(Semaphore::new(GIT_AT_ONCE))),
         }
     }

@@ -18,6 +18,7 @@ mod freshness;
 mod history;
 mod indexes;
 mod ingest;
+mod kept;
 mod lease;
 mod locks;
 mod metadata;

@@ -6,13 +6,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::error::{Error, Result};
 use crate::locks::MIRROR_LOCK;
-use crate::queue::{PENDING, Reason};
+use crate::queue::{IS_FOR_MIRRORS, PENDING, Reason};
 use crate::store::Store;
-
-/// The condition of a row of the queue that a mirror takes, not an ingest: a host told of a push to a repository that has
-/// a clone, which must be fetched first. [`Store::keep_fetched`] then turns it into a row that an ingest takes.
-pub(crate) const IS_FOR_MIRRORS: &str = "(pending.reason = 'hook' and exists (
-     select from mirrors where mirrors.folder = pending.source and mirrors.cloned_at is not null))";
 
 /// A host whose repositories are mirrored.
 #[derive(Clone, Debug, Default, PartialEq, sqlx::FromRow)]

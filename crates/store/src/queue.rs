@@ -11,8 +11,12 @@ use sqlx::postgres::PgListener;
 use crate::RepoId;
 use crate::error::{Error, Result};
 use crate::locks::INGESTER_LOCK;
-use crate::mirrors::IS_FOR_MIRRORS;
 use crate::store::Store;
+
+/// The condition of a row of the queue that a mirror takes, not an ingest: a host told of a push to a repository that has
+/// a clone, which must be fetched first. [`Store::keep_fetched`] then turns it into a row that an ingest takes.
+pub(crate) const IS_FOR_MIRRORS: &str = "(pending.reason = 'hook' and exists (
+     select from mirrors where mirrors.folder = pending.source and mirrors.cloned_at is not null))";
 
 /// The channel on which ingesters are notified of new rows in the queue.
 pub(crate) const PENDING: &str = "codesearch_pending";

@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::error::Result;
-use crate::ingest::session::Kept;
+use crate::kept::Kept;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
 use crate::tables::Groups;

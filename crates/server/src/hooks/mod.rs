@@ -6,10 +6,9 @@
 mod event;
 mod origins;
 mod proof;
+pub(super) mod shared;
 
-use std::fmt;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::to_bytes;
@@ -19,40 +18,27 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::json;
-use settings::{Hidden, Hook, Secret};
+use settings::Hook;
 use statistics::Refusal;
 use store::{Change, Reason};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::connections::OnSocket;
 use super::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
 use super::ingest::Refused;
-use super::layers::MAX_HOOK_BODY;
-use super::limits::Rates;
+use super::layers::{HOOKS_PATH, MAX_HOOK_BODY};
 use super::sender::Sender;
 use super::server::Server;
 use event::{Changed, Event};
-use origins::Origins;
 use proof::{Proof, Unproven};
 use request::human::count;
-
-/// Where the addresses of webhooks begin.
-pub(super) const HOOKS_PATH: &str = "/hooks/";
-
-/// Webhooks of an address per minute.
-const PER_MINUTE: u32 = 600;
 
 /// Largest body, in bytes, that needs no turn. Almost all are smaller.
 const SMALL_BODY: usize = 256 << 10;
 
-/// Larger bodies that are in memory at once, and how long one waits for its turn.
-const LARGE_AT_ONCE: usize = 2;
+/// How long a larger body waits for its turn.
 const TURN: Duration = Duration::from_secs(5);
-
-/// How long a secret that a command printed is used.
-const KEPT_SECRET: Duration = Duration::from_mins(1);
 
 /// `/hooks/NAME`.
 pub(crate) const HOOKS: Endpoint = Endpoint {
@@ -86,66 +72,6 @@ pub(crate) const HOOKS: Endpoint = Endpoint {
         post(receive).fallback(|| async { Failure::use_post() })
     })
 };
-
-/// What the webhooks of a server share.
-pub struct Hooks {
-    rates: Rates,
-    large: Semaphore,
-    origins: Origins,
-    /// The last secret that each command printed, and when.
-    printed: Mutex<Vec<(Secret, Hidden, Instant)>>,
-}
-
-impl fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hooks")
-    }
-}
-
-impl Default for Hooks {
-    fn default() -> Self {
-        Self {
-            rates: Rates::new(PER_MINUTE),
-            large: Semaphore::new(LARGE_AT_ONCE),
-            origins: Origins::default(),
-            printed: Mutex::default(),
-        }
-    }
-}
-
-impl Hooks {
-    /// Returns the secret of a webhook.
-    ///
-    /// # Errors
-    /// It cannot be read; the reason is in the log.
-    async fn secret(&self, hook: &Hook) -> Result<Hidden, Failure> {
-        if let Some(kept) = self.kept_secret(&hook.secret) {
-            return Ok(kept);
-        }
-        let secret = hook.secret.clone();
-        let reading = tokio::task::spawn_blocking(move || secret.read());
-        let read = reading.await.map_err(|_| Failure::panicked())?.map_err(|error| {
-            tracing::error!("the webhook {} cannot be checked: {error}", hook.name);
-            Failure::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "unavailable",
-                "the secret of this webhook cannot be read; see the server's log",
-            )
-        })?;
-        if matches!(hook.secret, Secret::Command(_)) {
-            let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-            printed.retain(|(of, ..)| *of != hook.secret);
-            printed.push((hook.secret.clone(), read.clone(), Instant::now()));
-        }
-        Ok(read)
-    }
-
-    fn kept_secret(&self, of: &Secret) -> Option<Hidden> {
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        printed.retain(|(.., since)| since.elapsed() < KEPT_SECRET);
-        printed.iter().find(|(known, ..)| known == of).map(|(_, kept, _)| kept.clone())
-    }
-}
 
 async fn receive(State(server): State<Server>, request: Request) -> Response {
     match answer(&server, request).await {

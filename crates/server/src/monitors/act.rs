@@ -17,6 +17,7 @@ use serde_json::json;
 use store::{Monitor, NewMonitor};
 use tokio::sync::mpsc;
 
+use super::form::{Tested, Wanted};
 use super::who::Who;
 use super::{Shown, answered, monitor_json, named, page, visible};
 use crate::error::{Body, Failure};
@@ -26,29 +27,11 @@ use crate::server::Server;
 /// Files that a test shows.
 const TESTED: usize = 10;
 
-/// A monitor to make, as it is sent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    pub(super) name: String,
-    pub(super) query: String,
-    #[serde(default)]
-    pub(super) address: String,
-}
-
 /// A change of a monitor.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
     action: String,
-}
-
-/// What a test found.
-pub(super) struct Tested {
-    /// What it says, in one sentence.
-    pub(super) said: String,
-    /// Places and texts of matches.
-    pub(super) lines: Vec<(String, String)>,
 }
 
 /// Reads a form, or JSON.

@@ -1,6 +1,7 @@
 //! Monitors: their pages, feeds and JSON. Owners of tokens see and change their own, operators all.
 
 mod act;
+mod form;
 mod page;
 mod who;
 

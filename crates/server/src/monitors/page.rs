@@ -9,7 +9,7 @@ use axum::response::Response;
 use store::{Delivery, Hit, Monitor, News};
 
 use super::Shown;
-use super::act::{Tested, Wanted};
+use super::form::{Tested, Wanted};
 use crate::pages::{file_address, link_to, render};
 use request::human::{count, since};
 

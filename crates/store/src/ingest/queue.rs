@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use super::session::Session;
 use crate::RepoId;
 use crate::error::Result;
-use crate::mirrors::IS_FOR_MIRRORS;
+use crate::queue::IS_FOR_MIRRORS;
 use crate::queue::{COLUMNS, Columns, PendingRow, row};
 
 /// A folder that was ingested, and how.

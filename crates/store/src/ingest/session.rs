@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::trees::types::Plan;
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 use crate::locks::{HELPER_LOCK, SETUP_LOCK, WRITE_LOCK};
 use crate::other_work::OtherWork;
 use crate::store::Store;
@@ -275,62 +275,6 @@ impl Session {
             return Ok(());
         }
         Ok(self.conn.close().await?)
-    }
-}
-
-/// Connections of a program that ingests again and again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Kept(Arc<Mutex<KeptConnections>>);
-
-#[derive(Debug, Default)]
-struct KeptConnections {
-    keeps: bool,
-    /// One with the temporary tables of a session, which are empty.
-    session: Option<PgConnection>,
-    helpers: Vec<PgConnection>,
-}
-
-/// Maximum number of helping connections to keep.
-const MAX_HELPERS: usize = 4;
-
-impl Kept {
-    fn inner(&self) -> MutexGuard<'_, KeptConnections> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn keep(&self) {
-        self.inner().keeps = true;
-    }
-
-    fn keeps(&self) -> bool {
-        self.inner().keeps
-    }
-
-    fn session(&self) -> Option<PgConnection> {
-        self.inner().session.take()
-    }
-
-    fn keep_session(&self, conn: PgConnection) {
-        self.inner().session = Some(conn);
-    }
-
-    fn helper(&self) -> Option<PgConnection> {
-        self.inner().helpers.pop()
-    }
-
-    fn keep_helper(&self, conn: PgConnection) {
-        let mut inner = self.inner();
-        if inner.helpers.len() < MAX_HELPERS {
-            inner.helpers.push(conn);
-        }
-    }
-
-    /// Closes all, and keeps no more.
-    pub(crate) async fn close(&self) {
-        let all = std::mem::take(&mut *self.inner());
-        for conn in all.session.into_iter().chain(all.helpers) {
-            let _ = conn.close().await;
-        }
     }
 }
 
