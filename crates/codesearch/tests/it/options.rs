@@ -92,7 +92,10 @@ fn bash_completes_commands_and_options() {
              printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             words.len() - 1
         );
-        let ran = Command::new("bash").args(["--norc", "-c", &asked]).output().unwrap();
+        // An argument has at most 128 KB.
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, asked.as_bytes()).unwrap();
+        let ran = Command::new("bash").arg("--norc").arg(file.path()).output().unwrap();
         Ran::of(ran).code(0).out.lines().map(str::to_owned).collect()
     };
     assert_eq!(complete(&["codesearch", "sea"]), ["search"]);
