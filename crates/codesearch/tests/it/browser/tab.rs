@@ -83,13 +83,18 @@ impl Tab<'_> {
         }
     }
 
-    /// Waits for the element of a selector, and returns its text.
+    /// Waits for the element of a selector, and returns its text. If the page changes meanwhile, that of the new page.
     pub(super) async fn text(&self, selector: &str) -> String {
-        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
-        let Ok(found) = found else {
-            panic!("{selector} is not on {}: {}", self.address().await, self.run(BODY).await)
-        };
-        found.text().await.unwrap()
+        loop {
+            let wait = self.client.wait().at_most(PATIENCE);
+            let Ok(found) = wait.for_element(Locator::Css(selector)).await else {
+                panic!("{selector} is not on {}: {}", self.address().await, self.run(BODY).await)
+            };
+            match found.text().await {
+                Err(error) if error.is_stale_element_reference() => {}
+                text => return text.unwrap(),
+            }
+        }
     }
 
     pub(super) async fn click(&self, selector: &str) {
