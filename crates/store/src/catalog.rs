@@ -461,10 +461,7 @@ impl Store {
 
     /// Opens a connection that is notified on some channels from now on.
     pub(crate) async fn changes_on(&self, channels: &[&str]) -> Result<Changes> {
-        let mut listener = PgListener::connect_with(self.control()).await?;
-        listener.ignore_pool_close_event(true);
-        // `next` must report a broken connection at once.
-        listener.eager_reconnect(false);
+        let mut listener = self.listener().await?;
         listener.listen_all(channels.iter().copied()).await?;
         Ok(Changes(listener))
     }

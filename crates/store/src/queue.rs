@@ -267,10 +267,7 @@ impl Store {
     /// # Errors
     /// The server cannot be reached.
     pub async fn arrivals(&self) -> Result<Arrivals> {
-        let mut listener = PgListener::connect_with(self.control()).await?;
-        listener.ignore_pool_close_event(true);
-        // `next` must report a broken connection at once.
-        listener.eager_reconnect(false);
+        let mut listener = self.listener().await?;
         listener.listen(PENDING).await?;
         let lock = sqlx::query("select pg_advisory_lock_shared($1)").bind(INGESTER_LOCK);
         lock.execute(&mut listener).await?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ngram::Densities;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::error::Result;
@@ -13,13 +13,13 @@ use crate::kept::Kept;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
 use crate::tables::Groups;
-use crate::target::connect;
+use crate::target::{CONNECT, connect};
 
 /// A connected database with the current schema.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: ConnectionPool,
-    /// Connections for occasional statements: listening for changes, and cancelling statements of other connections.
+    /// Connections for occasional statements, and for cancelling statements of other connections.
     control: PgPool,
     /// Number of statements made for searches and pages.
     statements: Arc<AtomicU64>,
@@ -111,6 +111,22 @@ impl Store {
     pub(crate) fn control(&self) -> &PgPool {
         self.count();
         &self.control
+    }
+
+    /// Opens a connection for notifications. It is one of its own: a server has several for as long as it runs, and the
+    /// occasional statements would lack them.
+    pub(crate) async fn listener(&self) -> Result<PgListener> {
+        let pool = PgPoolOptions::new()
+            .max_connections(1)
+            .max_lifetime(None)
+            .idle_timeout(None)
+            .acquire_timeout(CONNECT)
+            .connect_lazy_with((*self.options).clone());
+        let mut listener = PgListener::connect_with(&pool).await?;
+        listener.ignore_pool_close_event(true);
+        // Whoever waits must be told of a broken connection at once.
+        listener.eager_reconnect(false);
+        Ok(listener)
     }
 
     /// Counts one statement.

@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(marked(SAVED, "/r/sub/file"), "|/r/sub/file|");
         assert_eq!(marked(CAME, "/r/sub/new"), "|/r/sub/new|/r/sub/new");
         assert_eq!(marked(WENT, "/r/sub"), "|/r/sub|/r/sub");
-        assert_eq!(marked(WENT, "/r"), "all replan||");
+        assert_eq!(marked(WENT, "/r"), "all replan git||");
         assert_eq!(marked(SAVED, "/r/sub/.gitignore"), "replan|/r/sub/.gitignore|");
         assert_eq!(marked(CAME, "/r/.git/HEAD"), "git||");
         assert_eq!(marked(CAME, "/r/.git/index"), "index||");

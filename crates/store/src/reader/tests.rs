@@ -31,9 +31,12 @@ const ATTACKS: &[(&str, &str)] = &[
         DENIED,
     ),
     ("with gone as (delete from codesearch.files returning 1) select * from gone", DENIED),
-    ("with x as (update codesearch_sql.repositories set rank = 1 returning 1) table x", NO_QUERY),
+    (
+        "with x as (update codesearch_sql.slow_searches set kind = 'x' returning 1) table x",
+        NO_QUERY,
+    ),
     ("insert into codesearch_sql.refusals values (now(), 'x', 1)", NO_QUERY),
-    ("update codesearch_sql.repositories set rank = 1", NO_QUERY),
+    ("update codesearch_sql.slow_searches set kind = 'x'", NO_QUERY),
     ("delete from codesearch_sql.slow_searches", NO_QUERY),
     (
         "update pg_settings set setting = 'off' where name = 'default_transaction_read_only'",
@@ -47,7 +50,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("explain analyze create table public.x as select 1", DENIED),
     ("explain analyze delete from codesearch_sql.slow_searches", DENIED),
     ("explain (analyze) insert into codesearch_sql.refusals values (now(), 'x', 1)", DENIED),
-    ("/* a comment */ explain analyze update codesearch_sql.repositories set rank = 1", DENIED),
+    ("/* a comment */ explain analyze update codesearch_sql.slow_searches set kind = 'x'", DENIED),
     ("/* /* */ explain */ delete from codesearch.files", DENIED),
     ("-- explain\ndelete from codesearch.files", DENIED),
     ("create view public.x as select 1", NO_QUERY),
