@@ -62,7 +62,7 @@ fn a_text_is_quoted_whole_and_searched_again() {
 fn a_query_for_code_is_one_for_documents_and_back() {
     journeys_in(documents, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=retries+lang:markdown+r:one+-file:x").await;
-        tab.click(".tabs a[href^='/docs']").await;
+        tab.follow(".tabs a[href^='/docs']").await;
         tab.until("location.pathname === '/docs'").await;
         told(tab, "2 texts").await;
         for (field, value) in [("q", "retries"), ("lang", "markdown"), ("repo", "one")] {
@@ -70,7 +70,7 @@ fn a_query_for_code_is_one_for_documents_and_back() {
             assert_eq!(tab.run(&script).await, value, "{field}");
         }
         assert!(tab.text(".notice").await.contains("-file:x"));
-        tab.click(".tabs a[href^='/search']").await;
+        tab.follow(".tabs a[href^='/search']").await;
         searched(tab, "retries repo:one lang:markdown -file:x").await;
     });
 }
@@ -99,18 +99,18 @@ fn addresses_that_are_nearly_right_lead_somewhere() {
         // A wrong letter, a file that was left out, a folder, a repository, and a page.
         tab.open("/file?repo=one&path=src/servr.go").await;
         assert!(tab.text("[role=alert]").await.contains("one/src/servr.go is not in the index"));
-        tab.click(".paths a").await;
+        tab.follow(".paths a").await;
         assert!(tab.address().await.ends_with("/file?repo=one&path=src/server.go"));
         tab.open("/file?repo=one&path=data.bin").await;
         assert!(tab.text("[role=alert]").await.contains("left out (binary"));
         tab.open("/repos?repo=one&path=scr").await;
         assert!(tab.text("[role=alert]").await.contains("one/scr is not in the index"));
         tab.open("/repos?repo=ones").await;
-        tab.click(".paths a").await;
+        tab.follow(".paths a").await;
         assert!(tab.address().await.ends_with("/repos?repo=one"));
         tab.open("/nowhere").await;
         assert!(tab.text("[role=alert]").await.contains("page not found"));
-        tab.click(".ways a[href='/repos']").await;
+        tab.follow(".ways a[href='/repos']").await;
         assert_eq!(tab.text("h1").await, "Repositories");
         // The page says what was left out, and links to the list of it.
         tab.open("/search?q=Serve+repo:one&wait=1").await;
@@ -200,9 +200,9 @@ fn narrowing_leaving_out_and_taking_back() {
     // None of this needs a script.
     journeys_in(twelve, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=needle").await;
-        tab.click(".side [aria-label='Leave out r00']").await;
+        tab.follow(".side [aria-label='Leave out r00']").await;
         assert!(tab.text(".truth").await.contains("in 33 files"));
-        tab.click(".chosen a").await;
+        tab.follow(".chosen a").await;
         assert!(tab.text(".truth").await.contains("in 36 files"));
     });
     // On a phone the filters are folded, and keys unfold them.
@@ -276,7 +276,7 @@ fn the_first_page_knows_what_there_is_and_what_was_asked() {
         let examples = tab.text(".examples").await;
         assert!(examples.contains("lang:go") && !examples.contains("lang:rust"), "{examples}");
         assert_eq!(tab.client.find_all(Locator::Css(".largest li")).await.unwrap().len(), 8);
-        tab.click(".largest a").await;
+        tab.follow(".largest a").await;
         tab.until("location.pathname === '/repos' && location.search").await;
         // Recent searches are stored in this browser, which can forget them.
         tab.open("/").await;

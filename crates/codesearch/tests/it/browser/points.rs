@@ -119,7 +119,7 @@ fn the_header_is_one_row_and_everything_can_be_hit() {
     journeys_in(places, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/").await;
         tab.click("header .menu summary").await;
-        tab.click("header .menu a[href='/stats']").await;
+        tab.follow("header .menu a[href='/stats']").await;
         assert_eq!(tab.text("h1").await, "Status");
     });
 }
@@ -302,7 +302,7 @@ fn a_file_has_members_below_their_types_and_one_row_of_actions() {
                         return all.length > 3 && Math.max(...all.map((box) => box.top)) < Math.min(...all.map((box) => box.bottom))";
             assert_eq!(tab.run(tops).await, true, "{size}");
             // Blame tells the author and the date, and what was before a commit.
-            tab.click("a[href^='/blame']").await;
+            tab.follow("a[href^='/blame']").await;
             tab.until("location.pathname === '/blame'").await;
             let by = tab.run("return document.querySelector('#L19 .by').textContent").await;
             assert!(by.as_str().unwrap().contains("The last function"), "{by}");
@@ -331,7 +331,7 @@ fn markdown_is_a_document_or_text() {
     let journey = async |tab: &Tab<'_>| {
         tab.open("/file?repo=one&path=docs/guide.md").await;
         assert!(tab.text("#text").await.contains("# Guide"));
-        tab.click(".either a:last-child").await;
+        tab.follow(".either a:last-child").await;
         assert_eq!(tab.text(".prose h2").await, "Guide");
         assert_eq!(
             tab.run(
@@ -347,7 +347,7 @@ fn markdown_is_a_document_or_text() {
         tab.run("const box = document.querySelector('#unfold'); if (box) box.checked = true").await;
         tab.click(".outline .h2 a").await;
         tab.until("location.hash === '#L9' && document.querySelector('h3#L9')").await;
-        tab.click(".prose a").await;
+        tab.follow(".prose a").await;
         tab.until("new URLSearchParams(location.search).get('path') === 'ship.go'").await;
     };
     for size in [DESK, PHONE] {
@@ -355,7 +355,7 @@ fn markdown_is_a_document_or_text() {
     }
     journeys_in(places, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/file?repo=one&path=docs/guide.md").await;
-        tab.click(".either a:last-child").await;
+        tab.follow(".either a:last-child").await;
         assert_eq!(tab.text(".prose h2").await, "Guide");
     });
 }
@@ -406,7 +406,7 @@ fn lists_are_sorted_and_begin_with_what_matters() {
         let names = "a-very-long-name-of-a-repository";
         assert_eq!(tab.text(".list tbody th").await, names);
         for (column, first) in [("files", "one"), ("text", "one")] {
-            tab.click(&format!(".list a[href='/repos?sort={column}']")).await;
+            tab.follow(&format!(".list a[href='/repos?sort={column}']")).await;
             assert_eq!(
                 tab.text("[aria-sort=descending]")
                     .await
@@ -454,7 +454,7 @@ fn lists_are_sorted_and_begin_with_what_matters() {
     journeys_in(places, &[PHONE], &journey);
     journeys_in(places, &["--blink-settings=scriptEnabled=false"], &async |tab: &Tab<'_>| {
         tab.open("/repos").await;
-        tab.click(".list a[href='/repos?sort=files']").await;
+        tab.follow(".list a[href='/repos?sort=files']").await;
         assert_eq!(
             tab.text("[aria-sort=descending]").await.split_whitespace().next(),
             Some("Files")

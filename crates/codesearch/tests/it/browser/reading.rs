@@ -201,7 +201,7 @@ fn a_name_leads_to_its_definitions_and_references() {
         click_name(tab, DOCK - 2, "berth", "").await;
         // Titles move when references arrive.
         tab.until("document.querySelector('#card ul:last-of-type li')").await;
-        tab.click("#card h3:last-of-type a").await;
+        tab.follow("#card h3:last-of-type a").await;
         tab.until("location.pathname === '/references'").await;
         assert_eq!(tab.text("h1").await, "References of berth");
         // Ctrl leads to the only definition, or to the page of several.
@@ -230,7 +230,7 @@ fn without_scripts_a_form_looks_names_up() {
                 assert!(!part.is_displayed().await.unwrap(), "{scripted}");
             }
             tab.keys(".look-up [name=name]", "berth").await;
-            tab.click(".look-up button:first-of-type").await;
+            tab.follow(".look-up button:first-of-type").await;
             // This element shows that the new page has been read.
             assert_eq!(tab.text("h1 > code").await, "berth");
             let address = tab.address().await;
@@ -241,13 +241,13 @@ fn without_scripts_a_form_looks_names_up() {
             assert!(tab.text("main").await.contains("def berth(self):"));
             tab.open(FILE).await;
             tab.keys(".look-up [name=name]", "berth").await;
-            tab.click(".look-up button:last-of-type").await;
+            tab.follow(".look-up button:last-of-type").await;
             assert_eq!(tab.text("h1 > code").await, "berth");
             assert_eq!(tab.text("h1").await, "References of berth");
             // An outline leads to lines.
             tab.open(FILE).await;
             tab.click(".outline .h2 a").await;
-            assert!(tab.address().await.ends_with(&format!("#L{BERTH}")));
+            tab.arrives(&format!("#L{BERTH}")).await;
         },
     );
 }
@@ -381,21 +381,21 @@ fn what_a_file_was_and_where_its_lines_come_from() {
         tab.client.refresh().await.unwrap();
         tab.until("document.querySelector('#L2.on') && !document.querySelector('.notice')").await;
         // Blame: a commit is shown once for its lines, and leads to the history.
-        tab.click("a[href^='/blame']").await;
+        tab.follow("a[href^='/blame']").await;
         tab.until("location.pathname === '/blame'").await;
         assert_eq!(tab.text("#L2 .by a").await, "Berths");
         assert_eq!(tab.run("return document.querySelectorAll('.by time').length").await, 2);
-        tab.click("#L1 .by a").await;
+        tab.follow("#L1 .by a").await;
         tab.until("location.pathname === '/history' && document.querySelector('tr:target')").await;
         assert!(tab.text("tr:target").await.contains("<b>everything that ships need</b>"));
         // The text at that commit, and the current text.
-        tab.click("tr:target a[href*='hash=']").await;
+        tab.follow("tr:target a[href*='hash=']").await;
         tab.until(
             "location.pathname === '/file' && document.querySelectorAll('#text li').length === 2",
         )
         .await;
         assert!(tab.text(".notice").await.contains("This is the version with the hash"));
-        tab.click(".notice a").await;
+        tab.follow(".notice a").await;
         tab.until("document.querySelectorAll('#text li').length > 100").await;
     };
     journeys_in(code, &["--window-size=1280,900"], &journey);
@@ -404,9 +404,9 @@ fn what_a_file_was_and_where_its_lines_come_from() {
         tab.open(FILE).await;
         // Without scripts, a menu is opened by its title.
         tab.click(".actions summary").await;
-        tab.click("#permalink").await;
+        tab.follow("#permalink").await;
         assert!(tab.address().await.contains("hash="));
-        tab.click("a[href^='/history']").await;
+        tab.follow("a[href^='/history']").await;
         assert!(tab.text(".history").await.contains("Berths"));
     });
 }

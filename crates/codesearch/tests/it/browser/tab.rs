@@ -104,6 +104,16 @@ impl Tab<'_> {
         found.click().await.unwrap();
     }
 
+    /// Clicks on a link or a button that leads to another page, and waits until the page before has gone. The driver
+    /// may be back from a click before its browser has begun to leave.
+    pub(super) async fn follow(&self, selector: &str) {
+        let before = self.client.find(Locator::Css("html")).await.unwrap();
+        self.click(selector).await;
+        let left = eventually_async(async || before.tag_name().await.is_err()).await;
+        assert!(left, "{selector} leads to no other page: {}", self.run(BODY).await);
+        self.ready().await;
+    }
+
     /// Clicks on an entry of a menu, which is opened for that.
     pub(super) async fn click_in_menu(&self, selector: &str) {
         self.ready().await;
@@ -127,6 +137,12 @@ impl Tab<'_> {
         self.ready().await;
         let found = self.client.find(Locator::Css(selector)).await.unwrap();
         found.send_keys(keys).await.unwrap();
+    }
+
+    /// Waits until the address ends with this.
+    pub(super) async fn arrives(&self, end: &str) {
+        let arrived = eventually_async(async || self.address().await.ends_with(end)).await;
+        assert!(arrived, "{} does not end with {end}", self.address().await);
     }
 
     pub(super) async fn address(&self) -> String {

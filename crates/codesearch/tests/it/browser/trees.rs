@@ -81,18 +81,18 @@ fn every_page_of_a_tree_can_be_read_and_used_by_everyone() {
 fn from_a_repository_to_a_name_in_its_worktree() {
     journeys_in(trees, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/repos?repo=app").await;
-        tab.click("a[href*='app@fix-a-long-name']").await;
+        tab.follow("a[href*='app@fix-a-long-name']").await;
         tab.until("location.search.includes('app@fix')").await;
-        tab.click("a[href*='path=src']").await;
-        tab.click("a[href*='new.go']").await;
+        tab.follow("a[href*='path=src']").await;
+        tab.follow("a[href*='new.go']").await;
         tab.until("location.pathname === '/file'").await;
         assert!(tab.text("#text").await.contains("Anchor"));
         // The names of a page are those of its tree.
         tab.keys(".look-up [name=name]", "Anchor").await;
-        tab.click(".look-up button").await;
+        tab.follow(".look-up button").await;
         tab.until("location.pathname === '/definitions'").await;
         assert!(tab.text("main").await.contains("func Anchor()"));
-        tab.click("article.file a.open").await;
+        tab.follow("article.file a.open").await;
         tab.until("location.pathname === '/file' && location.search.includes('app@fix')").await;
         // A card shows the definitions in this tree, too.
         tab.run(
@@ -109,7 +109,7 @@ fn from_a_repository_to_a_name_in_its_worktree() {
 fn from_a_search_of_changes_to_both_sides() {
     journeys_in(trees, &["--window-size=1280,900"], &async |tab: &Tab<'_>| {
         tab.open("/search?q=diff:v1.0..release/1.x+sail").await;
-        tab.click(".file a.open").await;
+        tab.follow(".file a.open").await;
         tab.until("location.pathname === '/diff'").await;
         let text = tab.text("main").await;
         assert!(text.contains("sail(1)") && text.contains("sail(2)"), "{text}");
