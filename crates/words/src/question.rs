@@ -1,0 +1,104 @@
+//! Cuts questions into words.
+
+use std::collections::HashSet;
+
+use crate::Word;
+use crate::token::{cut, runs};
+
+/// Maximum number of words that are looked up.
+pub const MAX_WORDS: usize = 64;
+
+/// The weights of stop words, and of two neighbours as one name.
+const STOP: f32 = 0.15;
+const JOINED: f32 = 0.5;
+
+/// What a word of a question is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A word.
+    Plain,
+    /// A word that most questions have.
+    Stop,
+    /// An identifier with several parts.
+    Whole,
+    /// A part of an identifier.
+    Part,
+    /// Two neighbouring words, as one name: `rate limit`, `ratelimit`.
+    Joined,
+}
+
+/// A word to look up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuestionWord {
+    /// As it is shown: in lowercase.
+    pub text: String,
+    /// What was hashed.
+    pub stem: String,
+    /// Its hash.
+    pub word: Word,
+    /// What it counts: 1 for an ordinary word.
+    pub weight: f32,
+    /// What it is.
+    pub role: Role,
+}
+
+/// Words of questions, rather than of what they are about.
+const STOP_WORDS: &[&str] = &[
+    "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "do", "does", "for",
+    "from", "get", "gets", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me",
+    "not", "of", "on", "or", "our", "should", "so", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "to", "us", "use", "used", "using", "was", "we", "were",
+    "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
+];
+
+/// Cuts a question into the words to look up: each once, at most [`MAX_WORDS`], in the order of the question. If all are stop
+/// words, they count as others.
+pub fn question(text: &str) -> Vec<QuestionWord> {
+    let mut words: Vec<QuestionWord> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut before: Option<String> = None;
+    runs(text, &mut |range| {
+        if words.len() >= MAX_WORDS {
+            return;
+        }
+        let run = &text[range];
+        let is_stop = STOP_WORDS.contains(&&*run.to_lowercase());
+        let mut has_parts = false;
+        let mut add = |text: String, stem: &str, role: Role| {
+            if words.len() < MAX_WORDS && seen.insert(stem.to_owned()) {
+                let weight = match role {
+                    Role::Stop => STOP,
+                    Role::Joined => JOINED,
+                    _ => 1.0,
+                };
+                words.push(QuestionWord {
+                    text,
+                    stem: stem.to_owned(),
+                    word: Word::of(stem),
+                    weight,
+                    role,
+                });
+            }
+        };
+        cut(run, &mut |place, form, is_whole| {
+            has_parts |= is_whole;
+            let role = match (is_stop, is_whole, has_parts) {
+                (true, ..) => Role::Stop,
+                (_, true, _) => Role::Whole,
+                (_, _, true) => Role::Part,
+                _ => Role::Plain,
+            };
+            add(run[place].to_lowercase(), form, role);
+        });
+        let is_plain = !is_stop && !has_parts && run.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if is_plain && let Some(before) = &before {
+            let both = format!("{before}{}", run.to_lowercase());
+            cut(&both, &mut |_, form, _| add(both.clone(), form, Role::Joined));
+        }
+        before = is_plain.then(|| run.to_lowercase());
+    });
+    if words.iter().all(|word| word.role == Role::Stop) {
+        words.iter_mut().for_each(|word| word.weight = 1.0);
+    }
+    words
+}
