@@ -200,6 +200,7 @@ impl View {
                         chunks: listing.files.len() as i32,
                         changed: epoch,
                         filtered: 0,
+                        worded: 0,
                         languages: Arc::default(),
                     };
                     Arc::new(Tree::new(only, vec![(shard, Arc::new(ShardFiles::new(rows)))]))

@@ -268,6 +268,7 @@ mod tests {
             chunks,
             changed: epoch,
             filtered: chunks,
+            worded: chunks,
             languages,
         };
         let texts = Texts::new(1 << 20);
@@ -326,7 +327,7 @@ mod tests {
         let languages = [].into();
         let filtered = chunks;
         let shard =
-            Shard { id, bytes: 0, since: epoch, chunks, changed: epoch, filtered, languages };
+            Shard { id, bytes: 0, since: epoch, chunks, changed: epoch, filtered, worded: chunks, languages };
         let texts = Texts::new(1 << 24);
         let chunk = |n: i32, text: &str| Chunk {
             n,

@@ -156,12 +156,14 @@ pub struct Shard {
     pub changed: Epoch,
     /// All chunks with smaller numbers are in its documents and filters.
     pub filtered: i32,
+    /// All chunks with smaller numbers are in the word index.
+    pub worded: i32,
     /// The languages of its files, in lower case, each with the approximate number of chunks.
     pub languages: Arc<[(String, u32)]>,
 }
 
 /// A row of `shards`: the columns that the catalog reads.
-type ShardRow = (i16, i64, i32, i32, i32, i32, Vec<String>, Vec<i32>);
+type ShardRow = (i16, i64, i32, i32, i32, i32, i32, Vec<String>, Vec<i32>);
 
 /// The properties of a repository that a search needs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -259,7 +261,7 @@ impl Store {
         // differ, and all is read again.
         let mut tx = conn.begin_with("begin isolation level repeatable read read only").await?;
         let shards: Vec<ShardRow> = sqlx::query_as(
-            "select shard, bytes, live_from, chunks, changed, filtered, languages, language_chunks
+            "select shard, bytes, live_from, chunks, changed, filtered, worded, languages, language_chunks
              from shards where live_from <= $1 order by shard",
         )
         .bind(current.epoch.0)
@@ -306,17 +308,20 @@ impl Store {
             history,
             shards: shards
                 .into_iter()
-                .map(|(id, bytes, since, chunks, changed, filtered, names, of_names)| Shard {
-                    id: ShardId(id),
-                    bytes,
-                    since: Epoch(since),
-                    chunks,
-                    changed: Epoch(changed),
-                    filtered,
-                    languages: names
-                        .into_iter()
-                        .zip(of_names.into_iter().map(i32::unsigned_abs))
-                        .collect(),
+                .map(|(id, bytes, since, chunks, changed, filtered, worded, names, of_names)| {
+                    Shard {
+                        id: ShardId(id),
+                        bytes,
+                        since: Epoch(since),
+                        chunks,
+                        changed: Epoch(changed),
+                        filtered,
+                        worded,
+                        languages: names
+                            .into_iter()
+                            .zip(of_names.into_iter().map(i32::unsigned_abs))
+                            .collect(),
+                    }
                 })
                 .collect(),
             repos: repos.into(),

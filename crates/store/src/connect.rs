@@ -97,7 +97,11 @@ impl Store {
             .bind(i32::from(shards))
             .execute(&mut *tx)
             .await?;
-        sqlx::query("update state set group_shards = $1").bind(groups.0).execute(&mut *tx).await?;
+        sqlx::query("update state set group_shards = $1, words_format = $2")
+            .bind(groups.0)
+            .bind(words::FORMAT)
+            .execute(&mut *tx)
+            .await?;
         for table in tables::ALL {
             tx.execute(AssertSqlSafe(table.make(shards, groups))).await?;
         }

@@ -44,6 +44,7 @@ mod target;
 mod testing;
 mod trees;
 mod watching;
+mod word_index;
 
 pub use candidates::IndexAnswer;
 pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile, Told};
@@ -88,9 +89,10 @@ use tables::Groups;
 pub use target::Target;
 pub use trees::{ChosenTrees, RepoTrees, Tree, TreeFilter, TreeKind, TreeSet, Trees};
 pub use watching::{WatchTurn, WatchedRepo};
+pub use word_index::{WordField, WordLengths, WordRow};
 
 /// A shard: one partition of `chunks`, of `documents` with a trigram index, of `files`, of `docs` and of `symbols`; it
-/// shares one of `filters`, of `chunk_filters` and of `scip` with other shards.
+/// shares one of `filters`, of `chunk_filters`, of `scip`, of `word_segments` and of `words` with other shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub i16);
 

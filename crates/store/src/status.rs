@@ -138,24 +138,26 @@ impl Store {
         Ok(conn.close().await?)
     }
 
-    /// Returns the bytes on disk of the tables, of the trigram indexes, and of docs with their indexes; without symbols
-    /// and SCIP indexes.
+    /// Returns the bytes on disk of the tables, of the trigram indexes, of docs with their indexes, and of the word index;
+    /// without symbols and SCIP indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn size_on_disk(&self) -> Result<(i64, i64, i64)> {
+    pub async fn size_on_disk(&self) -> Result<(i64, i64, i64, i64)> {
         // These are added later.
         Ok(sqlx::query_as(
             "with sizes as (
-                 select c.relname like 'docs\\_%' docs, pg_total_relation_size(c.oid) total,
+                 select c.relname like 'docs\\_%' docs,
+                        c.relname like 'words\\_%' or c.relname like 'word\\_segments\\_%' words, pg_total_relation_size(c.oid) total,
                         coalesce((select sum(pg_relation_size(i.indexrelid)) from pg_index i
                             join pg_class x on x.oid = i.indexrelid
                             where i.indrelid = c.oid and x.relname like '%\\_trgm'), 0) trigrams
                  from pg_class c where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r'
                    and c.relname not like 'symbols\\_%' and c.relname not like 'scip\\_%')
-             select coalesce(sum(total - trigrams) filter (where not docs), 0)::bigint,
+             select coalesce(sum(total - trigrams) filter (where not docs and not words), 0)::bigint,
                     coalesce(sum(trigrams), 0)::bigint,
-                    coalesce(sum(total) filter (where docs), 0)::bigint
+                    coalesce(sum(total) filter (where docs), 0)::bigint,
+                    coalesce(sum(total) filter (where words), 0)::bigint
              from sizes",
         )
         .fetch_one(self.control())

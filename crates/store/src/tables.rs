@@ -126,9 +126,25 @@ pub(crate) const SCIP: Table = Table {
     blob: Some("blob"),
 };
 
+pub(crate) const WORD_SEGMENTS: Table = Table {
+    name: "word_segments",
+    unit: Unit::Group,
+    toast: WHOLE_ROWS,
+    key: &["shard", "segment"],
+    blob: None,
+};
+
+pub(crate) const WORDS: Table = Table {
+    name: "words",
+    unit: Unit::Group,
+    toast: WHOLE_ROWS,
+    key: &["shard", "segment", "bucket"],
+    blob: None,
+};
+
 /// All tables partitioned by shard or group.
-pub(crate) const ALL: [Table; 8] =
-    [CHUNKS, DOCUMENTS, FILES, DOCS, SYMBOLS, FILTERS, CHUNK_FILTERS, SCIP];
+pub(crate) const ALL: [Table; 10] =
+    [CHUNKS, DOCUMENTS, FILES, DOCS, SYMBOLS, FILTERS, CHUNK_FILTERS, SCIP, WORD_SEGMENTS, WORDS];
 
 impl Table {
     /// Returns the name of the partition with the rows of a shard.

@@ -17,6 +17,32 @@ const CODE_BITS: u32 = 3;
 /// minified or generated text, and data.
 const MAX_WORDS: usize = 1024;
 
+/// Counts the words of chunks.
+#[derive(Debug, Default)]
+pub struct Counter {
+    words: Vec<Word>,
+}
+
+impl Counter {
+    /// Calls `each` for the different words that are kept of some texts, ascending, with their frequency codes. Returns the
+    /// number of all words.
+    pub fn count<'t>(
+        &mut self,
+        texts: impl IntoIterator<Item = &'t str>,
+        mut each: impl FnMut(Word, u8),
+    ) -> u32 {
+        self.words.clear();
+        for text in texts {
+            tokens(text, &mut |_, word| self.words.push(word));
+        }
+        self.words.sort_unstable();
+        for same in self.words.chunk_by(PartialEq::eq).take(MAX_WORDS) {
+            each(same[0], frequency_code(same.len() as u32));
+        }
+        self.words.len() as u32
+    }
+}
+
 /// Makes a segment of chunks, in ascending order. It sorts about a million postings at once, and holds the rest compressed.
 #[derive(Debug, Default)]
 pub struct SegmentBuilder {
@@ -27,8 +53,7 @@ pub struct SegmentBuilder {
     run: Vec<u64>,
     /// The runs before it.
     runs: Vec<(i32, Vec<u8>)>,
-    /// The words of one chunk.
-    words: Vec<Word>,
+    counter: Counter,
 }
 
 impl SegmentBuilder {
@@ -65,19 +90,11 @@ impl SegmentBuilder {
             self.end_run();
             self.run_first = n;
         }
-        let words = &mut self.words;
-        words.clear();
-        for text in texts {
-            tokens(text, &mut |_, word| words.push(word));
-        }
-        let count = words.len() as u32;
-        words.sort_unstable();
         let chunk = (n - self.run_first) as u64;
-        for same in words.chunk_by(PartialEq::eq).take(MAX_WORDS) {
-            let code = u64::from(frequency_code(same.len() as u32));
-            self.run.push((same[0].0 << CHUNK_BITS | chunk) << CODE_BITS | code);
-        }
-        count
+        let run = &mut self.run;
+        self.counter.count(texts, |word, code| {
+            run.push((word.0 << CHUNK_BITS | chunk) << CODE_BITS | u64::from(code));
+        })
     }
 
     /// Compresses the current run.

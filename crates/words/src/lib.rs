@@ -17,7 +17,7 @@ mod segment;
 mod token;
 mod word;
 
-pub use builder::SegmentBuilder;
+pub use builder::{Counter, SegmentBuilder};
 pub use code::{BLOB_START, frequency, frequency_code, length, length_code};
 pub use list::{Damaged, Lists, Posting, decode};
 pub use merge::{Part, merge};
@@ -25,6 +25,9 @@ pub use question::{MAX_WORDS, QuestionWord, Role, question};
 pub use segment::{Bucket, Segment};
 pub use token::tokens;
 pub use word::{WORD_BITS, Word, bucket};
+
+/// How texts are cut into words, and segments are written. If it changes, the next ingest makes the word index anew.
+pub const FORMAT: i32 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -129,7 +129,7 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         let (repos, skipped) = (store.repos().await?, store.skipped_by_reason().await?);
         Ok((repos, skipped, store.inexact_files().await?, store.size_on_disk().await?))
     };
-    let (repos, skipped, inexact, (tables, indexes, docs)) = store.in_time(asked).await?;
+    let (repos, skipped, inexact, (tables, indexes, docs, words)) = store.in_time(asked).await?;
     let files: i64 = repos.iter().map(|repo| repo.files).sum();
     let bytes: i64 = repos.iter().map(|repo| repo.bytes).sum();
     say!(
@@ -189,9 +189,10 @@ async fn print_summary(store: &Store, report: &Report) -> Result<()> {
         );
     }
     say!(
-        "on disk: {} of tables, {} of trigram indexes, {} of document index",
+        "on disk: {} of tables, {} of trigram indexes, {} of word index, {} of document index",
         size(tables as u64),
         size(indexes as u64),
+        size(words as u64),
         size(docs as u64)
     );
     say!(

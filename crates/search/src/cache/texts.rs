@@ -401,6 +401,7 @@ mod tests {
             chunks: 1000,
             changed: epoch,
             filtered: 0,
+            worded: 0,
             languages: [].into(),
         }
     }

@@ -107,6 +107,7 @@ impl MemoryShard {
             chunks: self.texts.len() as i32,
             changed: epoch,
             filtered: 0,
+            worded: 0,
             languages: Arc::default(),
         }
     }

@@ -4,6 +4,7 @@ mod history;
 mod indexes;
 mod rules;
 mod shard;
+mod words;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -97,7 +98,7 @@ impl Check {
         self.store.derive_anew(shard).await?;
         let mut conn = self.store.helper().await?;
         let mut tx = conn.begin().await?;
-        symbols::forget(&mut tx, shard).await?;
+        symbols::forget(&mut tx, self.store.groups(), shard).await?;
         scip::delete_damaged(&mut tx, self.store.groups(), shard).await?;
         Ok(tx.commit().await?)
     }

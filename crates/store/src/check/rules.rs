@@ -76,6 +76,22 @@ const RULES: &[Rule] = &[
              from {symbols} t) g
          where meets",
     ),
+    rule(
+        "words without a segment",
+        "select count(*) from (select distinct shard, segment from {words} t) w where not exists
+             (select from {word_segments} s where s.shard = w.shard and s.segment = w.segment)",
+    ),
+    rule(
+        "segments of words that overlap",
+        "select count(*) from (
+             select first + octet_length(lengths) > lead(first) over (partition by shard order by first) as meets
+             from {word_segments} t where field = 0) s
+         where meets",
+    ),
+    rule(
+        "segments of words of empty shards",
+        "select count(*) from {word_segments} t join shards s on s.shard = t.shard where s.chunks = 0",
+    ),
     settled(
         "documents of SCIP indexes without a text",
         "select count(*) from {scip} c where not exists

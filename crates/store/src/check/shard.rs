@@ -7,6 +7,7 @@ use ngram::{BitSlices, BloomFilter};
 use query::Lexemes;
 use sqlx::{AssertSqlSafe, Connection};
 
+use super::words::StoredWords;
 use super::{Check, Problem};
 use crate::error::Result;
 use crate::filters::{self, PIECE_CHUNKS, StoredFilters};
@@ -51,6 +52,8 @@ struct Stored {
     unsound: usize,
     /// By blob: path and document, if it can be decoded.
     scip: HashMap<i32, Vec<(String, Option<ScipDocument>)>>,
+    /// The words of its chunks, as far as they are in the word index.
+    words: StoredWords,
     /// Number of chunks that are in documents and filters.
     filtered: i32,
     /// Blobs that an unfinished ingest stored, and that no file has: the next ingest deletes them.
@@ -75,11 +78,14 @@ impl Problems {
 }
 
 /// A text that is being assembled from its chunks.
+#[derive(Default)]
 struct JoinedText {
     blob: i32,
     chunks: i32,
     /// Number of its line ends.
     ends: usize,
+    /// Where its chunks begin, in bytes.
+    starts: Vec<i32>,
     text: String,
 }
 
@@ -105,6 +111,9 @@ impl Check {
         if filters.is_none() && stored.filtered > 0 {
             found.derived("some filters are missing");
         }
+        if stored.words.is_damaged() {
+            found.derived("some rows of the word index cannot be read");
+        }
         if stored.unsound > 0 {
             found.derived(format!("damaged groups of symbols: {}", stored.unsound));
         }
@@ -128,8 +137,7 @@ impl Check {
             {
                 stored.end_text(&text, is_of, &mut found);
             }
-            let text =
-                text.get_or_insert(JoinedText { blob, chunks: 0, ends: 0, text: String::new() });
+            let text = text.get_or_insert(JoinedText { blob, ..JoinedText::default() });
             if n != blob + text.chunks
                 || start as usize != text.text.len()
                 || (line as usize != text.ends + 1 && !contents.is_empty())
@@ -139,6 +147,10 @@ impl Check {
             text.chunks += 1;
             text.ends += contents.bytes().filter(|byte| *byte == b'\n').count();
             text.text.push_str(&contents);
+            text.starts.push(start);
+            if !stored.words.fits(n, &contents, n == blob) {
+                found.derived(format!("the words of chunk {n} are not those of its text"));
+            }
             if n >= stored.filtered {
                 if !stored.garbage.contains(&blob) {
                     found.derived("some texts have no document and no filter");
@@ -214,7 +226,8 @@ impl Check {
             sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
         let garbage = garbage.into_iter().collect();
         let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
-        Ok(Stored { blobs, documents, filters, symbols, unsound, scip, filtered, garbage })
+        let words = StoredWords::read(&mut self.conn, size, shard).await?;
+        Ok(Stored { blobs, documents, filters, symbols, unsound, scip, words, filtered, garbage })
     }
 
     /// Returns the problems, with the names of files; at most [`MAX_REPORTED`], then a count of the others.
@@ -254,12 +267,15 @@ impl Stored {
             // A killed ingest leaves chunks without a blob until the next one cleans up; no search finds them.
             return;
         };
-        if self.symbols.remove(&text.blob).is_some_and(|row| !row.fits(&text.text)) {
-            found.problems.push((
-                Some(BlobId(text.blob)),
-                "its symbols belong to another text".to_owned(),
-                true,
-            ));
+        if let Some(row) = self.symbols.remove(&text.blob) {
+            let mut damaged = |what: &str| {
+                found.problems.push((Some(BlobId(text.blob)), what.to_owned(), true));
+            };
+            if !row.fits(&text.text) {
+                damaged("its symbols belong to another text");
+            } else if !self.words.fit_definitions(&row, &text.starts) {
+                damaged("the words of its definitions are not those of its symbols");
+            }
         }
         for (path, document) in self.scip.remove(&text.blob).unwrap_or_default() {
             if document.is_none_or(|document| !document.fits(&text.text)) {

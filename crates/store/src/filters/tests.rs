@@ -56,6 +56,7 @@ fn rows_of_several_shards_are_those_of_their_filters() {
             chunks: filtered,
             changed: crate::Epoch(1),
             filtered,
+            worded: filtered,
             languages: [].into(),
         };
         let (one, six, empty, further) = (shard(1, 1), shard(6, 1), shard(2, 1), shard(6, 9000));
@@ -178,6 +179,7 @@ fn rows_name_the_chunks_that_may_match() {
             chunks: next,
             changed: crate::Epoch(1),
             filtered: next,
+            worded: next,
             languages: [].into(),
         };
         let mut lease = store.lease().await.unwrap();

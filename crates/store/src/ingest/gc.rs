@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::locks::PIN_LOCKS;
 use crate::scip::keep as scip;
 use crate::tables::{self, Groups};
+use crate::word_index::tidy::tidy;
 use crate::{Epoch, ShardId, docs, monitors, symbols};
 
 /// Number of epochs after which a quick ingest deletes what no epoch in use refers to: one for each costs more than what
@@ -41,7 +42,10 @@ impl Session {
                 docs::build_index(&mut self.conn, state.shard).await?;
             }
         }
-        self.purge().await?;
+        let orphaned = self.purge().await?;
+        for shard in filled.iter().copied().chain(orphaned).collect::<BTreeSet<_>>() {
+            tidy(&mut self.conn, self.groups, shard).await?;
+        }
         if !changed.is_empty() {
             self.analyze(&changed).await?;
         }
@@ -61,6 +65,7 @@ impl Session {
         let mut tables: Vec<String> = shards.iter().flat_map(own).collect();
         for shard in &shards {
             tables.extend([shard.filters(self.groups), shard.chunk_filters(self.groups)]);
+            tables.extend([shard.words(self.groups), shard.word_segments(self.groups)]);
         }
         let others = ["blobs", "skipped", "shards", "repos", "state", "switches", "pending"];
         tables.extend(others.map(str::to_owned));
@@ -104,8 +109,8 @@ impl Session {
     }
 
     /// Deletes the files that ended before every epoch that a search still reads, and the contents that only those
-    /// files had. Of shards without such files, nothing is read.
-    async fn purge(&mut self) -> Result<()> {
+    /// files had. Of shards without such files, nothing is read. Returns the shards of which contents were deleted.
+    async fn purge(&mut self) -> Result<Vec<ShardId>> {
         let sweep = std::mem::take(&mut self.sweep);
         let (oldest, kept_from): (i32, i32) = sqlx::query_as(
             "select least(epoch, (select min(objid::bigint)::int from pg_locks
@@ -117,7 +122,7 @@ impl Session {
         .fetch_one(&mut self.conn)
         .await?;
         if self.is_quick && !sweep && oldest < kept_from.saturating_add(EPOCHS_TO_PURGE) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let oldest = monitors::begin_purge(&mut self.conn, oldest).await?;
         let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
@@ -177,7 +182,8 @@ impl Session {
         if !orphans.is_empty() {
             free_empty_shards(&mut tx, self.groups).await?;
         }
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(orphans.into_keys().collect())
     }
 }
 
@@ -234,11 +240,15 @@ async fn delete_unused(
     docs::delete(conn, shard, &unused).await?;
     symbols::delete(conn, shard, &unused).await?;
     scip::delete(conn, groups, shard, &unused).await?;
-    sqlx::query("update shards set bytes = bytes - $2 where shard = $1")
-        .bind(n)
-        .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
-        .execute(&mut *conn)
-        .await?;
+    // Their words stay until there are many such.
+    sqlx::query(
+        "update shards set bytes = bytes - $2, words_dead = words_dead + $3 where shard = $1",
+    )
+    .bind(n)
+    .bind(gone.iter().map(|(_, _, bytes)| i64::from(*bytes)).sum::<i64>())
+    .bind(gone.iter().map(|(_, chunks, _)| *chunks).sum::<i32>())
+    .execute(&mut *conn)
+    .await?;
     Ok(())
 }
 
@@ -266,7 +276,9 @@ async fn free_empty_shards(conn: &mut PgConnection, groups: Groups) -> Result<()
         return Ok(());
     }
     sqlx::query(
-        "update shards set live_from = null, chunks = 0, filtered = 0, symbols_upto = 0 where shard = any($1)",
+        "update shards set live_from = null, chunks = 0, filtered = 0, symbols_upto = 0, worded = 0, defined = true,
+             words_dead = 0
+         where shard = any($1)",
     )
     .bind(freed)
     .execute(&mut *conn)

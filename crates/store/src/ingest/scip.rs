@@ -164,7 +164,8 @@ impl ScipWriter<'_> {
         shard: ShardId,
         blobs: &[BlobId],
     ) -> Result<Vec<(BlobId, String)>> {
-        texts(&mut self.tx, shard, blobs).await
+        let texts = texts(&mut self.tx, shard, blobs).await?;
+        Ok(texts.into_iter().map(|(blob, text, _)| (blob, text)).collect())
     }
 
     /// Stores the documents of some files of a shard: blob, path and document.

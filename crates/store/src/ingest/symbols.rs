@@ -7,6 +7,10 @@ use crate::error::Result;
 use crate::locks::WAITING_LOCK;
 use crate::store::Store;
 use crate::symbols::{self, SymbolRow};
+use crate::tables::Groups;
+use crate::word_index::definitions::{self, Starts};
+use crate::word_index::tidy::tidy_field;
+use crate::word_index::{WordField, write};
 use crate::{BlobId, ShardId};
 
 /// A shard with blobs whose symbols were not extracted.
@@ -40,6 +44,9 @@ pub struct SymbolsWriter {
     shard: ShardId,
     /// Rows that make no full group yet.
     rest: Vec<SymbolRow>,
+    /// Where the chunks of texts begin whose rows are not stored yet.
+    starts: Starts,
+    groups: Groups,
 }
 
 impl Store {
@@ -64,7 +71,9 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or has no connection left.
     pub async fn symbols_writer(&self, shard: ShardId) -> Result<SymbolsWriter> {
-        Ok(SymbolsWriter { conn: self.helper().await?, shard, rest: Vec::new() })
+        let conn = self.helper().await?;
+        let (rest, starts) = (Vec::new(), Starts::new());
+        Ok(SymbolsWriter { conn, shard, rest, starts, groups: self.groups() })
     }
 
     /// Returns whether another program waits for the lock on writing.
@@ -124,8 +133,10 @@ impl Session {
             for state in &self.shards {
                 let sql = format!("truncate {}", state.shard.symbols());
                 tx.execute(AssertSqlSafe(sql)).await?;
+                let (shard, field) = (state.shard, WordField::Definitions);
+                write::delete(&mut tx, self.groups, shard, field, None).await?;
             }
-            tx.execute("truncate symbols_skipped").await?;
+            tx.execute("truncate symbols_skipped; update shards set defined = true").await?;
         }
         if before < format || !known {
             tx.execute("update shards set symbols_upto = 0").await?;
@@ -192,7 +203,12 @@ impl SymbolsWriter {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn texts(&mut self, blobs: &[BlobId]) -> Result<Vec<(BlobId, String)>> {
-        texts(&mut self.conn, self.shard, blobs).await
+        let texts = texts(&mut self.conn, self.shard, blobs).await?;
+        let text = |(blob, text, starts)| {
+            self.starts.insert(blob, starts);
+            (blob, text)
+        };
+        Ok(texts.into_iter().map(text).collect())
     }
 
     /// Stores symbols of the next blobs, and the blobs whose symbols are incomplete, each with a reason in one word;
@@ -223,6 +239,9 @@ impl SymbolsWriter {
         // Skip columns in TOAST: no plan depends on them.
         let sql = format!("analyze {} (shard, first)", self.shard.symbols());
         self.conn.execute(AssertSqlSafe(sql)).await?;
+        let mut tx = self.conn.begin().await?;
+        tidy_field(&mut tx, self.groups, self.shard, WordField::Definitions, false).await?;
+        tx.commit().await?;
         Ok(self.conn.close().await?)
     }
 
@@ -234,6 +253,10 @@ impl SymbolsWriter {
     ) -> Result<()> {
         let mut tx = self.conn.begin().await?;
         symbols::update_groups(&mut tx, self.shard, rows, &[]).await?;
+        if let Some(segment) = definitions::segment(rows, &self.starts) {
+            let field = WordField::Definitions;
+            write::insert(&mut tx, self.groups, self.shard, field, &segment).await?;
+        }
         if !given_up.is_empty() {
             sqlx::query(
                 "insert into symbols_skipped (shard, blob, reason)
@@ -250,28 +273,31 @@ impl SymbolsWriter {
             .bind(upto)
             .execute(&mut *tx)
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        self.starts.retain(|blob, _| self.rest.iter().any(|row| row.blob == *blob));
+        Ok(())
     }
 }
 
-/// Returns the texts of some blobs of a shard, ascending by blob.
+/// Returns the texts of some blobs of a shard, ascending by blob, and where their chunks begin, in bytes.
 pub(crate) async fn texts(
     conn: &mut PgConnection,
     shard: ShardId,
     blobs: &[BlobId],
-) -> Result<Vec<(BlobId, String)>> {
+) -> Result<Vec<(BlobId, String, Vec<i32>)>> {
     let sql = format!(
-        "select b.id, t.text from blobs b cross join lateral (
-             select string_agg(c.contents, '' order by c.n) as text from {} c
+        "select b.id, t.text, t.starts from blobs b cross join lateral (
+             select string_agg(c.contents, '' order by c.n) as text, array_agg(c.start order by c.n) as starts
+             from {} c
              where c.shard = {n} and c.n >= b.id and c.n < b.id + b.chunks offset 0) t
          where b.shard = {n} and b.id = any($1) and t.text is not null order by b.id",
         shard.chunks(),
         n = shard.0
     );
     let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
-    let rows: Vec<(i32, String)> =
+    let rows: Vec<(i32, String, Vec<i32>)> =
         sqlx::query_as(AssertSqlSafe(sql)).bind(ids).fetch_all(conn).await?;
-    Ok(rows.into_iter().map(|(id, text)| (BlobId(id), text)).collect())
+    Ok(rows.into_iter().map(|(id, text, starts)| (BlobId(id), text, starts)).collect())
 }
 
 /// Queues blobs for symbol extraction that were passed over because none of their files was in a supported language,

@@ -13,6 +13,8 @@ use crate::contents::{bind_filter, visible};
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
 use crate::store::Store;
+use crate::tables::Groups;
+use crate::word_index::{WordField, write};
 use crate::{BlobId, FileFilter, ShardId};
 
 pub use group::SymbolGroup;
@@ -72,12 +74,13 @@ pub(crate) fn has_symbols(shard: ShardId, blob: &str) -> String {
     )
 }
 
-/// Deletes the symbols of a shard, so that they are extracted again.
-pub(crate) async fn forget(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+/// Deletes the symbols of a shard and the words of their names, so that they are extracted again.
+pub(crate) async fn forget(conn: &mut PgConnection, groups: Groups, shard: ShardId) -> Result<()> {
+    write::delete(conn, groups, shard, WordField::Definitions, None).await?;
     for sql in [
         &*format!("delete from {}", shard.symbols()),
         "delete from symbols_skipped where shard = $1",
-        "update shards set symbols_upto = 0 where shard = $1",
+        "update shards set symbols_upto = 0, defined = true where shard = $1",
     ] {
         let bound = sql.contains("$1");
         let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
