@@ -4,80 +4,52 @@
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde::Deserialize;
 
-use super::{Api, Place, either, header, part, parts};
-use crate::listed::{Listed, SeenBy, seconds};
+use super::alike::{self, Own};
+use super::{Api, Place, header, part};
+use crate::listed::Listed;
 
 #[derive(Debug)]
 pub(crate) struct Gitea {
     pub(crate) base: String,
 }
 
-/// The fields of a `Repository` that are used.
+/// The fields of a `Repository` that only Gitea has.
 #[derive(Debug, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "the host's answer has these fields")]
-struct Repository {
-    id: u64,
-    full_name: String,
-    #[serde(default)]
-    description: Option<String>,
-    #[serde(default)]
-    private: bool,
+struct Fields {
     #[serde(default)]
     internal: bool,
     #[serde(default)]
-    fork: bool,
-    #[serde(default)]
-    archived: bool,
-    #[serde(default)]
     empty: bool,
     #[serde(default)]
-    topics: Option<Vec<String>>,
-    #[serde(default)]
     stars_count: u32,
-    /// In KiB.
-    #[serde(default)]
-    size: Option<u64>,
+    /// A push renews it.
     updated_at: Option<String>,
-    default_branch: Option<String>,
-    ssh_url: Option<String>,
-    html_url: Option<String>,
 }
 
-impl From<Repository> for Listed {
-    fn from(of: Repository) -> Self {
-        let seen_by = match (of.private, of.internal) {
-            (true, _) => SeenBy::Private,
-            (_, true) => SeenBy::Internal,
-            _ => SeenBy::Public,
-        };
-        Self {
-            id: of.id.to_string(),
-            path: of.full_name,
-            ssh: of.ssh_url,
-            web: of.html_url,
-            description: of.description.filter(|text| !text.is_empty()),
-            seen_by,
-            fork: of.fork,
-            archived: of.archived,
-            empty: of.empty,
-            topics: of.topics.unwrap_or_default(),
-            stars: of.stars_count,
-            bytes: of.size.map(|kib| kib.saturating_mul(1024)),
-            // A push renews it.
-            pushed_at: of.updated_at.as_deref().and_then(seconds),
-            default_branch: of.default_branch.filter(|name| !name.is_empty()),
-        }
+impl Own for Fields {
+    fn is_internal(&self) -> bool {
+        self.internal
+    }
+
+    fn is_empty(&self) -> bool {
+        self.empty
+    }
+
+    fn stars(&self) -> u32 {
+        self.stars_count
+    }
+
+    fn pushed_at(&self) -> Option<&str> {
+        self.updated_at.as_deref()
     }
 }
 
 impl Api for Gitea {
     fn places(&self, beginning: &str) -> Vec<Place> {
         let base = &self.base;
-        if beginning.is_empty() {
-            return vec![Place::many(format!("{base}/repos/search?sort=id&order=asc&limit=50"))];
-        }
-        if beginning.contains('/') {
-            return vec![Place::one(format!("{base}/repos/{}", parts(beginning)))];
+        let all = "repos/search?sort=id&order=asc&limit=50";
+        if let Some(places) = alike::all_or_one(base, beginning, all) {
+            return places;
         }
         let owner = part(beginning);
         vec![
@@ -87,11 +59,11 @@ impl Api for Gitea {
     }
 
     fn by_id(&self, id: &str) -> String {
-        format!("{}/repositories/{}", self.base, part(id))
+        alike::by_id(&self.base, id)
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<Listed>, serde_json::Error> {
-        Ok(either::<Repository>(body)?.into_iter().map(Listed::from).collect())
+        alike::read::<Fields>(body)
     }
 
     fn authorization(&self, token: &str) -> Option<(HeaderName, HeaderValue)> {

@@ -5,8 +5,9 @@
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde::Deserialize;
 
-use super::{Api, Place, either, header, part, parts};
-use crate::listed::{Listed, SeenBy, seconds};
+use super::alike::{self, Own};
+use super::{Api, Place, header, part};
+use crate::listed::Listed;
 
 #[derive(Debug)]
 pub(crate) struct GitHub {
@@ -14,53 +15,26 @@ pub(crate) struct GitHub {
     pub(crate) has_token: bool,
 }
 
-/// The fields of a "Minimal Repository" that are used.
+/// The fields of a "Minimal Repository" that only GitHub has.
 #[derive(Debug, Deserialize)]
-struct Repository {
-    id: u64,
-    full_name: String,
-    private: bool,
+struct Fields {
     visibility: Option<String>,
-    fork: bool,
-    html_url: Option<String>,
-    description: Option<String>,
-    #[serde(default)]
-    archived: Option<bool>,
-    #[serde(default)]
-    topics: Option<Vec<String>>,
     #[serde(default)]
     stargazers_count: Option<u32>,
-    /// In KB.
-    #[serde(default)]
-    size: Option<u64>,
     pushed_at: Option<String>,
-    default_branch: Option<String>,
-    ssh_url: Option<String>,
 }
 
-impl From<Repository> for Listed {
-    fn from(of: Repository) -> Self {
-        let seen_by = match of.visibility.as_deref() {
-            Some("internal") => SeenBy::Internal,
-            _ if of.private => SeenBy::Private,
-            _ => SeenBy::Public,
-        };
-        Self {
-            id: of.id.to_string(),
-            path: of.full_name,
-            ssh: of.ssh_url,
-            web: of.html_url,
-            description: of.description,
-            seen_by,
-            fork: of.fork,
-            archived: of.archived.unwrap_or_default(),
-            empty: false,
-            topics: of.topics.unwrap_or_default(),
-            stars: of.stargazers_count.unwrap_or_default(),
-            bytes: of.size.map(|kb| kb.saturating_mul(1024)),
-            pushed_at: of.pushed_at.as_deref().and_then(seconds),
-            default_branch: of.default_branch,
-        }
+impl Own for Fields {
+    fn is_internal(&self) -> bool {
+        self.visibility.as_deref() == Some("internal")
+    }
+
+    fn stars(&self) -> u32 {
+        self.stargazers_count.unwrap_or_default()
+    }
+
+    fn pushed_at(&self) -> Option<&str> {
+        self.pushed_at.as_deref()
     }
 }
 
@@ -70,11 +44,8 @@ const PAGES: &str = "per_page=100&sort=full_name&direction=asc";
 impl Api for GitHub {
     fn places(&self, beginning: &str) -> Vec<Place> {
         let base = &self.base;
-        if beginning.is_empty() {
-            return vec![Place::many(format!("{base}/user/repos?{PAGES}"))];
-        }
-        if beginning.contains('/') {
-            return vec![Place::one(format!("{base}/repos/{}", parts(beginning)))];
+        if let Some(places) = alike::all_or_one(base, beginning, &format!("user/repos?{PAGES}")) {
+            return places;
         }
         let owner = part(beginning);
         let user = Place {
@@ -88,11 +59,11 @@ impl Api for GitHub {
     }
 
     fn by_id(&self, id: &str) -> String {
-        format!("{}/repositories/{}", self.base, part(id))
+        alike::by_id(&self.base, id)
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<Listed>, serde_json::Error> {
-        Ok(either::<Repository>(body)?.into_iter().map(Listed::from).collect())
+        alike::read::<Fields>(body)
     }
 
     fn authorization(&self, token: &str) -> Option<(HeaderName, HeaderValue)> {

@@ -1,5 +1,6 @@
 //! The hosts' APIs: where repositories are listed, and the shapes of the answers.
 
+mod alike;
 mod gitea;
 mod github;
 mod gitlab;
