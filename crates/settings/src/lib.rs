@@ -27,7 +27,7 @@ pub use types::{
     Allowed, Folder, GitList, Hook, Host, HostKind, Indexing, Mirror, Monitor, Settings, Transport,
     Visibility, Watch,
 };
-pub use value::{duration, size, written_duration, written_size};
+pub use value::{duration, interval, size, written_duration, written_size};
 pub use watched::Watched;
 
 /// The variable that names the file. If it is empty, there is none.

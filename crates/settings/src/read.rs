@@ -11,7 +11,8 @@ use crate::table::{Problems, Table, one_of};
 use crate::types::absolute;
 use crate::{
     Allowed, Error, Folder, GitAddress, GitList, Hook, Host, HostKind, Indexing, Mirror, Monitor,
-    Patterns, Problem, Secret, Settings, Transport, Visibility, Watch, duration, patterns, size,
+    Patterns, Problem, Secret, Settings, Transport, Visibility, Watch, duration, interval, patterns,
+    size,
 };
 
 /// The sections of the file.
@@ -232,12 +233,9 @@ impl<'p, 't> Reader<'p, 't> {
         let api = table.text("api", web_address);
         let token = self.secret(table, "token");
         let take = table.texts("take", patterns::compiled);
-        if take.as_ref().is_none_or(Vec::is_empty) {
-            let place = table.place_of("take");
-            if take.is_some() || place.is_none() {
-                let what = "take says what to mirror; write take = [\"OWNER\"], or [\"**\"] for all that the token sees";
-                table.note(place.as_ref(), what);
-            }
+        if table.lacks("take") {
+            let what = "take says what to mirror; write take = [\"OWNER\"], or [\"**\"] for all that the token sees";
+            table.note(table.place_of("take").as_ref(), what);
         }
         let leave = table.texts("leave", patterns::compiled).unwrap_or_default();
         let topics = table.texts("topics", topic).unwrap_or_default();
@@ -251,7 +249,7 @@ impl<'p, 't> Reader<'p, 't> {
         let ca_file = table.text("ca_file", |path| self.path(path));
         let transports = [("https", Transport::Https), ("ssh", Transport::Ssh)];
         let clone = table.word("clone", &transports).unwrap_or_default();
-        let every = table.text("every", duration);
+        let every = table.text("every", interval);
         let indexing = indexing(table);
         let (kind, url) = (kind?, url?);
         Some(Host {
@@ -278,18 +276,15 @@ impl<'p, 't> Reader<'p, 't> {
 
     fn git_list(&self, name: &str, table: &Table<'p, 't>) -> Option<GitList> {
         let urls = table.texts("urls", GitAddress::parse);
-        if urls.as_ref().is_none_or(Vec::is_empty) {
-            let place = table.place_of("urls");
-            if place.is_none() || urls.is_some() {
-                let what = "urls has the git addresses; write urls = [\"https://HOST/PATH\"]";
-                table.note(place.as_ref(), what);
-            }
+        if table.lacks("urls") {
+            let what = "urls has the git addresses; write urls = [\"https://HOST/PATH\"]";
+            table.note(table.place_of("urls").as_ref(), what);
         }
         let user = table.text("user", |user| Ok(user.to_owned()));
         let token = self.secret(table, "token");
         let into = table.text("into", |path| self.path(path));
         let ca_file = table.text("ca_file", |path| self.path(path));
-        let every = table.text("every", duration);
+        let every = table.text("every", interval);
         let indexing = indexing(table);
         let (mut urls, mut seen) = (urls?, HashSet::new());
         urls.retain(|url| seen.insert(url.clone()));
@@ -307,10 +302,10 @@ impl<'p, 't> Reader<'p, 't> {
     fn mirror(&self, table: &Table<'p, 't>) -> Mirror {
         let usual = Mirror::default();
         Mirror {
-            every: table.text("every", duration).unwrap_or(usual.every),
+            every: table.text("every", interval).unwrap_or(usual.every),
             at_once: table.number("at_once", 1..65).unwrap_or(usual.at_once),
             grace: table.text("grace", duration).unwrap_or(usual.grace),
-            timeout: table.text("timeout", duration).unwrap_or(usual.timeout),
+            timeout: table.text("timeout", interval).unwrap_or(usual.timeout),
             into: table.text("into", |path| self.path(path)),
         }
     }

@@ -121,6 +121,11 @@ impl<'p, 't> Table<'p, 't> {
         Some(all)
     }
 
+    /// Returns whether a list is missing, or has nothing.
+    pub(crate) fn lacks(&self, key: &str) -> bool {
+        self.table.get(key).is_none_or(|value| value.get_ref().as_array().is_some_and(|list| list.is_empty()))
+    }
+
     /// Returns a value that is `true` or `false`.
     pub(crate) fn flag(&self, key: &'static str) -> Option<bool> {
         let value = self.value(key)?;

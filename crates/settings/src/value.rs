@@ -30,6 +30,16 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
 }
 
+/// Reads a duration of at least a second.
+///
+/// # Errors
+/// A sentence that says what to write, without a full stop.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    let read = duration(text)?;
+    let is_long = read >= Duration::from_secs(1);
+    is_long.then_some(read).ok_or_else(|| format!("\"{text}\" is too short; write 1s or more"))
+}
+
 /// Reads `2 GB`, `500MB` or `1 GiB`, in bytes. KB, MB and GB are powers of 1000; KiB, MiB and GiB of 1024.
 ///
 /// # Errors
@@ -91,6 +101,14 @@ mod tests {
         for text in ["1w", "3d", "36h", "5m", "30s", "150ms", "0ms"] {
             let read = duration(text).unwrap();
             assert_eq!(duration(&written_duration(read)), Ok(read), "{text}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_no_endless_loops() {
+        assert_eq!(interval("1s"), Ok(Duration::from_secs(1)));
+        for text in ["0s", "999ms"] {
+            assert_eq!(interval(text), Err(format!("\"{text}\" is too short; write 1s or more")));
         }
     }
 
