@@ -10,6 +10,7 @@
 //! | decide whether a delivery may go to an address | [`address`] |
 //! | sign and send a delivery; what its receiver's answer means | [`webhook`] |
 //! | do both as long as a server runs | [`run`] |
+//! | stop those whose owners have lost their tokens | [`rights`] |
 //! | the feed of a monitor | [`atom`] |
 
 mod address;
@@ -19,6 +20,7 @@ mod find;
 mod look;
 mod make;
 mod name;
+mod rights;
 mod run;
 mod standing;
 mod webhook;
@@ -28,6 +30,7 @@ pub use atom::{ENTRIES, feed};
 pub use find::{Found, Most, find};
 pub use look::{Looker, Unkept, changes_of};
 pub use make::{NotMade, make};
+pub use rights::Rights;
 pub use run::{Allow, run};
 pub use standing::{Invalid, Standing};
 pub use webhook::send_test;

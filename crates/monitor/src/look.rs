@@ -9,6 +9,7 @@ use search::{EpochChanges, Searcher, View, Visible};
 use store::{CatalogRepo, Epoch, Monitor, NewNews, Store};
 
 use crate::find::{Asked, Found, Most, find_all};
+use crate::rights::Rights;
 use crate::standing::Standing;
 
 /// Matches of an epoch that are kept for each monitor.
@@ -29,6 +30,7 @@ pub struct Unkept {
 pub struct Looker {
     store: Store,
     view: View,
+    rights: Rights,
     compiled: HashMap<i32, Arc<Compiled>>,
 }
 
@@ -45,7 +47,13 @@ impl Looker {
     /// prevents rows from being deleted.
     pub fn new(store: Store, searcher: Arc<Searcher>) -> Self {
         let view = View::new(searcher, Visible::All);
-        Self { store, view, compiled: HashMap::new() }
+        Self { store, view, rights: Rights::default(), compiled: HashMap::new() }
+    }
+
+    /// Checks the rights of owners before each look.
+    #[must_use]
+    pub fn with_rights(self, rights: Rights) -> Self {
+        Self { rights, ..self }
     }
 
     /// Looks at all epochs that monitors have not looked at yet. Returns the number of monitors that found something, each
@@ -78,11 +86,16 @@ impl Looker {
         }
     }
 
-    /// Returns the monitors that look at an epoch. One whose query this version cannot compile is paused.
+    /// Returns the monitors that look at an epoch. One whose owner has lost the right, or whose query this version cannot
+    /// compile, is paused.
     async fn compiled(&mut self, epoch: Epoch) -> Result<Vec<Arc<Compiled>>, store::Error> {
         let mut compiled = HashMap::new();
         for monitor in self.store.monitors().await?.into_iter().filter(|of| !of.paused) {
             let id = monitor.id;
+            if let Some(why) = self.rights.refuse(monitor.owner.as_deref(), &monitor.repos) {
+                self.store.pause_monitor(id, true, Some(&why)).await?;
+                continue;
+            }
             let known = self.compiled.remove(&id).filter(|known| known.monitor == monitor);
             let ready = match known {
                 Some(known) => known,

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::look::Looker;
+use crate::rights::Rights;
 use crate::webhook::{Outcome, deliver};
 
 /// Interval at which a server tries to take over from another one.
@@ -27,15 +28,34 @@ const AT_ONCE: usize = 8;
 /// Returns where deliveries may go in the server's own network: it is asked before each.
 pub type Allow = Arc<dyn Fn() -> Vec<Allowed> + Send + Sync>;
 
-/// Looks at epochs and delivers news until it is dropped.
-pub async fn run(store: Store, searcher: Arc<Searcher>, allow: Allow) -> Infallible {
+/// Looks at epochs and delivers news until it is dropped. Monitors whose owners have lost their rights are paused, also if
+/// another server looks.
+pub async fn run(
+    store: Store,
+    searcher: Arc<Searcher>,
+    allow: Allow,
+    rights: Rights,
+) -> Infallible {
+    tokio::select! {
+        never = rights.keep(&store) => never,
+        never = take_over(&store, &searcher, &allow, &rights) => never,
+    }
+}
+
+/// Looks and delivers whenever no other server does.
+async fn take_over(
+    store: &Store,
+    searcher: &Arc<Searcher>,
+    allow: &Allow,
+    rights: &Rights,
+) -> Infallible {
     loop {
         let working = async {
             let mut lock = store.monitor_lock().await?;
             while !lock.try_take().await? {
                 tokio::time::sleep(TAKE_EVERY).await;
             }
-            work(&store, &searcher, &allow, lock).await
+            work(store, searcher, (allow, rights), lock).await
         };
         if let Err(error) = working.await {
             tracing::debug!("monitors wait: {error}");
@@ -48,7 +68,7 @@ pub async fn run(store: Store, searcher: Arc<Searcher>, allow: Allow) -> Infalli
 async fn work(
     store: &Store,
     searcher: &Arc<Searcher>,
-    allow: &Allow,
+    (allow, rights): (&Allow, &Rights),
     mut lock: MonitorLock,
 ) -> Result<(), store::Error> {
     let found = Notify::new();
@@ -61,15 +81,21 @@ async fn work(
         }
     };
     tokio::select! {
-        done = look(store, searcher, &found) => done,
-        done = send(store, allow, &found) => done,
+        done = look(store, searcher, rights, &found) => done,
+        done = send(store, (allow, rights), &found) => done,
         done = held => done,
     }
 }
 
 /// Looks at each epoch as soon as there is one. Notifies of news.
-async fn look(store: &Store, searcher: &Arc<Searcher>, found: &Notify) -> Result<(), store::Error> {
-    let mut looker = Looker::new(store.clone(), Arc::clone(searcher));
+async fn look(
+    store: &Store,
+    searcher: &Arc<Searcher>,
+    rights: &Rights,
+    found: &Notify,
+) -> Result<(), store::Error> {
+    let looker = Looker::new(store.clone(), Arc::clone(searcher));
+    let mut looker = looker.with_rights(rights.clone());
     let mut changes = store.monitor_changes().await?;
     loop {
         looker.look().await?;
@@ -82,7 +108,11 @@ async fn look(store: &Store, searcher: &Arc<Searcher>, found: &Notify) -> Result
 }
 
 /// Delivers what is due, one delivery of each monitor at a time.
-async fn send(store: &Store, allow: &Allow, found: &Notify) -> Result<(), store::Error> {
+async fn send(
+    store: &Store,
+    (allow, rights): (&Allow, &Rights),
+    found: &Notify,
+) -> Result<(), store::Error> {
     let mut sending: JoinSet<Result<i32, store::Error>> = JoinSet::new();
     let mut busy: HashSet<i32> = HashSet::new();
     loop {
@@ -90,6 +120,10 @@ async fn send(store: &Store, allow: &Allow, found: &Notify) -> Result<(), store:
         for delivery in waiting {
             if busy.len() >= AT_ONCE {
                 break;
+            }
+            if let Some(why) = rights.refuse(delivery.owner.as_deref(), &delivery.repos) {
+                store.pause_monitor(delivery.monitor, true, Some(&why)).await?;
+                continue;
             }
             if busy.insert(delivery.monitor) {
                 sending.spawn(attempt(store.clone(), delivery, allow()));

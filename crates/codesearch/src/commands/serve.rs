@@ -220,12 +220,21 @@ pub(crate) fn serve(
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
         let configuration = Arc::clone(&settings.configuration);
+        let only_repos = settings.only_repos.clone();
         let server = server::Server::new(Arc::clone(&searcher), store.clone(), visible, settings);
         let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
             tokio::spawn(async move { maintain_store(&kept, keeper.recorder()).await });
         let limits = Arc::clone(&server.limits);
-        let following = tokio::spawn(async move { follow(tokens, &limits).await });
+        let rights = match tokens {
+            Some(_) => {
+                let limits = Arc::clone(&limits);
+                monitor::Rights::new(&only_repos, move |name| limits.has_owner(name))
+            }
+            None => monitor::Rights::default(),
+        };
+        let told = rights.clone();
+        let following = tokio::spawn(async move { follow(tokens, &limits, &told).await });
         let (sampled, checked) = (store.clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
         let checking = tokio::spawn(async move { check_samples(&sampled, &checked, every).await });
@@ -256,7 +265,7 @@ pub(crate) fn serve(
         });
         let (watched, found) = (store.clone(), Arc::clone(&searcher));
         let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
-        let monitoring = tokio::spawn(async move { monitor::run(watched, found, allow).await });
+        let monitoring = tokio::spawn(async move { monitor::run(watched, found, allow, rights).await });
         let ended = server::serve(
             &threads,
             listener,
@@ -294,7 +303,7 @@ pub(crate) fn serve(
 
 /// Rereads the token file when it changes. Tokens on unreadable lines stay as they were; tokens whose lines are gone
 /// are revoked.
-async fn follow(file: Option<TokenFile>, limits: &Limits) {
+async fn follow(file: Option<TokenFile>, limits: &Limits, rights: &monitor::Rights) {
     let Some(mut file) = file else { return };
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -309,6 +318,7 @@ async fn follow(file: Option<TokenFile>, limits: &Limits) {
             );
         }
         limits.change_tokens(change);
+        rights.notify();
     }
 }
 

@@ -47,34 +47,34 @@ impl Drop for Watching {
 
 /// A request to a receiver.
 #[derive(Clone, Debug)]
-struct Delivered {
+pub(crate) struct Delivered {
     headers: Vec<(String, String)>,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Delivered {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// The answer that keeps a request waiting until there is another one.
-const HELD: &str = "held";
+pub(crate) const HELD: &str = "held";
 
 /// A receiver of deliveries, which answers what it is told.
-struct Target {
+pub(crate) struct Target {
     address: SocketAddr,
-    got: Receiver<Delivered>,
+    pub(crate) got: Receiver<Delivered>,
     answer: Arc<Mutex<String>>,
 }
 
 impl Target {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, got) = channel();
@@ -114,16 +114,16 @@ impl Target {
         Self { address, got, answer }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    fn says(&self, answer: &str) {
+    pub(crate) fn says(&self, answer: &str) {
         answer.clone_into(&mut self.answer.lock().unwrap());
     }
 
     #[track_caller]
-    fn next(&self) -> Delivered {
+    pub(crate) fn next(&self) -> Delivered {
         self.got.recv_timeout(Duration::from_mins(1)).expect("a delivery comes")
     }
 }
@@ -534,6 +534,80 @@ fn pages_and_feeds_have_owners_and_no_script_of_others() {
     assert!(page.contains("shop/&#60;b&#62;.rs:1") && !page.contains("<script>needle"), "{page}");
     assert_eq!(act(&ann, "remove", &[]).0, 200);
     assert_eq!(ask("/monitors/mine", &ann, json_).0, 404);
+}
+
+#[test]
+fn monitors_of_a_revoked_token_stop_and_say_why() {
+    let fixture = indexed();
+    let receiver = Target::start();
+    let settings = settings(&fixture, "[monitor]\nallow = [\"127.0.0.1\"]\n");
+    let token = |name: &str, options: &[&str]| {
+        let ran = fixture.run(&[&["token", name], options].concat()).code(0);
+        let token = ran.err.lines().last().unwrap().split_whitespace().last().unwrap().to_owned();
+        (ran.out, format!("Bearer {token}"))
+    };
+    let (ann, bob, root) = (token("ann", &[]), token("bob", &[]), token("root", &["--admin"]));
+    let all = format!("{}{}{}", ann.0, bob.0, root.0);
+    let without = format!("{}{}", bob.0, root.0);
+    fixture.write("tokens", &all);
+    let serve = || {
+        let tokens = fixture.path().join("tokens");
+        let mut command = fixture.command(&["serve", "--listen", "127.0.0.1:0", "--tokens"]);
+        Server::start({
+            command.arg(tokens).env("CODESEARCH_SETTINGS", &settings);
+            command
+        })
+    };
+    let server = serve();
+    for (name, who) in [("anns", &ann), ("bobs", &bob)] {
+        let body = json!({ "name": name, "query": "needle", "address": receiver.url() });
+        let headers = [("authorization", &*who.1), JSON];
+        assert_eq!(post(&server, "/monitors", &headers, &body.to_string()).0, 201);
+    }
+    // News of both wait for the receiver.
+    receiver.says("503 Service Unavailable");
+    fixture.write("shop/b.rs", "needle 2\n");
+    fixture.ingest();
+    let waiting = "select count(*) from deliveries where state = 'waiting' and attempts = 1";
+    eventually("both were tried", || fixture.sql::<i64>(waiting) == 2);
+    receiver.got.try_iter().count();
+    receiver.says("200 OK");
+
+    fixture.write("tokens", &without);
+    let why = "its owner ann has no token of the server any more";
+    let list = || fixture.run(&["monitor", "list"]).code(0).out;
+    eventually("it has stopped", || list().contains(why));
+    assert!(list().contains("anns  paused") && list().contains("bobs  active"), "{}", list());
+    let again = "update deliveries set due = now(); select pg_notify('codesearch_monitors', '')";
+    fixture.exec(again);
+    fixture.write("shop/b.rs", "needle 3\n");
+    fixture.ingest();
+    for _ in 0..2 {
+        assert_eq!(receiver.next().json()["data"]["monitor"], "bobs");
+    }
+    let news = "select count(*) from monitor_news n join monitors m on m.id = n.monitor where m.name = 'anns'";
+    assert_eq!(fixture.sql::<i64>(news), 1);
+    let page = server.ask("/monitors/anns", &[("authorization", &root.1), ("accept", "text/html")]);
+    assert!(page.2.contains(why), "{}", page.2);
+    let resume = |server: &Server| {
+        let headers = [("authorization", &*root.1), FORM];
+        post(server, "/monitors/anns", &headers, "action=resume")
+    };
+    let (status, told) = resume(&server);
+    assert!(status == 400 && told.contains("give ann a token first"), "{told}");
+
+    // Whoever resumes it elsewhere is told again; so is a server that starts.
+    drop(server);
+    fixture.run(&["monitor", "resume", "anns"]).code(0);
+    assert!(!list().contains(why));
+    let server = serve();
+    eventually("it has stopped again", || list().contains(why));
+    fixture.write("tokens", &all);
+    eventually("ann has a token again", || resume(&server).0 == 200);
+    fixture.exec(again);
+    let told = receiver.next().json();
+    assert_eq!((&told["data"]["monitor"], &told["data"]["hits"][0]["text"]), (&json!("anns"), &json!("needle 2")));
+    fixture.check_invariants();
 }
 
 /// Returns whether tags of a document are closed in order.

@@ -199,6 +199,12 @@ impl Limits {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
     }
 
+    /// Returns whether a token of an owner counts.
+    pub fn has_owner(&self, name: &str) -> bool {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.values().any(|caller| caller.token.name == name)
+    }
+
     /// Returns whether there are any tokens.
     pub(crate) fn has_tokens(&self) -> bool {
         !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()

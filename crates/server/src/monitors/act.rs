@@ -148,6 +148,14 @@ async fn changed(
     let store = &server.admin().store;
     let tested = match action {
         "pause" | "resume" => {
+            if let Some(owner) = monitor.owner.as_deref().filter(|_| action == "resume")
+                && server.limits.has_tokens()
+                && !server.limits.has_owner(owner)
+            {
+                return Err(Failure::bad_request(format!(
+                    "its owner {owner} has no token of the server any more; give {owner} a token first"
+                )));
+            }
             store.pause_monitor(monitor.id, action == "pause", None).await?;
             None
         }

@@ -34,6 +34,10 @@ pub struct Waiting {
     pub monitor: i32,
     /// Its name.
     pub name: String,
+    /// The name of the token of whoever made it; `None` for the operator.
+    pub owner: Option<String>,
+    /// The patterns of the repositories that its owner may see; none for all.
+    pub repos: Vec<String>,
     /// Its query.
     pub query: String,
     /// Where to.
@@ -56,7 +60,7 @@ impl Store {
     /// The server cannot be reached or refuses a statement.
     pub async fn waiting_deliveries(&self) -> Result<(Vec<Waiting>, Option<f64>)> {
         let rows: Vec<Row> = sqlx::query_as(
-            "select d.id, m.id as monitor, m.name, m.query, m.address, m.secret, d.attempts,
+            "select d.id, m.id as monitor, m.name, m.owner, m.repos, m.query, m.address, m.secret, d.attempts,
                     extract(epoch from now() - d.created_at)::float8 as age, d.news,
                     extract(epoch from d.due - now())::float8 as due
              from (select distinct on (monitor) * from deliveries where state = 'waiting' order by monitor, news) d
@@ -72,11 +76,14 @@ impl Store {
                 continue;
             }
             let Some(news) = self.news_with(row.news).await? else { continue };
-            let Row { id, monitor, name, query, address, secret, attempts, age, .. } = row;
+            let Row { id, monitor, name, owner, repos, query, address, .. } = row;
+            let Row { secret, attempts, age, .. } = row;
             waiting.push(Waiting {
                 id,
                 monitor,
                 name,
+                owner,
+                repos,
                 query,
                 address,
                 secret,
@@ -163,6 +170,8 @@ struct Row {
     id: String,
     monitor: i32,
     name: String,
+    owner: Option<String>,
+    repos: Vec<String>,
     query: String,
     address: String,
     secret: String,
