@@ -92,6 +92,15 @@ fn signature(secret: &str, id: &str, timestamp: u64, body: &str) -> String {
 
 /// Makes an attempt of a delivery.
 pub(crate) async fn deliver(delivery: &WaitingDelivery, allowed: &[Allowed]) -> Outcome {
+    deliver_within(delivery, allowed, ANSWER).await
+}
+
+/// Makes an attempt of a delivery whose receiver has some time to answer.
+async fn deliver_within(
+    delivery: &WaitingDelivery,
+    allowed: &[Allowed],
+    time: Duration,
+) -> Outcome {
     let body = body(&delivery.name, &delivery.query, &delivery.news);
     let failed = |why: String, wait: Option<f64>| {
         if delivery.age >= GIVE_UP {
@@ -104,7 +113,7 @@ pub(crate) async fn deliver(delivery: &WaitingDelivery, allowed: &[Allowed]) -> 
         Ok(target) => target,
         Err(refusal) => return failed(refusal.to_string(), None),
     };
-    match send(&target, &delivery.secret, &delivery.id, body).await {
+    match send(&target, &delivery.secret, (&delivery.id, body), time).await {
         Ok(answer) if answer.status == StatusCode::GONE => Outcome::Gone(format!(
             "the receiver answered {}: it wants no more deliveries; resume the monitor to try again",
             answer.status
@@ -130,7 +139,7 @@ pub async fn send_test(
     let data = json!({ "monitor": name });
     let body = json!({ "type": "monitor.test", "timestamp": now(), "data": data }).to_string();
     let id = format!("msg_test_{}", now());
-    let answer = send(&target, secret, &id, body).await?;
+    let answer = send(&target, secret, (&id, body), ANSWER).await?;
     if answer.status.is_success() { Ok(answer.status.to_string()) } else { Err(answer.why()) }
 }
 
@@ -153,7 +162,12 @@ impl Answer {
     }
 }
 
-async fn send(target: &Target, secret: &str, id: &str, body: String) -> Result<Answer, String> {
+async fn send(
+    target: &Target,
+    secret: &str,
+    (id, body): (&str, String),
+    time: Duration,
+) -> Result<Answer, String> {
     // A second call has no effect.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let host = target.url.host_str().unwrap_or_default();
@@ -163,7 +177,7 @@ async fn send(target: &Target, secret: &str, id: &str, body: String) -> Result<A
         // A proxy would resolve the name by itself.
         .no_proxy()
         .connect_timeout(CONNECT)
-        .timeout(ANSWER)
+        .timeout(time)
         .build()
         .map_err(|error| format!("cannot make a connection: {error}"))?;
     let timestamp = now();
@@ -177,7 +191,7 @@ async fn send(target: &Target, secret: &str, id: &str, body: String) -> Result<A
         .body(body)
         .send()
         .await
-        .map_err(|error| unanswered(host, &error))?;
+        .map_err(|error| unanswered(host, &error, time))?;
     // Its body is not read.
     let wait = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
     let wait = wait.filter(|wait: &f64| (0.0..=86_400.0).contains(wait));
@@ -185,9 +199,9 @@ async fn send(target: &Target, secret: &str, id: &str, body: String) -> Result<A
 }
 
 /// Says why there is no answer.
-fn unanswered(host: &str, error: &reqwest::Error) -> String {
+fn unanswered(host: &str, error: &reqwest::Error, time: Duration) -> String {
     if error.is_timeout() {
-        return format!("{host} did not answer within {ANSWER:?}");
+        return format!("{host} did not answer within {time:?}");
     }
     // The outer errors say only that sending failed.
     let mut cause: &dyn std::error::Error = error;
@@ -222,6 +236,98 @@ mod tests {
         let (one, other) = (new_secret().unwrap(), new_secret().unwrap());
         assert!(one.starts_with(PREFIX) && one != other);
         assert_eq!(STANDARD.decode(&one[PREFIX.len()..]).unwrap().len(), KEY_BYTES);
+    }
+
+    /// Returns what became of an attempt to deliver to a receiver on this machine.
+    async fn attempt(port: u16, attempts: i32, age: f64) -> Outcome {
+        let news = News {
+            id: 1,
+            epoch: Epoch(9),
+            at: "2026-01-31T12:00:00Z".to_owned(),
+            appeared: 1,
+            disappeared: 0,
+            note: None,
+            hits: Vec::new(),
+        };
+        let delivery = WaitingDelivery {
+            id: "msg_1".to_owned(),
+            monitor: 1,
+            name: "m".to_owned(),
+            owner: None,
+            repos: Vec::new(),
+            query: "q".to_owned(),
+            address: format!("http://127.0.0.1:{port}/"),
+            secret: "whsec_eA==".to_owned(),
+            attempts,
+            age,
+            news,
+        };
+        let allowed = [Allowed::parse("127.0.0.1").unwrap()];
+        deliver_within(&delivery, &allowed, Duration::from_millis(300)).await
+    }
+
+    /// Starts a receiver that answers each request with some text, or with nothing; returns its port.
+    async fn receiver(answer: &'static str) -> u16 {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let mut kept = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.read(&mut [0; 65536]).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+                // One that hangs stays connected.
+                if answer.is_empty() {
+                    kept.push(stream);
+                }
+            }
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_does_not_take_it_is_asked_again_later_and_later() {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let refuses = closed.local_addr().unwrap().port();
+        drop(closed);
+        for (port, said) in [
+            (refuses, "127.0.0.1 cannot be reached: "),
+            (receiver("").await, "127.0.0.1 did not answer within 300ms"),
+            (receiver("no HTTP\r\n\r\n").await, "127.0.0.1 cannot be reached: "),
+            (
+                receiver("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1/\r\n\r\n").await,
+                "the receiver answered 307 Temporary Redirect: redirects are not followed",
+            ),
+            (
+                receiver("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").await,
+                "the receiver answered 404 Not Found",
+            ),
+        ] {
+            let mut pause = 0.0;
+            for attempts in 0..AGAIN.len() as i32 {
+                // One try of each kind of receiver that hangs is enough.
+                if attempts > 0 && said.contains("within") {
+                    break;
+                }
+                match attempt(port, attempts, 60.0).await {
+                    Outcome::Again(next, why) if next > pause && why.starts_with(said) => pause = next,
+                    other => panic!("{said}: after {attempts} attempts and {pause} s: {other:?}"),
+                }
+            }
+            let last = attempt(port, 99, GIVE_UP + 1.0).await;
+            assert!(matches!(&last, Outcome::GivenUp(why) if why.starts_with(said)), "{last:?}");
+        }
+        // What the receiver asks for counts, if it is longer.
+        let busy = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 90\r\nContent-Length: 0\r\n\r\n";
+        let port = receiver(busy).await;
+        for (attempts, expected) in [(0, 90.0), (2, 300.0)] {
+            let again = attempt(port, attempts, 1.0).await;
+            assert!(matches!(again, Outcome::Again(pause, _) if (pause - expected).abs() < 1.0), "{again:?}");
+        }
+        let gone = receiver("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n").await;
+        assert!(matches!(attempt(gone, 0, 1.0).await, Outcome::Gone(_)));
+        let taken = receiver("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await;
+        assert_eq!(attempt(taken, 0, 1.0).await, Outcome::Delivered("202 Accepted".to_owned()));
     }
 
     #[test]

@@ -346,7 +346,8 @@ impl Stored<'_> {
         for one in &deliveries {
             let attempts = count(usize::try_from(one.attempts).unwrap_or(0), "attempt");
             let said = one.said.as_deref().unwrap_or("not sent yet");
-            say!("delivery of epoch {}: {}, {attempts}: {said}", one.epoch, one.state);
+            let next = one.due.as_ref().map(|due| format!("; next: {due}")).unwrap_or_default();
+            say!("delivery of epoch {}: {}, {attempts}: {said}{next}", one.epoch, one.state);
         }
         Ok(crate::FOUND)
     }
