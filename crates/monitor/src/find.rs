@@ -3,7 +3,7 @@
 //! Each changed text is read once for all queries, and most queries are ruled out by the n-grams of the text.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use search::{EpochChanges, FileChange, TextsByPlace, View};
 use store::{BlobId, CatalogRepo, FileVersion, Hit, RepoId, ShardId};
@@ -80,8 +80,10 @@ pub(crate) async fn find_all(
     let mut found = none();
     let mut work: Vec<Work> = asked.iter().map(|of| Work::new(of.standing, MOST_TIME)).collect();
     let mut names = Names::new(changes, asked);
+    let (mut reading, mut comparing) = (Duration::ZERO, Duration::ZERO);
     let mut files = &changes.files[..];
     while !files.is_empty() {
+        let begun = Instant::now();
         let (some, rest) = files.split_at(batch(files));
         files = rest;
         let wanted: Vec<(&FileChange, Vec<usize>)> = some
@@ -94,7 +96,11 @@ pub(crate) async fn find_all(
             .filter(|(_, queries)| queries.iter().any(|of| asked[*of].standing.reads_text()))
             .flat_map(|(change, _)| change.sides())
             .collect();
+        comparing += begun.elapsed();
+        let begun = Instant::now();
         let texts = view.texts_of_versions(&versions).await?;
+        reading += begun.elapsed();
+        let begun = Instant::now();
         // Other tasks of this thread go on elsewhere.
         tokio::task::block_in_place(|| {
             let texts = Texts::new(texts);
@@ -106,10 +112,13 @@ pub(crate) async fn find_all(
                 }
             }
         });
+        comparing += begun.elapsed();
         if most == Most::All && !each(std::mem::replace(&mut found, none())) {
             break;
         }
     }
+    let files = changes.files.len();
+    tracing::debug!("changed files: {files}, texts read in {reading:?}, compared in {comparing:?}");
     Ok(found)
 }
 
@@ -145,8 +154,16 @@ impl<'c> Names<'c> {
             };
             (0..asked.len()).filter(concerns).collect()
         });
+        // Most have the same names before and after.
+        let is_same = |one: &FileVersion, other: &FileVersion| {
+            (&one.path, &one.language) == (&other.path, &other.language)
+        };
+        let sides = match (&change.old, &change.new) {
+            (Some(old), Some(new)) if is_same(old, new) => 1,
+            _ => 2,
+        };
         let may = |at: &usize| {
-            let mut sides = change.sides();
+            let mut sides = change.sides().take(sides);
             sides.any(|of| asked[*at].standing.may_match(repo, &of.path, of.language.as_deref()))
         };
         concerned.iter().copied().filter(may).collect()

@@ -80,7 +80,7 @@ impl View {
         })
     }
 
-    /// Returns the texts of some versions of files, each once.
+    /// Returns the texts of some versions of files, each once: from memory, or else from the database.
     ///
     /// # Errors
     /// The database query fails.
@@ -89,13 +89,27 @@ impl View {
         versions: &'a [&'a FileVersion],
     ) -> BoxFuture<'a, Result<TextsByPlace, store::Error>> {
         Box::pin(async move {
+            let catalog = self.catalog().await?;
             let mut by_shard: HashMap<ShardId, Vec<BlobId>> = HashMap::new();
             let mut texts = TextsByPlace::new();
             for version in versions {
+                let place = (version.shard, version.blob);
+                if texts.contains_key(&place) {
+                    continue;
+                }
+                let shard = catalog.shards.binary_search_by_key(&version.shard, |shard| shard.id);
+                let bytes = version.bytes.unsigned_abs() as usize;
+                let kept = shard.ok().filter(|_| bytes > 0).and_then(|at| {
+                    self.kept_text(&catalog.shards[at], version.blob, bytes)
+                });
                 // A file without text has no chunks.
-                if texts.insert((version.shard, version.blob), String::new()).is_none() {
+                if kept.is_none() && bytes > 0 {
                     by_shard.entry(version.shard).or_default().push(version.blob);
                 }
+                texts.insert(place, kept.unwrap_or_default());
+            }
+            if by_shard.is_empty() {
+                return Ok(texts);
             }
             let mut lease = self.store().lease().await?;
             for (shard, mut blobs) in by_shard {
