@@ -6,7 +6,8 @@ use super::settings::SettingsArgs;
 
 pub(super) const MONITOR_HELP: &str = "\
 With a query, prints the matches that appear (+) and disappear (-) with each ingest, until Ctrl-C. Unchanged lines of a \
-changed file, renamed files, and the matches of a new repository are no news.
+changed file, renamed files, and the matches of a new repository are no news. Main trees are watched: no worktrees and \
+other branches.
 
 A stored monitor watches while no one looks: codesearch serve and codesearch up run all stored monitors of an index. \
 Its news are on the page /monitors/NAME and in the feed /monitors/NAME.atom. With --webhook, each piece of news is also \
