@@ -110,6 +110,8 @@ pub enum Verb {
     Leave,
     /// Hide its clone, and delete it later.
     Drop,
+    /// Nothing, since the configuration file does not name its host.
+    Stay,
 }
 
 impl Verb {
@@ -119,6 +121,7 @@ impl Verb {
             Self::Take => "take",
             Self::Leave => "leave",
             Self::Drop => "drop",
+            Self::Stay => "stay",
         }
     }
 }

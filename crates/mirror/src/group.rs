@@ -183,6 +183,12 @@ impl Group {
     }
 }
 
+/// Returns the names of the hosts and lists in the configuration file.
+pub(crate) fn names(settings: &Settings) -> impl Iterator<Item = String> {
+    let hosts = settings.hosts.iter().map(|host| host.name.clone());
+    hosts.chain(settings.git.iter().map(|list| list.name.clone()))
+}
+
 /// Returns the folders of the clones of each host and list, and how these are indexed. `usual` is the folder that has a folder
 /// for each of them if the configuration file names none.
 pub fn folders(settings: &Settings, usual: &Path) -> Vec<(PathBuf, Indexing)> {

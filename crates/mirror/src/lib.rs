@@ -3,15 +3,18 @@
 //! The steps of a [`pass`], one file each: a [`group`] is a host or a list of addresses of the configuration file; [`survey`]
 //! asks it what it has ([`list`], by [`http`], in the shapes of [`host`]) and makes a [`plan`] of that and of the clones that
 //! there are ([`choose`] leaves repositories out); [`work`] has [`git`] clone and fetch, and puts what is new into the queue of
-//! the index. [`serve()`] makes passes without end, and takes what webhooks tell. What is known of hosts and clones is in the
+//! the index. [`serve()`] makes passes without end, and takes what webhooks tell; [`left`] tells of hosts that the file no
+//! longer names, which [`forget()`] drops. What is known of hosts and clones is in the
 //! database ([`store::Mirror`]). Nothing here reads a repository's files.
 
 mod choose;
 mod event;
+mod forget;
 mod git;
 mod group;
 mod host;
 mod http;
+mod left;
 mod list;
 mod listed;
 mod metadata;
@@ -27,6 +30,7 @@ use settings::Settings;
 use store::Store;
 
 pub use event::{Event, Intent, Report, Verb};
+pub use forget::forget;
 pub use group::folders;
 pub use listed::{Listed, SeenBy};
 pub use pass::{Error, Options};

@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 
 use crate::event::{Event, Intent, Report, Verb};
 use crate::git;
-use crate::group::{Common, Group};
+use crate::group::{Common, Group, names};
 use crate::http::Unanswered;
+use crate::left;
 use crate::listed::Listed;
 use crate::plan::{Taken, Work};
 use crate::survey::{Survey, of, survey};
@@ -134,6 +135,7 @@ impl Mirrors {
         }
         self.work(settings, jobs, &mut report).await?;
         self.end_grace(settings, &mut report).await?;
+        left::note(&self.worker, settings, self.options.is_impatient).await?;
         // An ingest that runs publishes it, too.
         self.store().publish_metadata().await?;
         Ok(report)
@@ -186,6 +188,7 @@ impl Mirrors {
                 }
             }
         }
+        intents.extend(left::intents(&self.worker, settings).await?);
         intents.sort_by(|a, b| (&a.host, a.verb, &a.path).cmp(&(&b.host, b.verb, &b.path)));
         Ok((intents, report))
     }
@@ -302,7 +305,10 @@ impl Mirrors {
                 let (from, to) = (mirror.path.clone(), listed.path.clone());
                 self.tell(Event::Renamed { from, to });
             }
-            let is_due = mirror.due.is_none_or(|due| due <= now()) || self.options.is_impatient;
+            // What failed by the old name may work by the new one.
+            let is_due = mirror.due.is_none_or(|due| due <= now())
+                || self.options.is_impatient
+                || is_renamed;
             let hooks = hooks.remove(&mirror.folder).unwrap_or_default();
             let is_known = work == Work::None && !is_renamed && mirror.indexing == group.indexing;
             if !is_known || !hooks.is_empty() {
@@ -403,7 +409,7 @@ impl Mirrors {
     }
 
     /// Hides a clone: first in the database, then on disk, then from searches.
-    async fn hide(
+    pub(crate) async fn hide(
         &self,
         mirror: Mirror,
         why: &str,
@@ -422,7 +428,7 @@ impl Mirrors {
     }
 
     /// Moves the folder of a hidden clone away, and has an ingest notice that. Does nothing if that was done before.
-    async fn put_away(&self, mirror: &Mirror) -> Result<(), store::Error> {
+    pub(crate) async fn put_away(&self, mirror: &Mirror) -> Result<(), store::Error> {
         let folder = Path::new(&mirror.folder).to_owned();
         if !folder.exists() {
             return Ok(());
@@ -449,28 +455,32 @@ impl Mirrors {
             if mirror.hidden_at.is_none_or(|at| at + grace > now()) {
                 continue;
             }
-            let _taken = self.worker.take(&mirror.folder).await;
-            let folder = Path::new(&mirror.folder).to_owned();
-            let deleted = tokio::task::spawn_blocking(move || git::delete_hidden(&folder)).await;
-            if let Ok(Err(error)) = deleted {
-                let why = format!("cannot delete its hidden clone: {error}");
-                self.tell(Event::Failed { what: mirror.path, why });
-                report.failed += 1;
-                continue;
-            }
-            self.store().forget_metadata(&mirror.folder).await?;
-            self.store().forget_mirror(&mirror.host, &mirror.host_id).await?;
-            report.deleted += 1;
-            self.tell(Event::Deleted { path: mirror.path });
+            self.delete(mirror, report).await?;
         }
         Ok(())
     }
-}
 
-/// Returns the names of the hosts and lists in the configuration file.
-pub(crate) fn names(settings: &Settings) -> impl Iterator<Item = String> {
-    let hosts = settings.hosts.iter().map(|host| host.name.clone());
-    hosts.chain(settings.git.iter().map(|list| list.name.clone()))
+    /// Deletes a hidden clone, and what is known of it.
+    pub(crate) async fn delete(
+        &self,
+        mirror: Mirror,
+        report: &mut Report,
+    ) -> Result<(), store::Error> {
+        let _taken = self.worker.take(&mirror.folder).await;
+        let folder = Path::new(&mirror.folder).to_owned();
+        let deleted = tokio::task::spawn_blocking(move || git::delete_hidden(&folder)).await;
+        if let Ok(Err(error)) = deleted {
+            let why = format!("cannot delete its hidden clone: {error}");
+            self.tell(Event::Failed { what: mirror.path, why });
+            report.failed += 1;
+            return Ok(());
+        }
+        self.store().forget_metadata(&mirror.folder).await?;
+        self.store().forget_mirror(&mirror.host, &mirror.host_id).await?;
+        report.deleted += 1;
+        self.tell(Event::Deleted { path: mirror.path });
+        Ok(())
+    }
 }
 
 /// Says what a pass would do with a repository that is mirrored.

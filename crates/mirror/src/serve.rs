@@ -9,15 +9,20 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use settings::{Settings, Watched};
 use store::{Mirror, MirrorHook, Store};
+use tokio::sync::Notify;
 
 use crate::event::{Event, Report};
-use crate::group::Group;
-use crate::pass::{Error, Mirrors, Options, names};
+use crate::group::{Group, names};
+use crate::left;
+use crate::pass::{Error, Mirrors, Options};
 use crate::survey::of;
 use crate::work::Job;
 
 /// Time between two looks at the clock and at the configuration file.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Least time between two looks whether a host is to be listed, which some changes of the queue tell.
+const LEAST: Duration = Duration::from_millis(200);
 
 /// Time after which the queue is looked at without being told.
 const QUEUE_EVERY: Duration = Duration::from_secs(5);
@@ -62,21 +67,35 @@ pub async fn serve(
                 }
             }
         };
+        let told = Notify::new();
         let error = tokio::select! {
             error = held => error,
-            error = passes(&mirrors, settings, every) => error,
-            error = hooks(&mirrors, settings) => error,
+            error = passes(&mirrors, settings, every, &told) => error,
+            error = hooks(&mirrors, settings, &told) => error,
         };
         tracing::warn!("mirroring begins again: {error}");
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-/// Makes passes over the hosts whose times have come.
-async fn passes(mirrors: &Mirrors, settings: &Watched, every: Option<Duration>) -> store::Error {
+/// Makes passes over the hosts whose times have come, or that have told of a repository that is not known.
+async fn passes(
+    mirrors: &Mirrors,
+    settings: &Watched,
+    every: Option<Duration>,
+    told: &Notify,
+) -> store::Error {
     let mut tried: HashMap<String, Instant> = HashMap::new();
+    let mut last: Option<Arc<Settings>> = None;
     loop {
         let now = settings.get();
+        // A file that names no host any more has no pass that would tell.
+        if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &now)) {
+            if let Err(error) = left::note(&mirrors.worker, &now, false).await {
+                return error;
+            }
+            last = Some(Arc::clone(&now));
+        }
         let wanted = match wanted(mirrors, &now, every, &tried).await {
             Ok(wanted) => wanted,
             Err(error) => return error,
@@ -88,7 +107,8 @@ async fn passes(mirrors: &Mirrors, settings: &Watched, every: Option<Duration>) 
             }
             tried.extend(wanted.into_iter().map(|name| (name, begun)));
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(LEAST).await;
+        let _ = tokio::time::timeout(LOOK_EVERY, told.notified()).await;
     }
 }
 
@@ -115,8 +135,8 @@ async fn wanted(
     Ok(names(settings).filter(is_due).collect())
 }
 
-/// Fetches what hosts tell of by webhooks, as soon as they do.
-async fn hooks(mirrors: &Mirrors, settings: &Watched) -> store::Error {
+/// Fetches what hosts tell of by webhooks, as soon as they do. Passes on that something was told.
+async fn hooks(mirrors: &Mirrors, settings: &Watched, passed: &Notify) -> store::Error {
     let store = &mirrors.worker.store;
     let mut arrivals = match store.arrivals().await {
         Ok(arrivals) => arrivals,
@@ -145,7 +165,10 @@ async fn hooks(mirrors: &Mirrors, settings: &Watched) -> store::Error {
             }
         }
         tokio::select! {
-            told = arrivals.next() => if let Err(error) = told { return error },
+            told = arrivals.next() => match told {
+                Ok(()) => passed.notify_one(),
+                Err(error) => return error,
+            },
             Some(done) = running.next() => match done {
                 // What failed is due later, and what came meanwhile has another number.
                 (Ok(_), ids) => taken.retain(|id| !ids.contains(id)),
@@ -178,7 +201,8 @@ async fn jobs(
             groups.insert(host.clone(), made.into_iter().next());
         }
         let Some(group) = groups[host].clone() else {
-            mirrors.worker.store.delay_hooks(&hooks, NOT_NOW).await?;
+            let why = format!("nothing can be fetched from its host {host} now; see the log");
+            mirrors.worker.store.delay_hooks(&hooks, NOT_NOW, &why).await?;
             continue;
         };
         let Some(listed) = of(mirror) else { continue };

@@ -1,6 +1,10 @@
 //! The state of mirrors: hosts, the pages that they listed, and the clones of their repositories.
 
+mod left;
+
 use std::time::Duration;
+
+pub use left::LeftHost;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -309,7 +313,7 @@ impl Store {
         let mut tx = self.control().begin().await?;
         keep(&mut tx, mirror).await?;
         let turned = sqlx::query(
-            "update pending set reason = 'fetched', due = clock_timestamp() where id = any($1)",
+            "update pending set reason = 'fetched', due = clock_timestamp(), failures = 0, failure = null where id = any($1)",
         )
         .bind(hooks)
         .execute(&mut *tx)
@@ -384,16 +388,18 @@ impl Store {
         Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(self.control()).await?)
     }
 
-    /// Delays rows of the queue.
+    /// Delays rows of the queue, and notes why, in one sentence: whoever waits for them is told.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
-    pub async fn delay_hooks(&self, hooks: &[i64], delay: Duration) -> Result<()> {
+    pub async fn delay_hooks(&self, hooks: &[i64], delay: Duration, why: &str) -> Result<()> {
         sqlx::query(
-            "update pending set due = clock_timestamp() + $2 * interval '1 second' where id = any($1)",
+            "update pending set due = clock_timestamp() + $2 * interval '1 second', failures = failures + 1, failure = $3
+             where id = any($1)",
         )
         .bind(hooks)
         .bind(delay.as_secs_f64())
+        .bind(why)
         .execute(self.control())
         .await?;
         Ok(())

@@ -21,7 +21,8 @@ What is dropped:
   A repository that the host has no more (its id is unknown, while the token still sees others), that is missing in two \
   complete listings, or that the configuration file no longer takes. It is hidden from searches at once, and its clone \
   deleted after the time of grace, 7 days. Nothing is dropped when a listing fails or has lost more than half of its \
-  repositories. A repository that is renamed stays the same one.
+  repositories. A repository that is renamed stays the same one. A host that is taken out of the configuration file drops \
+  nothing: its repositories stay, and tell that nothing updates them; --forget NAME drops them.
 
 A server with the same configuration file (codesearch serve --settings FILE) mirrors by itself, also as soon as a host tells \
 of a push by a webhook.";
@@ -33,9 +34,12 @@ pub(crate) struct MirrorArgs {
     pub(crate) dry_run: bool,
     /// Go on until interrupted, with a pass over each host at this interval, or without TIME at those of the configuration
     /// file
-    #[arg(long, value_name = "TIME", value_parser = ::settings::duration, num_args = 0..=1)]
+    #[arg(long, value_name = "TIME", value_parser = ::settings::interval, num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap tells an option without its value by this")]
     pub(crate) every: Option<Option<Duration>>,
+    /// Drop all clones of a host that the configuration file no longer names, from searches and from disk
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["every", "dry_run", "accept_shrunk"])]
+    pub(crate) forget: Option<String>,
     /// Believe a listing that has less than half of the repositories of the last one
     #[arg(long)]
     pub(crate) accept_shrunk: bool,

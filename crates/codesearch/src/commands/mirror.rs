@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use ::ingest::Configured;
 use ::mirror::{Event, Intent, Report};
 use ::settings::{Settings, Watched};
-use anyhow::{Result, ensure};
-use store::Store;
+use anyhow::{Result, anyhow, bail, ensure};
+use store::{LeftHost, Store};
 
 use super::{config, ingest, symbols};
 use crate::cli::{DatabaseArgs, MirrorArgs};
@@ -25,11 +25,6 @@ const SHARDS: i16 = 200;
 pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
     let watched = Watched::open(args.settings.settings.as_deref())?;
     let settings = watched.get();
-    ensure!(
-        !names_none(&settings),
-        "nothing to mirror: {} names no host; write [host.NAME] or [git.NAME] (see codesearch config --help)",
-        file(&settings)
-    );
     // A person who runs a pass has perhaps removed the cause of a failure.
     let options = ::mirror::Options {
         into: clones_folder(database)?,
@@ -38,6 +33,30 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
         is_impatient: args.every.is_none(),
     };
     let configured = configured(&settings, &options.into);
+    if let Some(host) = &args.forget {
+        ensure!(
+            !names(&settings).any(|name| name == host),
+            "{} still names the host {host}; take it out of the file first",
+            file(&settings)
+        );
+        let database = Database::open_to_add(database, CONNECTIONS)?;
+        let how = ::ingest::Options {
+            disks: database.disks(),
+            configured,
+            ..::ingest::Options::default()
+        };
+        return database.run(async |store| forget(store, &options, host, &how).await);
+    }
+    if names_none(&settings) {
+        // There may be clones of hosts that it named before.
+        return match Database::open_index(database, 1) {
+            Ok(opened) => opened.run(async |store| {
+                let left = store.left_hosts(&[]).await.unwrap_or_default();
+                Err(nothing(&settings, left))
+            }),
+            Err(_) => Err(nothing(&settings, Vec::new())),
+        };
+    }
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
     database.run(async |store| {
@@ -94,6 +113,10 @@ async fn dry_run(store: &Store, settings: &Settings, options: &::mirror::Options
         number(::mirror::Verb::Leave),
         number(::mirror::Verb::Drop)
     );
+    let stay = number(::mirror::Verb::Stay);
+    if stay > 0 {
+        say!("besides: {}, whose host the configuration file no longer names", count(stay, "repository"));
+    }
     Ok(status(&report))
 }
 
@@ -108,6 +131,34 @@ async fn once(
     let tell = Arc::new(move |event| tell.event(&event));
     let report = ::mirror::pass(store, settings, options, tell).await?;
     say!("{}", summary(&report));
+    ingest_queue(store, how, &report).await
+}
+
+/// Drops the clones of a host that the configuration file no longer names.
+async fn forget(
+    store: &Store,
+    options: &::mirror::Options,
+    host: &str,
+    how: &::ingest::Options,
+) -> Result<u8> {
+    let hosts: Vec<String> = store.mirror_hosts().await?.into_iter().map(|host| host.name).collect();
+    if !hosts.iter().any(|name| name == host) {
+        match query::nearest(host, hosts.iter().map(String::as_str)) {
+            Some(near) => bail!("no host {host} was mirrored; did you mean {near}?"),
+            None if hosts.is_empty() => bail!("no host {host} was mirrored, nor any other"),
+            None => bail!("no host {host} was mirrored; these were: {}", hosts.join(", ")),
+        }
+    }
+    let told = Arc::new(Told::new());
+    let tell = Arc::clone(&told);
+    let tell = Arc::new(move |event| tell.event(&event));
+    let report = ::mirror::forget(store, options, host, tell).await?;
+    say!("forgotten: host {host}, {}", count(report.deleted, "clone"));
+    ingest_queue(store, how, &report).await
+}
+
+/// Ingests what a pass has put into the queue.
+async fn ingest_queue(store: &Store, how: &::ingest::Options, report: &Report) -> Result<u8> {
     let progress = IngestProgress::new();
     let ingested = ::ingest::queue::drain(store, how, &|event| progress.event(event)).await;
     progress.finish();
@@ -122,7 +173,7 @@ async fn once(
         symbols::take(store).await?;
         ingest::settle(store, &how.disks).await?;
     }
-    Ok(if ingested.failed.is_empty() { status(&report) } else { crate::FAILED })
+    Ok(if ingested.failed.is_empty() { status(report) } else { crate::FAILED })
 }
 
 /// Returns what the configuration file says of folders, with those of the clones. `into` is the usual one.
@@ -305,7 +356,30 @@ pub(crate) async fn beside(
 }
 
 fn names_none(settings: &Settings) -> bool {
-    settings.hosts.is_empty() && settings.git.is_empty()
+    names(settings).next().is_none()
+}
+
+/// Returns the names of the hosts and lists in the configuration file.
+fn names(settings: &Settings) -> impl Iterator<Item = &str> {
+    let hosts = settings.hosts.iter().map(|host| host.name.as_str());
+    hosts.chain(settings.git.iter().map(|list| list.name.as_str()))
+}
+
+/// Says that the configuration file names no host, and what becomes of those that it named before.
+fn nothing(settings: &Settings, left: Vec<LeftHost>) -> anyhow::Error {
+    let left: Vec<String> = left.into_iter().map(|left| left.name).collect();
+    let clones = match &*left {
+        [] => String::new(),
+        [one] => format!("; to drop the clones of host {one}, run: codesearch mirror --forget {one}"),
+        [first, ..] => format!(
+            "; to drop the clones of the hosts {}, run for each: codesearch mirror --forget {first}",
+            left.join(", ")
+        ),
+    };
+    anyhow!(
+        "nothing to mirror: {} names no host; write [host.NAME] or [git.NAME] (see codesearch config --help){clones}",
+        file(settings)
+    )
 }
 
 /// Writes what an ingest beside a server tells to its log.
