@@ -10,16 +10,20 @@ use serde::Deserialize;
 const NAMES: [&str; 5] =
     ["x-github-event", "x-gitea-event", "x-forgejo-event", "x-gogs-event", "x-gitlab-event"];
 
-/// Events after which a repository may have other branches, or be another one.
-const CHANGES: [&str; 12] = [
+/// Events after which a repository may have other branches.
+const CHANGES: [&str; 7] = [
     "push",
     "create",
     "delete",
-    "repository",
     "push hook",
     "tag push hook",
     "tag_push",
     "repository_update",
+];
+
+/// Events after which a repository may be new, gone, or called otherwise.
+const OF_REPOSITORIES: [&str; 5] = [
+    "repository",
     "project_create",
     "project_destroy",
     "project_rename",
@@ -46,6 +50,8 @@ pub(super) struct Changed {
     pub(super) addresses: Vec<String>,
     /// The branch or tag, `refs/heads/main`, if the event names one.
     pub(super) reference: Option<String>,
+    /// Whether the repository may be new, gone, or called otherwise, which its host's list tells.
+    pub(super) is_other: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -91,12 +97,19 @@ impl Event {
         })?;
         // A hook of all of GitLab says `System Hook`.
         let told = payload.event_name.map(|name| name.to_lowercase());
-        let is_change = |name: &str| CHANGES.contains(&name);
-        if !is_change(&name) && !told.as_deref().is_some_and(is_change) {
+        let is_one = |of: &[&str]| {
+            of.contains(&&*name) || told.as_deref().is_some_and(|told| of.contains(&told))
+        };
+        let is_other = is_one(&OF_REPOSITORIES);
+        if !is_other && !is_one(&CHANGES) {
             return Ok(Self::Other(told.unwrap_or(name)));
         }
-        let mut changed =
-            Changed { id: payload.project_id, reference: payload.reference, ..Changed::default() };
+        let mut changed = Changed {
+            id: payload.project_id,
+            reference: payload.reference,
+            is_other,
+            ..Changed::default()
+        };
         for repo in [payload.repository, payload.project].into_iter().flatten() {
             changed.id = changed.id.or(repo.id);
             let Repository {
@@ -156,7 +169,8 @@ mod tests {
 
     fn changed(id: u64, addresses: &[&str], reference: Option<&str>) -> Event {
         let addresses = addresses.iter().map(|text| (*text).to_owned()).collect();
-        Event::Changed(Changed { id: Some(id), addresses, reference: reference.map(str::to_owned) })
+        let reference = reference.map(str::to_owned);
+        Event::Changed(Changed { id: Some(id), addresses, reference, is_other: false })
     }
 
     #[test]
@@ -208,6 +222,21 @@ mod tests {
         let expected =
             changed(140, &["http://localhost:3000/gitea/webhooks.git"], Some("refs/heads/develop"));
         assert_eq!(read(&[("x-gitea-event", "push")], gitea), Ok(expected));
+    }
+
+    #[test]
+    fn a_repository_that_is_called_otherwise_is_told_apart() {
+        let is_other = |headers, body| match read(&[headers], body) {
+            Ok(Event::Changed(changed)) => changed.is_other,
+            other => panic!("{other:?}"),
+        };
+        // <https://docs.github.com/en/webhooks/webhook-events-and-payloads#repository>
+        let github = r#"{"action": "renamed", "repository": {"id": 1}}"#;
+        assert!(is_other(("x-github-event", "repository"), github));
+        assert!(!is_other(("x-github-event", "push"), github));
+        // <https://docs.gitlab.com/administration/system_hooks/#project-renamed>
+        let gitlab = r#"{"event_name": "project_rename", "project_id": 73}"#;
+        assert!(is_other(("x-gitlab-event", "System Hook"), gitlab));
     }
 
     #[test]

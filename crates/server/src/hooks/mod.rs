@@ -130,6 +130,11 @@ async fn queue(
     changed: &Changed,
 ) -> Result<Response, Failure> {
     let store = &server.admin().store;
+    // A fetch by an old name would fail.
+    if changed.is_other && store.want_listing(kinds).await? {
+        let message = "the host is listed soon";
+        return Ok(done(StatusCode::ACCEPTED, message, &[]));
+    }
     let id = changed.id.map(|id| id.to_string());
     let folders = match (&hook.host, id) {
         (Some(host), Some(id)) => {
