@@ -91,6 +91,11 @@ impl Worker {
             Ok(source) => source,
             Err(why) => return self.failed(before, &listed, &why, &hooks).await,
         };
+        if before.cloned_at.is_none()
+            && let Some(why) = no_room(&group.into, listed.bytes)
+        {
+            return self.failed(before, &listed, &why, &hooks).await;
+        }
         let address = source.address.clone();
         let began = now();
         let watch = Instant::now();
@@ -199,10 +204,24 @@ impl Worker {
         };
         self.store.keep_mirrors(&[&mirror]).await?;
         self.store.fail_fetch(&mirror.folder, why).await?;
-        self.store.delay_hooks(hooks, delay).await?;
+        self.store.delay_hooks(hooks, delay, why).await?;
         (self.tell)(Event::Failed { what: listed.path.clone(), why: why.to_owned() });
         Ok(Outcome::Failed)
     }
+}
+
+/// Returns why a repository of so many bytes is not cloned into a folder: its disk would be full.
+fn no_room(into: &std::path::Path, bytes: Option<u64>) -> Option<String> {
+    let (bytes, free) = (bytes?, git::free_bytes(into)?);
+    // A tenth stays free: the index grows, too.
+    (bytes > free - free / 10).then(|| {
+        format!(
+            "it has {}, and the disk of {} has {} left; free some space, or leave it out with max_size",
+            settings::written_size(bytes),
+            into.display(),
+            settings::written_size(free)
+        )
+    })
 }
 
 fn run(

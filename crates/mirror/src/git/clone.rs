@@ -118,6 +118,13 @@ fn new_folder(folder: &Path) -> PathBuf {
     folder.parent().unwrap_or(Path::new("/")).join(NEW).join(own)
 }
 
+/// Returns the free bytes of the disk on which a folder is, or will be; `None` if they are unknown.
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let disk = nix::sys::statvfs::statvfs(there).ok()?;
+    Some(u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size()))
+}
+
 /// Deletes clones that were not finished. Nobody else makes any in this folder.
 pub(crate) fn remove_unfinished(above: &Path) {
     let _ = fs::remove_dir_all(above.join(NEW));

@@ -110,6 +110,16 @@ fn one_that_cannot_be_cloned_does_not_stop_the_others() {
     let large = host.add("org", "large", "a.txt", "needle\n");
     let lost = host.add("org", "lost", "a.txt", "needle\n");
     host.add("org", "fine", "a.txt", "needle\n");
+    let huge = host.add("org", "huge", "a.txt", "needle\n");
+    host.change(huge, |repo| repo.kilobytes = 1 << 40);
+    let ran = mirrored.mirror(&["--dry-run"]).code(0);
+    assert!(ran.out.contains("take   work  org/huge"), "{}", ran.out);
+    mirrored.configure("take = [\"org/huge\"]");
+    let ran = mirrored.mirror(&[]).code(2);
+    let expected = "left; free some space, or leave it out with max_size";
+    assert!(ran.err.contains("codesearch: org/huge: it has ") && ran.err.contains(expected), "{}", ran.err);
+    host.delete(huge);
+    mirrored.fixture.exec("delete from mirrors");
     // The host says that it is small.
     let noise = (0..60_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     let noise = noise.collect::<Vec<_>>().join("\n");
