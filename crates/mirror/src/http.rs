@@ -30,6 +30,10 @@ const MAX_REDIRECTS: usize = 4;
 /// How often a request is sent that the host wants later.
 const TRIES: usize = 4;
 
+/// What to do about a certificate that is not trusted.
+pub(crate) const OWN_AUTHORITY: &str =
+    "if it has a certificate authority of its own, name its file with ca_file";
+
 /// Why a host gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unanswered {
@@ -117,8 +121,10 @@ impl Http {
             let unread =
                 |why: String| format!("cannot read certificates in {}: {why}", file.display());
             let pem = std::fs::read(file).map_err(|error| unread(error.to_string()))?;
-            let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-                .map_err(|_| unread("it is no file of certificates in PEM".to_owned()))?;
+            let certificates = reqwest::Certificate::from_pem_bundle(&pem).unwrap_or_default();
+            if certificates.is_empty() {
+                return Err(unread("it has no certificate in PEM".to_owned()));
+            }
             builder = builder.tls_certs_merge(certificates);
         }
         let client =
@@ -220,8 +226,11 @@ impl Http {
         while let Some(source) = why.source() {
             why = source;
         }
-        Unanswered::of(if error.is_connect() {
-            format!("cannot reach {}: {why}", self.name)
+        let untrusted = why.to_string().contains("certificate");
+        Unanswered::of(if untrusted {
+            format!("{} is not trusted: {why}; {OWN_AUTHORITY}", self.name)
+        } else if error.is_connect() {
+            format!("cannot reach {}: {why}; check url, and the proxy if there is one", self.name)
         } else {
             format!("{} ended its answer early: {why}", self.name)
         })

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::http::OWN_AUTHORITY;
+
 /// Pauses between two looks at a running git: at first, and at most.
 const LOOK: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 
@@ -243,6 +245,12 @@ fn told(said: &str) -> String {
         return "the host refuses git, or wants a token; check that the token may read the code"
             .to_owned();
     }
+    if has("certificate verify failed")
+        || has("certificate verification failed")
+        || has("SSL certificate problem")
+    {
+        return format!("git does not trust the host's certificate; {OWN_AUTHORITY}");
+    }
     if has("Host key verification failed") {
         return "SSH does not know the host's key; add it to known_hosts (ssh-keyscan HOST)"
             .to_owned();
@@ -257,6 +265,10 @@ fn told(said: &str) -> String {
         let line = said.lines().rev().map(str::trim).find_map(|line| line.strip_prefix(start));
         line.filter(|line| !line.is_empty())
     };
+    if let Some(why) = line("ssh: ") {
+        let why: String = why.chars().filter(|c| !c.is_control()).take(MAX_WORDS).collect();
+        return format!("SSH fails: {why}; check the address and the network");
+    }
     let words = line("fatal: remote error: ")
         .or_else(|| line("ERROR: "))
         .or_else(|| line("remote: "))
@@ -307,6 +319,16 @@ mod tests {
                 "git failed: repository 'https://h/x/' not found",
             ),
             ("\u{1b}[31mfatal\u{1b}[0m\n", "git failed: [31mfatal[0m"),
+            (
+                "ssh: Could not resolve hostname h: Name or service not known\r\nfatal: Could not read from remote \
+                 repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n",
+                "SSH fails: Could not resolve hostname h: Name or service not known; check the address and the network",
+            ),
+            (
+                "fatal: unable to access 'https://h/': SSL certificate problem: unable to get local issuer certificate\n",
+                "git does not trust the host's certificate; if it has a certificate authority of its own, name its file \
+                 with ca_file",
+            ),
             ("", "git failed: it does not say why"),
         ] {
             assert_eq!(told(said), expected);
