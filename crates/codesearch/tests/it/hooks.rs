@@ -48,7 +48,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the headers of GitHub for a body.
-fn github(event: &str, secret: &str, body: &[u8]) -> String {
+pub(crate) fn github(event: &str, secret: &str, body: &[u8]) -> String {
     let signature = hex(&hmac(secret.as_bytes(), body));
     format!(
         "Content-Type: application/json\r\nX-GitHub-Event: {event}\r\nX-Hub-Signature-256: sha256={signature}\r\n"

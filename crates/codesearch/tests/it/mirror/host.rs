@@ -74,6 +74,8 @@ pub(super) enum Fault {
     Hang,
     /// Half of an answer.
     Cut,
+    /// Half of the objects that git asks for, and then nothing.
+    HalfPack,
     /// An answer that is not JSON of the API.
     Odd,
     /// A next page on another host.
@@ -286,7 +288,14 @@ async fn answer(State(shared): State<Shared>, request: Request) -> Response {
         }
         Some(Fault::Odd) => "<html>".into_response(),
         fault if is_api => api(&shared, &full, request.headers(), fault.as_ref()),
-        _ => clone(&shared, &path, request).await,
+        fault => {
+            let (response, pack) = clone(&shared, &path, request).await;
+            if fault == Some(Fault::HalfPack) && pack {
+                note(&shared, &full, 0);
+                return half(response).await;
+            }
+            response
+        }
     };
     note(&shared, &full, response.status().as_u16());
     response
@@ -484,8 +493,18 @@ fn percent_decode(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
 
-/// Serves a clone.
-async fn clone(shared: &Shared, path: &str, request: Request) -> Response {
+/// Has an answer stop in its middle, and never end.
+async fn half(response: Response) -> Response {
+    let (parts, body) = response.into_parts();
+    let body = to_bytes(body, 64 << 20).await.unwrap();
+    let half = body.slice(..body.len() / 2);
+    let rest = futures_util::stream::pending();
+    let sent = futures_util::stream::iter([Ok::<_, std::io::Error>(half)]);
+    Response::from_parts(parts, Body::from_stream(futures_util::StreamExt::chain(sent, rest)))
+}
+
+/// Serves a clone. Also returns whether the answer has objects.
+async fn clone(shared: &Shared, path: &str, request: Request) -> (Response, bool) {
     let found = {
         let world = shared.world.lock().unwrap();
         if let Some(token) = &world.token {
@@ -495,22 +514,26 @@ async fn clone(shared: &Shared, path: &str, request: Request) -> Response {
             let given =
                 request.headers().get("authorization").and_then(|value| value.to_str().ok());
             if given != Some(&format!("Basic {basic}")) {
-                return (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"host\"")])
-                    .into_response();
+                let refusal =
+                    (StatusCode::UNAUTHORIZED, [("www-authenticate", "Basic realm=\"host\"")]);
+                return (refusal.into_response(), false);
             }
         }
         let within = |repo: &&Repo| path.starts_with(&format!("/{}.git/", repo.path()));
         world.repos.iter().find(within).map(|repo| (repo.id, repo.path()))
     };
-    let Some((id, name)) = found else { return StatusCode::NOT_FOUND.into_response() };
+    let Some((id, name)) = found else {
+        return (StatusCode::NOT_FOUND.into_response(), false);
+    };
     let rest = path[name.len() + ".git".len() + 1..].to_owned();
     let method = request.method().clone();
     let query = request.uri().query().unwrap_or_default().to_owned();
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 64 << 20).await.unwrap();
     let (root, is_post) = (shared.root.clone(), method == Method::POST);
+    let pack = body.windows(13).any(|part| part == b"command=fetch");
     let run = tokio::task::spawn_blocking(move || {
         backend::run(&root, &format!("/{id}.git{rest}"), &query, is_post, &parts.headers, &body)
     });
-    run.await.unwrap()
+    (run.await.unwrap(), pack)
 }

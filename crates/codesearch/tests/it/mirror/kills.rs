@@ -19,8 +19,8 @@ fn kill(mut child: Child) {
 }
 
 /// Kills a pass when it waits for an answer to a request whose address has a text.
-fn kill_at(mirrored: &Mirrored, part: &str) {
-    mirrored.host.world().faults.insert(part.to_owned(), Fault::Hang);
+fn kill_at(mirrored: &Mirrored, part: &str, fault: Fault) {
+    mirrored.host.world().faults.insert(part.to_owned(), fault);
     mirrored.host.world().made.clear();
     let child = start(mirrored);
     eventually(&format!("a request with {part}"), || {
@@ -37,10 +37,12 @@ fn a_killed_pass_loses_nothing() {
     host.world().page = 2;
     let ids: Vec<u64> =
         (0..3).map(|n| host.add("org", &format!("r{n}"), "a.txt", "needle\n")).collect();
+    let upload = "r1.git/git-upload-pack";
     // While it lists, asks for branches, and clones.
-    for part in ["/orgs/org/repos", "page=2", "r1.git/info/refs", "r1.git/git-upload-pack"] {
-        kill_at(&mirrored, part);
+    for part in ["/orgs/org/repos", "page=2", "r1.git/info/refs", upload] {
+        kill_at(&mirrored, part, Fault::Hang);
     }
+    kill_at(&mirrored, upload, Fault::HalfPack);
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 3);
     assert!(
@@ -53,8 +55,10 @@ fn a_killed_pass_loses_nothing() {
     );
     // While it fetches.
     host.push(ids[1], "main", "b.txt", "needle\n");
-    for part in ["r1.git/info/refs", "r1.git/git-upload-pack"] {
-        kill_at(&mirrored, part);
+    for (part, fault) in
+        [("r1.git/info/refs", Fault::Hang), (upload, Fault::Hang), (upload, Fault::HalfPack)]
+    {
+        kill_at(&mirrored, part, fault);
     }
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 4);

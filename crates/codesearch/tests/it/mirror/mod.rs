@@ -7,7 +7,11 @@ mod drops;
 mod gitea;
 mod host;
 mod kills;
+mod left;
+mod network;
+mod push;
 mod serve;
+mod tls;
 
 use std::path::PathBuf;
 
@@ -190,6 +194,7 @@ fn a_dry_run_says_what_and_why_and_does_nothing() {
     assert_eq!(mirrored.fixture.sql::<i64>("select count(*) from mirrors"), 0);
 
     // The reasons hold in a pass; what is no longer taken is hidden.
+    host.change(large, |repo| repo.kilobytes = 10);
     mirrored.configure("take = [\"org\"]\nforks = true");
     mirrored.mirror(&[]).code(0);
     assert_eq!(mirrored.found("needle").len(), 7);
