@@ -28,7 +28,11 @@ pub(crate) async fn note(
             (worker.tell)(Event::Notice(format!(
                 "the configuration file no longer names the host {}, and nothing updates the {} of it in the index; {}",
                 left.name,
-                if left.clones == 1 { "clone".to_owned() } else { format!("{} clones", left.clones) },
+                if left.clones == 1 {
+                    "clone".to_owned()
+                } else {
+                    format!("{} clones", left.clones)
+                },
                 what_to_do(&left.name)
             )));
         }

@@ -295,7 +295,8 @@ mod tests {
             (receiver("").await, "127.0.0.1 did not answer within 300ms"),
             (receiver("no HTTP\r\n\r\n").await, "127.0.0.1 cannot be reached: "),
             (
-                receiver("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1/\r\n\r\n").await,
+                receiver("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1/\r\n\r\n")
+                    .await,
                 "the receiver answered 307 Temporary Redirect: redirects are not followed",
             ),
             (
@@ -310,7 +311,9 @@ mod tests {
                     break;
                 }
                 match attempt(port, attempts, 60.0).await {
-                    Outcome::Again(next, why) if next > pause && why.starts_with(said) => pause = next,
+                    Outcome::Again(next, why) if next > pause && why.starts_with(said) => {
+                        pause = next
+                    }
                     other => panic!("{said}: after {attempts} attempts and {pause} s: {other:?}"),
                 }
             }
@@ -322,7 +325,10 @@ mod tests {
         let port = receiver(busy).await;
         for (attempts, expected) in [(0, 90.0), (2, 300.0)] {
             let again = attempt(port, attempts, 1.0).await;
-            assert!(matches!(again, Outcome::Again(pause, _) if (pause - expected).abs() < 1.0), "{again:?}");
+            assert!(
+                matches!(again, Outcome::Again(pause, _) if (pause - expected).abs() < 1.0),
+                "{again:?}"
+            );
         }
         let gone = receiver("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n").await;
         assert!(matches!(attempt(gone, 0, 1.0).await, Outcome::Gone(_)));

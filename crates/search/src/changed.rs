@@ -99,9 +99,10 @@ impl View {
                 }
                 let shard = catalog.shards.binary_search_by_key(&version.shard, |shard| shard.id);
                 let bytes = version.bytes.unsigned_abs() as usize;
-                let kept = shard.ok().filter(|_| bytes > 0).and_then(|at| {
-                    self.kept_text(&catalog.shards[at], version.blob, bytes)
-                });
+                let kept = shard
+                    .ok()
+                    .filter(|_| bytes > 0)
+                    .and_then(|at| self.kept_text(&catalog.shards[at], version.blob, bytes));
                 // A file without text has no chunks.
                 if kept.is_none() && bytes > 0 {
                     by_shard.entry(version.shard).or_default().push(version.blob);

@@ -11,8 +11,8 @@ use crate::table::{Problems, Table, one_of};
 use crate::types::absolute;
 use crate::{
     Allowed, Error, Folder, GitAddress, GitList, Hook, Host, HostKind, Indexing, Mirror, Monitor,
-    Patterns, Problem, Secret, Settings, Transport, Visibility, Watch, duration, interval, patterns,
-    size,
+    Patterns, Problem, Secret, Settings, Transport, Visibility, Watch, duration, interval,
+    patterns, size,
 };
 
 /// The sections of the file.

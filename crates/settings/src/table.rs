@@ -123,7 +123,9 @@ impl<'p, 't> Table<'p, 't> {
 
     /// Returns whether a list is missing, or has nothing.
     pub(crate) fn lacks(&self, key: &str) -> bool {
-        self.table.get(key).is_none_or(|value| value.get_ref().as_array().is_some_and(|list| list.is_empty()))
+        self.table
+            .get(key)
+            .is_none_or(|value| value.get_ref().as_array().is_some_and(|list| list.is_empty()))
     }
 
     /// Returns a value that is `true` or `false`.

@@ -69,7 +69,9 @@ pub use ingest::{
 };
 pub use lease::Lease;
 pub use metadata::{RepoMetadata, rank_of_stars};
-pub use mirrors::{LeftHost, Mirror, MirrorHook, MirrorHost, MirrorIndexing, MirrorLock, MirrorPage};
+pub use mirrors::{
+    LeftHost, Mirror, MirrorHook, MirrorHost, MirrorIndexing, MirrorLock, MirrorPage,
+};
 pub use monitors::{
     ChangedRows, Delivery, FileVersion, Hit, Monitor, MonitorEpoch, MonitorLock, NewMonitor,
     NewNews, News, Waiting as WaitingDelivery,

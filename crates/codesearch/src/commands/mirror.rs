@@ -115,7 +115,10 @@ async fn dry_run(store: &Store, settings: &Settings, options: &::mirror::Options
     );
     let stay = number(::mirror::Verb::Stay);
     if stay > 0 {
-        say!("besides: {}, whose host the configuration file no longer names", count(stay, "repository"));
+        say!(
+            "besides: {}, whose host the configuration file no longer names",
+            count(stay, "repository")
+        );
     }
     Ok(status(&report))
 }
@@ -141,7 +144,8 @@ async fn forget(
     host: &str,
     how: &::ingest::Options,
 ) -> Result<u8> {
-    let hosts: Vec<String> = store.mirror_hosts().await?.into_iter().map(|host| host.name).collect();
+    let hosts: Vec<String> =
+        store.mirror_hosts().await?.into_iter().map(|host| host.name).collect();
     if !hosts.iter().any(|name| name == host) {
         match query::nearest(host, hosts.iter().map(String::as_str)) {
             Some(near) => bail!("no host {host} was mirrored; did you mean {near}?"),
@@ -370,7 +374,9 @@ fn nothing(settings: &Settings, left: Vec<LeftHost>) -> anyhow::Error {
     let left: Vec<String> = left.into_iter().map(|left| left.name).collect();
     let clones = match &*left {
         [] => String::new(),
-        [one] => format!("; to drop the clones of host {one}, run: codesearch mirror --forget {one}"),
+        [one] => {
+            format!("; to drop the clones of host {one}, run: codesearch mirror --forget {one}")
+        }
         [first, ..] => format!(
             "; to drop the clones of the hosts {}, run for each: codesearch mirror --forget {first}",
             left.join(", ")

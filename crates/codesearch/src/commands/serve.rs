@@ -265,7 +265,8 @@ pub(crate) fn serve(
         });
         let (watched, found) = (store.clone(), Arc::clone(&searcher));
         let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
-        let monitoring = tokio::spawn(async move { monitor::run(watched, found, allow, rights).await });
+        let monitoring =
+            tokio::spawn(async move { monitor::run(watched, found, allow, rights).await });
         let ended = server::serve(
             &threads,
             listener,

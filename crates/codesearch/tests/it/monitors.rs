@@ -606,7 +606,10 @@ fn monitors_of_a_revoked_token_stop_and_say_why() {
     eventually("ann has a token again", || resume(&server).0 == 200);
     fixture.exec(again);
     let told = receiver.next().json();
-    assert_eq!((&told["data"]["monitor"], &told["data"]["hits"][0]["text"]), (&json!("anns"), &json!("needle 2")));
+    assert_eq!(
+        (&told["data"]["monitor"], &told["data"]["hits"][0]["text"]),
+        (&json!("anns"), &json!("needle 2"))
+    );
     fixture.check_invariants();
 }
 

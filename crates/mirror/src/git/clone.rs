@@ -122,7 +122,8 @@ fn new_folder(folder: &Path) -> PathBuf {
 pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     let there = folder.ancestors().find(|folder| folder.exists())?;
     let disk = nix::sys::statvfs::statvfs(there).ok()?;
-    Some(u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size()))
+    #[allow(clippy::useless_conversion, reason = "their types differ between systems")]
+    Some(u64::from(disk.blocks_available()) * u64::from(disk.fragment_size()))
 }
 
 /// Deletes clones that were not finished. Nobody else makes any in this folder.

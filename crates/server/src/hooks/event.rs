@@ -11,24 +11,12 @@ const NAMES: [&str; 5] =
     ["x-github-event", "x-gitea-event", "x-forgejo-event", "x-gogs-event", "x-gitlab-event"];
 
 /// Events after which a repository may have other branches.
-const CHANGES: [&str; 7] = [
-    "push",
-    "create",
-    "delete",
-    "push hook",
-    "tag push hook",
-    "tag_push",
-    "repository_update",
-];
+const CHANGES: [&str; 7] =
+    ["push", "create", "delete", "push hook", "tag push hook", "tag_push", "repository_update"];
 
 /// Events after which a repository may be new, gone, or called otherwise.
-const OF_REPOSITORIES: [&str; 5] = [
-    "repository",
-    "project_create",
-    "project_destroy",
-    "project_rename",
-    "project_transfer",
-];
+const OF_REPOSITORIES: [&str; 5] =
+    ["repository", "project_create", "project_destroy", "project_rename", "project_transfer"];
 
 /// What a webhook tells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -117,7 +117,11 @@ fn one_that_cannot_be_cloned_does_not_stop_the_others() {
     mirrored.configure("take = [\"org/huge\"]");
     let ran = mirrored.mirror(&[]).code(2);
     let expected = "left; free some space, or leave it out with max_size";
-    assert!(ran.err.contains("codesearch: org/huge: it has ") && ran.err.contains(expected), "{}", ran.err);
+    assert!(
+        ran.err.contains("codesearch: org/huge: it has ") && ran.err.contains(expected),
+        "{}",
+        ran.err
+    );
     host.delete(huge);
     mirrored.fixture.exec("delete from mirrors");
     // The host says that it is small.

@@ -45,7 +45,11 @@ fn a_host_that_leaves_the_configuration_file_is_told_until_it_is_forgotten() {
     let notes = |server: &crate::harness::Server| -> Value {
         server.json("/search?q=needle").1["stats"]["notes"].clone()
     };
-    assert!(notes(&server).to_string().contains("no longer names its host work"), "{}", notes(&server));
+    assert!(
+        notes(&server).to_string().contains("no longer names its host work"),
+        "{}",
+        notes(&server)
+    );
 
     // It is named again, and in step.
     write(&format!("{here}{other}"));
@@ -54,18 +58,15 @@ fn a_host_that_leaves_the_configuration_file_is_told_until_it_is_forgotten() {
     eventually("the server knows that", || notes(&server).is_null());
 
     // A server that mirrors tells it, too, when it reads the file.
+    mirrored.host.requests();
     let own = fixture.serve_with(&["--settings", "codesearch.toml"]);
-    eventually("it mirrors", || mirrored.host.requests().len() > 1);
+    eventually("it mirrors", || !mirrored.host.requests().is_empty());
     write("[watch]\npoll = \"1h\"\n");
     eventually("it is told", || notes(&own).to_string().contains(advice));
     own.stop();
 
     let ran = mirrored.mirror(&[]).code(2);
-    assert!(
-        ran.err.contains("nothing to mirror: ") && ran.err.contains(advice),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("nothing to mirror: ") && ran.err.contains(advice), "{}", ran.err);
     let ran = mirrored.mirror(&["--forget", "wrok"]).code(2);
     assert!(ran.err.contains("no host wrok was mirrored; did you mean work?"), "{}", ran.err);
     let ran = mirrored.mirror(&["--forget", "work"]).code(0);

@@ -31,8 +31,10 @@ impl Way {
     }
 
     fn mirror(&self) -> Ran {
-        let mut command = self.mirrored.fixture.command(&["mirror", "--settings", "codesearch.toml"]);
-        for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"] {
+        let mut command =
+            self.mirrored.fixture.command(&["mirror", "--settings", "codesearch.toml"]);
+        for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"]
+        {
             command.env_remove(name);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -96,7 +98,10 @@ fn clones_are_fetched_by_ssh() {
     assert_eq!(way.found("pushed"), ["host/org/one/b.txt"]);
 
     for (said, expected) in [
-        ("Host key verification failed.\n", "SSH does not know the host's key; add it to known_hosts"),
+        (
+            "Host key verification failed.\n",
+            "SSH does not know the host's key; add it to known_hosts",
+        ),
         ("git@host: Permission denied (publickey).\n", "the host refuses the SSH keys of the user"),
         (
             "ssh: connect to host host port 22: Connection timed out\n",
@@ -137,7 +142,11 @@ fn a_host_may_have_a_certificate_authority_of_its_own() {
         way.configure(&url, lines);
         let ran = way.mirror();
         assert_eq!(ran.status.code(), Some(2), "{lines}: {}", ran.err);
-        assert!(ran.err.contains("host work: ") && ran.err.contains(expected), "{lines}: {}", ran.err);
+        assert!(
+            ran.err.contains("host work: ") && ran.err.contains(expected),
+            "{lines}: {}",
+            ran.err
+        );
     }
     way.configure(&url, &format!("ca_file = \"{}\"", tls.ca_file.display()));
     let ran = way.mirror();

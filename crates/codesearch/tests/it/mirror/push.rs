@@ -56,7 +56,13 @@ impl Told {
     }
 
     /// Sends a webhook about the repository: an event as each kind of host calls it.
-    fn tell_of(&self, server: &Server, github_event: &str, system: &str, gitlab: &str) -> (u16, Value) {
+    fn tell_of(
+        &self,
+        server: &Server,
+        github_event: &str,
+        system: &str,
+        gitlab: &str,
+    ) -> (u16, Value) {
         let Mirrored { host, .. } = &self.mirrored;
         let address = format!("{}/org/one.git", host.url);
         let repository = json!({ "id": self.id, "clone_url": &address, "git_http_url": &address });
@@ -112,8 +118,7 @@ fn a_push_that_a_host_tells_of_is_found_by_the_next_search_that_waits() {
         // The host was not asked what it has; it is when it tells that something is called otherwise.
         assert!(told.mirrored.host.requests().is_empty());
         told.mirrored.host.change(told.id, |repo| "renamed".clone_into(&mut repo.name));
-        let (status, answer) =
-            told.tell_of(&server, "repository", "project_rename", "System Hook");
+        let (status, answer) = told.tell_of(&server, "repository", "project_rename", "System Hook");
         assert_eq!((status, &answer["queued"]), (202, &json!(0)), "{answer}");
         eventually("it has its new name", || found(&server, "needle repo:org/renamed") == 1);
         server.stop();
@@ -198,7 +203,8 @@ fn a_push_survives_kills_until_it_is_delivered() {
         let in_feed = feed.matches(&format!("{}&lt;", word(n))).count();
         assert_eq!(in_feed, 1, "{n}: {feed}");
         let with = |one: &&Delivered| one.json()["data"]["hits"].to_string().contains(&word(n));
-        let mut ids: Vec<&str> = got.iter().filter(with).map(|of| of.header("webhook-id")).collect();
+        let mut ids: Vec<&str> =
+            got.iter().filter(with).map(|of| of.header("webhook-id")).collect();
         // Once, unless the server was killed before that was noted.
         assert!(ids.len() >= if n == 6 { 3 } else { 1 }, "{n}: {ids:?}");
         ids.dedup();

@@ -37,7 +37,8 @@ fn runtime() -> Runtime {
 /// Makes an authority and a certificate of it in a folder, by openssl.
 fn certify(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
-    std::fs::write(folder.join("names"), format!("subjectAltName=DNS:{NAME},IP:127.0.0.1\n")).unwrap();
+    std::fs::write(folder.join("names"), format!("subjectAltName=DNS:{NAME},IP:127.0.0.1\n"))
+        .unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     let script = format!(
         "openssl req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=Authority -days 2 &&
