@@ -3,8 +3,8 @@
 use anyhow::Result;
 use rmcp::schemars::JsonSchema;
 use search::DEFAULT_TIMEOUT;
-use search::View;
 use search::docs::{Dictionary, Doc, DocKind, DocsRequest, MAX_QUERY, MAX_RANKED, TextRun};
+use search::{Covered, View};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -73,7 +73,7 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
             },
             |missing| format!("Nothing found ({missing})."),
         );
-        return Ok(Answer::bare(none, "documents"));
+        return Ok(Answer::bare(none + &freshness(&found.covered), "documents"));
     }
     let mut text = Text::of(asked.max_bytes);
     let mut shown = 0;
@@ -101,7 +101,14 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
     if let Some(notice) = words.notice() {
         head += &format!(" Note: {notice}.");
     }
-    Ok(text.below(&head, "documents", ""))
+    Ok(text.below(&(head + &freshness(&found.covered)), "documents", ""))
+}
+
+/// Returns lines about how fresh the repositories are that the search covers.
+fn freshness(covered: &Covered) -> String {
+    let age = request::fresh::age(covered).map(|age| format!("\n({age})"));
+    let outdated = request::fresh::outdated(covered).map(|why| format!("\nNote: {why}."));
+    age.into_iter().chain(outdated).collect()
 }
 
 fn joined(runs: &[TextRun]) -> String {

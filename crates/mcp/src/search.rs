@@ -254,8 +254,8 @@ pub(super) fn late(time: std::time::Duration) -> String {
 /// Returns a line about how fresh the repositories of an answer are. If a search was stopped, also names those that could
 /// not be updated; else [`left_out`] does.
 pub(super) fn freshness(stats: &Stats) -> String {
-    let age = request::fresh::age(stats).map(|age| format!("\n({age})"));
-    let outdated = request::fresh::outdated(stats).filter(|_| stats.stopped.is_some());
+    let age = request::fresh::age(&stats.covered).map(|age| format!("\n({age})"));
+    let outdated = request::fresh::outdated(&stats.covered).filter(|_| stats.stopped.is_some());
     let outdated = outdated.map(|outdated| format!("\nNote: {outdated}."));
     age.into_iter().chain(outdated).collect()
 }

@@ -5,6 +5,8 @@ use std::ops::Range;
 use search::docs::{Doc, DocKind, Docs, DocsStopped, TextRun};
 use serde::Serialize;
 
+use crate::fresh::{self, OldestJson};
+
 /// An answer as JSON, on a terminal and over HTTP.
 #[derive(Debug, Serialize)]
 pub struct Answer<'a> {
@@ -42,6 +44,10 @@ struct StatsJson {
     shards: usize,
     complete: bool,
     stopped_because: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest: Option<OldestJson>,
 }
 
 impl<'a> Answer<'a> {
@@ -61,6 +67,8 @@ impl<'a> Answer<'a> {
                 shards: found.shards,
                 complete: found.stopped.is_none(),
                 stopped_because: stopped(found).map(|(word, _)| word),
+                notes: fresh::outdated(&found.covered).into_iter().collect(),
+                oldest: OldestJson::of(&found.covered),
             },
         }
     }

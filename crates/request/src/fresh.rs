@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use search::{FailedRepo, Stats};
+use search::{Covered, FailedRepo};
+use serde::Serialize;
 use serde_json::{Value, json};
 use store::{QueuePlace, Repo};
 
@@ -38,21 +39,27 @@ pub fn until(seconds: f64) -> Option<String> {
 
 /// Returns how long ago the oldest repository of an answer was looked at, without its name: `oldest repository looked at
 /// 3 min ago`. `None` if the answer covers none.
-pub fn age(stats: &Stats) -> Option<String> {
-    let oldest = stats.covered.oldest.as_ref()?;
+pub fn age(covered: &Covered) -> Option<String> {
+    let oldest = covered.oldest.as_ref()?;
     let which = if oldest.is_one_of_several { "oldest repository looked at" } else { "looked at" };
     Some(format!("{which} {}", since(oldest.looked_at)))
 }
 
+/// Returns what [`age`] does, and the repository with the time.
+pub fn dated_age(covered: &Covered) -> Option<(String, String)> {
+    let oldest = covered.oldest.as_ref()?;
+    Some((age(covered)?, format!("{}, {}", oldest.repo, time(oldest.looked_at))))
+}
+
 /// Returns the oldest repository of an answer with its name, as a sentence without a full stop.
-pub fn oldest(stats: &Stats) -> Option<String> {
-    let oldest = stats.covered.oldest.as_ref()?;
+pub fn oldest(covered: &Covered) -> Option<String> {
+    let oldest = covered.oldest.as_ref()?;
     Some(format!("oldest repository: {}, looked at {}", oldest.repo, since(oldest.looked_at)))
 }
 
 /// Returns a sentence without a full stop about the oldest repository of an answer if nobody has updated it for a month.
-pub fn very_old(stats: &Stats) -> Option<String> {
-    let oldest = stats.covered.oldest.as_ref()?;
+pub fn very_old(covered: &Covered) -> Option<String> {
+    let oldest = covered.oldest.as_ref()?;
     let age = Timestamp::now().as_second() as f64 - oldest.looked_at;
     (age >= VERY_OLD).then(|| {
         format!(
@@ -64,8 +71,7 @@ pub fn very_old(stats: &Stats) -> Option<String> {
 }
 
 /// Returns a sentence without a full stop about the repositories of an answer that could not be updated.
-pub fn outdated(stats: &Stats) -> Option<String> {
-    let covered = &stats.covered;
+pub fn outdated(covered: &Covered) -> Option<String> {
     let told = |failed: &FailedRepo| {
         let (repo, why) = (&failed.repo, failed.why.trim_end_matches('.'));
         format!(
@@ -98,6 +104,21 @@ pub fn members(repo: &Repo, queued: Option<&QueuePlace>) -> [(&'static str, Valu
     ]
 }
 
+/// The repository of an answer that was looked at the longest ago, as JSON.
+#[derive(Debug, Serialize)]
+pub struct OldestJson {
+    repo: String,
+    looked_at: String,
+}
+
+impl OldestJson {
+    /// Makes that of an answer; `None` if it covers no repository.
+    pub fn of(covered: &Covered) -> Option<Self> {
+        let oldest = covered.oldest.as_ref()?;
+        Some(Self { repo: oldest.repo.clone(), looked_at: time(oldest.looked_at) })
+    }
+}
+
 /// Returns sentences without a full stop about a repository that could not be updated, or is in the queue.
 pub fn troubles(repo: &Repo, queued: Option<&QueuePlace>) -> Vec<String> {
     let failed = repo.failed.as_ref().map(|failed| {
@@ -114,34 +135,31 @@ pub fn troubles(repo: &Repo, queued: Option<&QueuePlace>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use search::{Covered, Oldest};
+    use search::Oldest;
 
     use super::*;
 
-    fn stats(looked_at: f64, failed: &[&str], more_failed: usize) -> Stats {
+    fn covered(looked_at: f64, failed: &[&str], more_failed: usize) -> Covered {
         let oldest = Oldest { repo: "a".to_owned(), looked_at, is_one_of_several: true };
         let failed = failed.iter().map(|why| FailedRepo {
             repo: "a".to_owned(),
             looked_at,
             why: (*why).to_owned(),
         });
-        let covered = Covered { oldest: Some(oldest), failed: failed.collect(), more_failed };
-        let mut stats = Stats::default();
-        stats.covered = covered;
-        stats
+        Covered { oldest: Some(oldest), failed: failed.collect(), more_failed }
     }
 
     #[test]
     fn an_answer_tells_how_old_it_is() {
         let now = Timestamp::now().as_second() as f64;
-        let told = stats(now - 200.0, &[], 0);
+        let told = covered(now - 200.0, &[], 0);
         assert_eq!(age(&told).as_deref(), Some("oldest repository looked at 3 min ago"));
         assert_eq!(oldest(&told).as_deref(), Some("oldest repository: a, looked at 3 min ago"));
         assert_eq!((very_old(&told), outdated(&told)), (None, None));
-        assert_eq!(age(&Stats::default()), None);
-        let old = very_old(&stats(now - 31.0 * 86_400.0, &[], 0)).unwrap();
+        assert_eq!(age(&Covered::default()), None);
+        let old = very_old(&covered(now - 31.0 * 86_400.0, &[], 0)).unwrap();
         assert!(old.contains("a was last looked at 31 days ago"), "{old}");
-        let failed = outdated(&stats(now - 7300.0, &["its folder is gone."], 2)).unwrap();
+        let failed = outdated(&covered(now - 7300.0, &["its folder is gone."], 2)).unwrap();
         assert_eq!(
             failed,
             "a is as it was 2 h ago, since it cannot be updated: its folder is gone; 2 more repositories cannot be \

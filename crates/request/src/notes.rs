@@ -23,7 +23,7 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
 /// Returns a sentence without a full stop about symbols that a search could not find, and about repositories that do not
 /// have its revision or could not be updated; `None` if there is nothing to say.
 pub fn unsearched(stats: &Stats) -> Option<String> {
-    let notes = stats.notes.iter().cloned().chain(fresh::outdated(stats));
+    let notes = stats.notes.iter().cloned().chain(fresh::outdated(&stats.covered));
     let all: Vec<String> = notes.chain(symbols_left(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

@@ -73,6 +73,11 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
             let why = missing.unwrap_or_else(|| "no document has all of these words".to_owned());
             note!(to console, "codesearch: nothing found: {why}");
         }
+        let old = request::fresh::very_old(&found.covered);
+        let old = old.filter(|_| console.stderr_is_terminal);
+        for note in request::fresh::outdated(&found.covered).into_iter().chain(old) {
+            note!(to console, "codesearch: {note}");
+        }
         Ok(match found.stopped {
             Some(DocsStopped::Timeout(_) | DocsStopped::Shards(_)) => crate::FAILED,
             _ if found.docs.is_empty() => crate::NOTHING,

@@ -451,12 +451,12 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
     if let Some(left) = request::notes::unsearched(stats).filter(|_| !args.output.quiet) {
         note!(to console, "codesearch: {left}");
     }
-    let old = request::fresh::very_old(stats);
+    let old = request::fresh::very_old(&stats.covered);
     if let Some(old) = old.filter(|_| console.stderr_is_terminal && !args.output.quiet) {
         note!(to console, "codesearch: {old}");
     }
     if args.how.stats {
-        let oldest = request::fresh::oldest(stats).map(|oldest| format!("; {oldest}"));
+        let oldest = request::fresh::oldest(&stats.covered).map(|oldest| format!("; {oldest}"));
         note!(to console,
             "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}{}",
             count(stats.matches, "matching line"),

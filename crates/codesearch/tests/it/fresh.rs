@@ -99,6 +99,52 @@ fn each_answer_tells_how_old_its_oldest_repository_is() {
 }
 
 #[test]
+fn searches_of_documents_tell_how_old_their_repositories_are() {
+    let fixture = Fixture::new();
+    fixture.write("one/README.md", "# The manual\n\nAbout needles.\n");
+    fixture.write("two/README.md", "# Another manual\n\nAbout hay.\n");
+    fixture.ingest();
+    fixture
+        .exec("update repos set looked_at = now() - interval '3 hours 1 min' where name = 'one'");
+    let server = fixture.serve();
+    for (query, expected) in [
+        ("manual", "one"),
+        ("manual+repo:two", "two"),
+        ("nothing_at_all", "one"),
+        ("hay+repo:one", "one"),
+    ] {
+        let (_, answer) = server.json(&format!("/docs?q={query}"));
+        assert_eq!(oldest(&answer), expected, "{query}");
+        assert_eq!(answer["stats"]["notes"], Value::Null);
+    }
+    let page = server.get("/docs?q=manual", "text/html").2;
+    assert!(page.contains(">oldest repository looked at 3 h ago<"), "{page}");
+    let mut agent = Agent::of(&fixture);
+    for query in ["manual", "nothing_at_all"] {
+        let (_, told) = agent.call_whole("docs", &json!({ "query": query }));
+        assert!(told.contains("(oldest repository looked at 3 h ago)"), "{told}");
+    }
+    assert_eq!(fixture.run(&["docs", "manual"]).code(0).err, "");
+    fixture.exec(FAILED);
+    let why = "since it cannot be updated: its folder is gone";
+    eventually("the server knows of the failure", || {
+        server.json("/docs?q=manual").1["stats"]["notes"].to_string().contains(why)
+    });
+    assert_eq!(server.json("/docs?q=manual+repo:two").1["stats"]["notes"], Value::Null);
+    let page = server.get("/docs?q=manual", "text/html").2;
+    assert!(page.contains(why), "{page}");
+    let told = Agent::of(&fixture).told("docs", &json!({ "query": "manual" }));
+    assert!(told.contains(why), "{told}");
+    let ran = fixture.run(&["docs", "manual"]).code(0);
+    assert!(
+        ran.err.starts_with("codesearch: one is as it was ") && ran.err.contains(why),
+        "{}",
+        ran.err
+    );
+    assert_eq!(fixture.run(&["docs", "hay", "--repo", "two"]).code(0).err, "");
+}
+
+#[test]
 fn a_repository_that_cannot_be_updated_is_never_silently_old() {
     let fixture = indexed();
     fixture.git("two", &["init", "-q"]);

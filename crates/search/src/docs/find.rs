@@ -10,6 +10,7 @@ use store::{Catalog, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, ShardDocsQ
 use super::change_log::change_logs_last;
 use super::show::show_docs;
 use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, ShardHit};
+use crate::fresh::Covered;
 use crate::view::View;
 use ::docs::words;
 
@@ -67,7 +68,8 @@ pub fn find<'a>(
         let read = request.limit.saturating_add(BEYOND);
         let search = ShardDocsQuery { query, files, ranked, limit: read as i64 };
 
-        let mut docs = Docs { shards: shards.len(), ..Docs::default() };
+        let covered = Covered::of(&catalog, search.files.repos.as_deref());
+        let mut docs = Docs { shards: shards.len(), covered, ..Docs::default() };
         if deadline.is_some_and(|end| Instant::now() >= end) {
             docs.stopped = timeout.map(DocsStopped::Timeout);
         }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use query::Matcher;
 
+use crate::fresh::Covered;
+
 /// Maximum number of matching contents ranked by all their words, unless a request overrides it.
 pub const MAX_RANKED: usize = 5_000;
 
@@ -75,6 +77,8 @@ pub struct Docs {
     pub shards: usize,
     /// Why the answer is incomplete; `None` if it is complete.
     pub stopped: Option<DocsStopped>,
+    /// How fresh the repositories are that the search covers.
+    pub covered: Covered,
     /// Duration of the search.
     pub duration: Duration,
     /// The part of `duration` until the best docs are known.

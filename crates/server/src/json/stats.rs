@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-use request::fresh;
+use request::fresh::{self, OldestJson};
 use search::{Stats, Stopped, SymbolsLeft};
 use serde::Serialize;
 
@@ -35,13 +35,6 @@ pub(crate) struct StatsJson {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest: Option<OldestJson>,
-}
-
-/// The repository of an answer that was looked at the longest ago.
-#[derive(Debug, Serialize)]
-struct OldestJson {
-    repo: String,
-    looked_at: String,
 }
 
 /// Symbols that a search could not find.
@@ -81,11 +74,8 @@ impl From<&Stats> for StatsJson {
         if let Some(Stopped::Revision(why)) = &stats.stopped {
             notes.push(why.clone());
         }
-        notes.extend(fresh::outdated(stats));
-        let oldest = stats.covered.oldest.as_ref().map(|oldest| OldestJson {
-            repo: oldest.repo.clone(),
-            looked_at: fresh::time(oldest.looked_at),
-        });
+        notes.extend(fresh::outdated(&stats.covered));
+        let oldest = OldestJson::of(&stats.covered);
         Self {
             notes,
             oldest,

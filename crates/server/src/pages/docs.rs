@@ -109,6 +109,10 @@ struct DocsPage<'a> {
 struct Found {
     summary: String,
     stopped: Option<String>,
+    /// How long ago its oldest repository was looked at, and that repository with the time.
+    age: Option<(String, String)>,
+    /// A sentence about repositories that could not be updated.
+    outdated: Option<String>,
     rows: Vec<Row>,
 }
 
@@ -221,6 +225,8 @@ fn shown(found: Docs) -> Found {
         runs.into_iter().map(piece).collect()
     };
     let took = duration(found.duration);
+    let covered = &found.covered;
+    let (age, outdated) = (request::fresh::dated_age(covered), request::fresh::outdated(covered));
     let rows = found.docs.into_iter().map(|doc| {
         let mut about = Vec::new();
         if doc.kind == DocKind::Comment {
@@ -245,7 +251,7 @@ fn shown(found: Docs) -> Found {
             snippet,
         }
     });
-    Found { summary: format!("{summary} in {took}"), stopped, rows: rows.collect() }
+    Found { summary: format!("{summary} in {took}"), stopped, age, outdated, rows: rows.collect() }
 }
 
 /// Returns the text of some pieces, without the full stop at the end.

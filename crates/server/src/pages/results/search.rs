@@ -284,7 +284,7 @@ impl Search {
             summary: summary(&request, &stats, order, found),
             stale: request::stale::sentence(&stale),
             stopped: notes(why(&stats, order), &stats),
-            age: age(&stats),
+            age: request::fresh::dated_age(&stats.covered),
             skipped,
             chosen: chosen(&params.q),
             all_values: all_values(params),
@@ -403,13 +403,6 @@ fn summary(request: &Request, stats: &Stats, order: Order, files: usize) -> Stri
 fn notes(why: Option<String>, stats: &Stats) -> Option<String> {
     let all: Vec<String> = why.into_iter().chain(request::notes::unsearched(stats)).collect();
     (!all.is_empty()).then(|| all.join("; "))
-}
-
-/// Returns how long ago the oldest repository was looked at, and that repository with the time.
-fn age(stats: &Stats) -> Option<(String, String)> {
-    let oldest = stats.covered.oldest.as_ref()?;
-    let at = format!("{}, {}", oldest.repo, request::fresh::time(oldest.looked_at));
-    Some((request::fresh::age(stats)?, at))
 }
 
 /// Returns a sentence that says why the result is incomplete.
