@@ -13,7 +13,7 @@ use super::query::compiled;
 use crate::compat::collect::gather;
 use crate::error::Failure;
 use crate::server::Server;
-use request::Options;
+use request::{Options, fresh};
 
 /// The branch of every clone: its main tree.
 pub(super) const HEAD: &str = "HEAD";
@@ -110,7 +110,7 @@ pub(super) fn entry(RepoEntry { repo, trees, stats }: &RepoEntry) -> Value {
             "IndexFormatVersion": 0,
             "IndexFeatureVersion": 0,
             "IndexMinReaderVersion": 0,
-            "IndexTime": indexed_at(repo),
+            "IndexTime": looked_at(repo),
             "PlainASCII": false,
             "LanguageMap": {},
             "ZoektVersion": "",
@@ -155,7 +155,7 @@ pub(super) fn line_fragment(repo: &Repo) -> &'static str {
     repo.web.as_ref().map_or("", |_| "#L{{.LineNumber}}")
 }
 
-/// Returns the time of the last ingest, in the format of Go's JSON.
-pub(super) fn indexed_at(repo: &Repo) -> String {
-    repo.indexed_at.replace(' ', "T")
+/// Returns the time of the last look at a repository, in the format of Go's JSON.
+pub(super) fn looked_at(repo: &Repo) -> String {
+    fresh::time(repo.looked_at).replace(' ', "T")
 }

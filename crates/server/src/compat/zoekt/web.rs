@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{MAX_REPO_MATCHES, Options};
 use super::find::find;
-use super::list::{RepoEntry, branches, indexed_at, listed, total};
+use super::list::{RepoEntry, branches, listed, looked_at, total};
 use super::matches::LineMatch;
 use super::query::parse;
 use super::result::{FileResult, SearchResult};
@@ -143,7 +143,7 @@ fn list(
     match order {
         "" | "name" => repos.sort_by(|a, b| a.repo.name.cmp(&b.repo.name)),
         "size" => repos.sort_by_key(|listed| listed.repo.bytes),
-        "time" => repos.sort_by(|a, b| a.repo.indexed_at.cmp(&b.repo.indexed_at)),
+        "time" => repos.sort_by(|a, b| a.repo.looked_at.total_cmp(&b.repo.looked_at)),
         _ => {
             let message = format!(
                 "order={}: use name, size or time, with rev before it for the reverse",
@@ -166,7 +166,7 @@ fn list(
             json!({
                 "Name": repo.name,
                 "URL": "",
-                "IndexTime": indexed_at(repo),
+                "IndexTime": looked_at(repo),
                 "Branches": branches(repo, trees),
                 "Files": repo.files,
                 "Size": repo.bytes,
