@@ -20,6 +20,13 @@ const MIN_SERVER: i32 = 150_000;
 /// Connections with which a program pins the newest epoch and a few earlier ones.
 const PINS: u32 = 5;
 
+/// Connections on which a program is notified: of epochs and freshness, once for searches and once for monitors, and of the
+/// queue, once for the ingester and once for mirrors. (`Store::listener`)
+const LISTENERS: u32 = 4;
+
+/// Connections with which it holds rights as long as it runs: to watch, to mirror, to look for monitors.
+const HELD: u32 = 3;
+
 /// Connections left to the operator, besides those that the server reserves for its superuser.
 const OPERATOR: i64 = 3;
 
@@ -121,7 +128,7 @@ impl ServerProperties {
         // One shard more than cores is being derived or indexed, and deriving takes two connections.
         let working = cores + 1;
         let ingest = 1 + working + working.min(MAX_DERIVERS as i64) + i64::from(CONTROL);
-        let beside = i64::from(CONTROL + PINS) + ingest + OPERATOR;
+        let beside = i64::from(CONTROL + PINS + LISTENERS + HELD) + ingest + OPERATOR;
         let room = (connections - reserved - used - beside).clamp(1, i64::from(u32::MAX)) as u32;
         if room < wanted {
             tracing::info!(
