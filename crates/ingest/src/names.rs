@@ -87,11 +87,19 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
     let mut names = HashSet::new();
     let found: Vec<FoundRepo> =
         found.into_iter().filter(|repo| folders.insert(repo.folder.clone())).collect();
+    let origins: HashMap<String, &str> = found
+        .iter()
+        .filter_map(|repo| {
+            Some((repo.folder.to_string_lossy().into_owned(), &**repo.origin.as_ref()?))
+        })
+        .collect();
+    let exchanged = exchanged(&origins, &by_source, &by_name);
     // Known folders keep their names before others get one.
     let (old, new): (Vec<FoundRepo>, Vec<FoundRepo>) =
         found.into_iter().partition(|repo| by_source.contains_key(&*repo.folder.to_string_lossy()));
     for repo in old {
-        let row = by_source[&*repo.folder.to_string_lossy()];
+        let folder = repo.folder.to_string_lossy();
+        let row = exchanged.get(&*folder).copied().unwrap_or_else(|| by_source[&*folder]);
         let other = |name: &str| by_name.get(name).is_some_and(|other| other.id != row.id);
         let name = match &repo.origin {
             Some(origin) if !other(origin) && !names.contains(origin) => origin.clone(),
@@ -121,6 +129,34 @@ pub(crate) fn settle(found: Vec<FoundRepo>, known: &[RepoRow]) -> Vec<NamedRepo>
         settled.push(NamedRepo::of(repo, name, known));
     }
     settled
+}
+
+/// Returns the rows of folders that have come to each other's places, by folder: each has the origin that the one in another
+/// of these places had.
+fn exchanged<'k>(
+    origins: &HashMap<String, &str>,
+    by_source: &HashMap<&str, &'k RepoRow>,
+    by_name: &HashMap<&str, &'k RepoRow>,
+) -> HashMap<String, &'k RepoRow> {
+    // Of a folder, the row of its origin, unless it is its own.
+    let moved = |folder: &str| {
+        let (own, origin) = (by_source.get(folder)?, origins.get(folder)?);
+        let row = by_name.get(origin).copied()?;
+        (row.id != own.id).then_some(row)
+    };
+    let is_round = |folder: &str| {
+        let mut at = moved(folder);
+        for _ in 0..origins.len() {
+            match at {
+                Some(row) if row.source == folder => return true,
+                Some(row) => at = moved(&row.source),
+                None => return false,
+            }
+        }
+        false
+    };
+    let known = origins.keys().filter(|folder| is_round(folder));
+    known.filter_map(|folder| Some((folder.clone(), moved(folder)?))).collect()
 }
 
 /// Returns whether a folder certainly no longer exists. A folder that cannot be accessed may exist.
@@ -212,6 +248,20 @@ mod tests {
         check(&known, &[("/usr", "", "another")], "b=2");
         check(&known, &[("/etc", "h/a", "etc")], "etc=new");
         check(&known, &[("/etc", "", "b")], "etc=new");
+    }
+
+    #[test]
+    fn folders_that_come_to_each_others_places_take_their_names_along() {
+        let known = [(1, "h/a", "/a"), (2, "h/b", "/b"), (3, "h/c", "/c"), (4, "h/d", "/d")];
+        let two = [("/a", "h/b", "a"), ("/b", "h/a", "b"), ("/c", "h/c", "c")];
+        check(&known, &two, "h/b=2 h/a=1 h/c=3");
+        let three =
+            [("/a", "h/b", "a"), ("/b", "h/c", "b"), ("/c", "h/a", "c"), ("/d", "h/a", "d")];
+        check(&known, &three, "h/b=2 h/c=3 h/a=1 h/d=4");
+        // Nobody has come to the place of the last one.
+        let chain = [("/a", "h/b", "a"), ("/b", "h/c", "b"), ("/c", "h/c", "c")];
+        check(&known, &chain, "h/a=1 h/b=2 h/c=3");
+        check(&known, &[("/a", "h/b", "a")], "h/a=1");
     }
 
     #[test]
