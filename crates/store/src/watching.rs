@@ -1,8 +1,9 @@
 //! What a server that watches folders needs to know of the repositories, and tells of them.
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::error::Result;
+use crate::ingest::session::FOREVER;
 use crate::locks::WATCH_LOCK;
 use crate::store::Store;
 use crate::target::{ANSWER, answered};
@@ -117,5 +118,119 @@ impl Store {
         .execute(self.control())
         .await?;
         Ok(())
+    }
+
+    /// Notes until when all changes of repositories were told, by the folder of each, in seconds since 1970: what is not in
+    /// the queue is indexed as it was then. Those that a host has are left to who fetches them.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn note_quiet(&self, quiet: &[(String, f64)]) -> Result<()> {
+        let (folders, until): (Vec<&str>, Vec<f64>) =
+            quiet.iter().map(|(folder, until)| (&**folder, *until)).unzip();
+        // It is a short row, and no index has its columns, so that it stays on its page.
+        sqlx::query(AssertSqlSafe(format!(
+            "update repos r set looked_at = to_timestamp(q.until)
+             from unnest($1::text[], $2::float8[]) q (folder, until)
+             where r.source = q.folder and r.indexed_at is not null and r.failed_at is null
+               and coalesce(r.looked_at, r.indexed_at) < to_timestamp(q.until)
+               and not exists (select from mirrors m where m.folder = r.source)
+               and not exists (
+                   select from pending p
+                   where p.source = r.source or starts_with(r.source, rtrim(p.source, '/') || '/')
+                      or starts_with(p.source, r.source || '/')
+                      or exists (select from trees t
+                                 where t.repo = r.id and t.source = p.source and t.valid_to = {FOREVER}))"
+        )))
+        .bind(folders)
+        .bind(until)
+        .execute(self.control())
+        .await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_index, value};
+    use crate::{Change, Reason};
+
+    /// Makes indexed repositories in `/r/0`, `/r/1`, ..., which were looked at an hour ago.
+    async fn repos(store: &Store, count: usize) {
+        let sql = format!(
+            "insert into repos (name, source, commit, web, indexed_at, looked_at)
+             select 'example.org/some/repository-' || n, '/r/' || n, md5(n::text), 'https://example.org/' || n,
+                    now() - interval '1 hour', to_timestamp(1000)
+             from generate_series(0, {count} - 1) n"
+        );
+        sqlx::query(AssertSqlSafe(sql)).execute(store.control()).await.unwrap();
+    }
+
+    #[test]
+    fn what_is_quiet_is_as_fresh_as_its_watch() {
+        on_index(1, async |store| {
+            repos(store, 7).await;
+            for sql in [
+                "update repos set failed_at = now(), failure = 'its disk is gone' where source = '/r/1'",
+                "insert into trees (repo, bit, kind, name, source, files, valid_from)
+                 select id, 1, 'worktree', 'other', '/tree', 0, 0 from repos where source = '/r/2'",
+                "insert into mirror_hosts (name, kind, url) values ('h', 'gitea', 'https://h')",
+                "insert into mirrors (host, host_id, path, address, folder, found)
+                 values ('h', '1', 'a/b', 'https://h/a/b', '/r/3', '{}')",
+                "update repos set looked_at = to_timestamp(3000) where source = '/r/6'",
+            ] {
+                sqlx::query(sql).execute(store.control()).await.unwrap();
+            }
+            let queued = |source: &str| Change {
+                source: source.to_owned(),
+                paths: None,
+                reason: Reason::Watched,
+            };
+            store.enqueue(&[queued("/tree"), queued("/r/4"), queued("/r/1/inside")]).await.unwrap();
+            let all: Vec<(String, f64)> = (0..7).map(|n| (format!("/r/{n}"), 2000.0)).collect();
+            let looked = "select string_agg(extract(epoch from looked_at)::int::text, ' ' order by source) from repos";
+            let epoch = "select epoch from state";
+            let before: i32 = value(store, epoch).await;
+            store.note_quiet(&all).await.unwrap();
+            assert_eq!(
+                value::<String>(store, looked).await,
+                "2000 1000 1000 1000 1000 2000 3000",
+                "failed, queued, of a host, and newer ones stay"
+            );
+            assert_eq!(value::<i32>(store, epoch).await, before, "it is no new epoch");
+            store.enqueue(&[queued("/r")]).await.unwrap();
+            store.note_quiet(&[("/r/0".to_owned(), 2500.0)]).await.unwrap();
+            assert!(
+                value::<String>(store, looked).await.starts_with("2000 "),
+                "a folder around it"
+            );
+        });
+    }
+
+    #[test]
+    fn a_thousand_quiet_repositories_take_no_more_room() {
+        on_index(1, async |store| {
+            repos(store, 1000).await;
+            let size = "select pg_relation_size('repos')";
+            let log = "select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8";
+            let note = async |until: f64| {
+                let all: Vec<(String, f64)> =
+                    (0..1000).map(|n| (format!("/r/{n}"), until)).collect();
+                store.note_quiet(&all).await.unwrap();
+            };
+            note(2000.0).await;
+            let (before, log_before): (i64, f64) =
+                (value(store, size).await, value(store, log).await);
+            let begun = std::time::Instant::now();
+            for n in 1..=60 {
+                note(2000.0 + f64::from(n)).await;
+            }
+            let took = begun.elapsed() / 60;
+            let log = (value::<f64>(store, log).await - log_before) / 1e6;
+            println!("1,000 repositories: {took:?} each time; {log:.1} MB of log for 60 times");
+            let after: i64 = value(store, size).await;
+            assert!(after <= before * 5 / 4, "{before} bytes became {after}");
+        });
     }
 }

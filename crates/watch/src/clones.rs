@@ -63,6 +63,7 @@ impl Clones {
         hub: &mut Hub,
     ) -> bool {
         let level = folder.strip_prefix(&root.folder).map_or(0, |below| below.components().count());
+        let mut has_room = true;
         let mut rest = vec![(folder.to_owned(), level)];
         while let Some((folder, level)) = rest.pop() {
             if folder.ancestors().any(|around| known.contains(around)) {
@@ -78,7 +79,7 @@ impl Clones {
             match hub.place(&folder, Owner::Root(number), Role::Root, false) {
                 Placed::Yes => {}
                 Placed::No => continue,
-                Placed::Full => return false,
+                Placed::Full => has_room = false,
             }
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             for entry in entries.flatten() {
@@ -91,7 +92,7 @@ impl Clones {
                 self.add(folder);
             }
         }
-        true
+        has_room
     }
 
     /// Adds a folder that is or will be a repository.

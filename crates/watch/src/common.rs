@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::clones::Root;
 use crate::hub::Shared;
@@ -19,14 +19,24 @@ pub struct Options {
     pub watches: Option<usize>,
     /// Shortest time between two looks at a repository of which no events tell.
     pub poll_every: Duration,
+    /// Time between two looks whether the checkouts are still where they were, of which no event may tell.
+    pub places_every: Duration,
+    /// Time between two notes of which repositories have not changed.
+    pub note_every: Duration,
     /// Folders of which nothing is watched, absolute and without links.
     pub without: Vec<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let after = Duration::from_millis(150);
-        Self { after, watches: None, poll_every: Duration::from_secs(30), without: Vec::new() }
+        Self {
+            after: Duration::from_millis(150),
+            watches: None,
+            poll_every: Duration::from_secs(30),
+            places_every: Duration::from_secs(10),
+            note_every: Duration::from_mins(1),
+            without: Vec::new(),
+        }
     }
 }
 
@@ -37,6 +47,8 @@ pub struct CheckoutStatus {
     pub folder: PathBuf,
     /// Why it is polled, as a part of a sentence; `None` if events tell of its changes.
     pub polled: Option<String>,
+    /// All that changed before this was passed on; `None` if that is not known yet.
+    pub told_until: Option<SystemTime>,
 }
 
 /// What is watched.
@@ -63,6 +75,7 @@ pub(crate) struct Common {
     pub(crate) shared: Arc<Shared>,
     pub(crate) stop: Arc<AtomicBool>,
     wanted: Mutex<Option<Wanted>>,
+    options: Mutex<Option<Options>>,
     status: Mutex<Status>,
 }
 
@@ -73,9 +86,20 @@ impl Common {
         self.shared.wake();
     }
 
-    /// Returns whether somebody has said what to watch since that was taken.
+    /// Says how to watch from now on.
+    pub(crate) fn set_options(&self, options: Options) {
+        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = Some(options);
+        self.shared.wake();
+    }
+
+    /// Returns whether somebody has said what or how to watch since that was taken.
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+            || self.options.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(crate) fn take_options(&self) -> Option<Options> {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn take_wanted(&self) -> Option<Wanted> {

@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
-
+use crate::event::{Event, Refused};
+#[cfg(target_os = "linux")]
+use crate::inotify::Watcher;
+#[cfg(not(target_os = "linux"))]
+use crate::portable::Watcher;
 use crate::state::{Owner, Role, State, Watched};
 use crate::system;
 
@@ -45,9 +48,9 @@ impl Shared {
         self.wake.notify_all();
     }
 
-    /// Notes an event of a watcher.
-    pub(crate) fn note(&self, watcher: usize, event: &notify::Result<notify::Event>) {
-        if self.lock().note(watcher, event, Instant::now()) {
+    /// Notes events of a watcher.
+    pub(crate) fn note(&self, watcher: usize, events: &[Event]) {
+        if self.lock().note(watcher, events, Instant::now()) {
             self.wake.notify_all();
         }
     }
@@ -67,7 +70,7 @@ pub(crate) enum Placed {
 /// The watchers.
 pub(crate) struct Hub {
     shared: Arc<Shared>,
-    watchers: Vec<RecommendedWatcher>,
+    watchers: Vec<Watcher>,
     /// Number of folders that may be watched.
     limit: usize,
     /// Whether the system refused a watch below the limit.
@@ -82,11 +85,7 @@ impl Hub {
         let mut watchers = Vec::new();
         for number in 0..most {
             let told = Arc::clone(shared);
-            let watcher = RecommendedWatcher::new(
-                move |event| told.note(number, &event),
-                Config::default().with_follow_symlinks(false),
-            );
-            match watcher {
+            match Watcher::start(move |events| told.note(number, events)) {
                 Ok(watcher) => watchers.push(watcher),
                 Err(error) => {
                     if watchers.is_empty() {
@@ -105,6 +104,17 @@ impl Hub {
     /// Returns the number of folders that may be watched.
     pub(crate) fn limit(&self) -> usize {
         if self.watchers.is_empty() { 0 } else { self.limit }
+    }
+
+    /// Sets the number of folders that may be watched. More may be watched already.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.is_refused = false;
+    }
+
+    /// Returns whether more folders are watched than may be.
+    pub(crate) fn is_over(&self) -> bool {
+        self.shared.lock().folders.len() > self.limit()
     }
 
     /// Returns whether the system refused a watch below the limit.
@@ -145,23 +155,35 @@ impl Hub {
         // The watcher may be waiting for it.
         drop(state);
         if let Some(before) = before.filter(|before| before.watcher != number) {
-            let _ = self.watchers[before.watcher].unwatch(folder);
+            self.watchers[before.watcher].unwatch(folder);
         }
-        let Err(error) = self.watchers[number].watch(folder, RecursiveMode::NonRecursive) else {
-            return Placed::Yes;
-        };
+        let Err(refused) = self.watchers[number].watch(folder) else { return Placed::Yes };
         self.shared.lock().folders.remove(folder);
-        match error.kind {
-            ErrorKind::MaxFilesWatch => {
+        match refused {
+            Refused::Full => {
                 // Other programs have the rest.
                 self.limit = self.limit.min(self.shared.lock().folders.len());
                 self.is_refused = true;
                 Placed::Full
             }
-            _ => {
+            Refused::Other(error) => {
                 tracing::debug!("not watched: {}: {error}", folder.display());
                 Placed::No
             }
+        }
+    }
+
+    /// Ends watching the folders that are forgotten.
+    pub(crate) fn sweep(&mut self) {
+        let mut state = self.shared.lock();
+        let mut ended = std::mem::take(&mut state.ended);
+        // Another one may be there now.
+        ended.retain(|(folder, watcher)| {
+            state.folders.get(folder).is_none_or(|watched| watched.watcher != *watcher)
+        });
+        drop(state);
+        for (folder, watcher) in ended {
+            self.watchers[watcher].unwatch(&folder);
         }
     }
 
@@ -178,8 +200,7 @@ impl Hub {
         }
         drop(state);
         for (folder, watcher) in ended {
-            // It may be gone.
-            let _ = self.watchers[watcher].unwatch(&folder);
+            self.watchers[watcher].unwatch(&folder);
         }
     }
 

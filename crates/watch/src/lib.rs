@@ -1,14 +1,20 @@
 //! Watches the folders of repositories and their git data, and queues what changes.
 //!
-//! [`thread`] is the thread that decides: it places folders under watch ([`hub`]), waits until what events have marked
+//! [`thread`] is the thread that decides: it places folders under watch ([`hub`]), as many as fit ([`checkouts`]), waits until what events have marked
 //! ([`state`]) is complete and git is not at work ([`still`]), and then says which paths of which checkout ([`unit`]) an ingest
 //! should look at. [`clones`] are repositories that appear; [`poll`] looks at those of which no events tell. Nothing relies on
 //! an event that names the right path: whatever is marked is looked at on the disk.
 
+mod checkouts;
 mod clones;
 mod common;
+mod event;
 mod hub;
+#[cfg(target_os = "linux")]
+mod inotify;
 mod poll;
+#[cfg(any(test, not(target_os = "linux")))]
+mod portable;
 mod state;
 mod still;
 mod system;
@@ -16,10 +22,10 @@ mod thread;
 mod unit;
 mod watching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use store::{Change, Store, WatchTurn, WatchedRepo};
 use tokio::sync::Notify;
@@ -37,9 +43,14 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Time until something that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Watches the repositories of an index, and puts what changes into its queue, as long as it is polled. `changed` is notified
-/// when the index has changed. If another program does the same already, it waits until that ends.
-pub async fn run(store: &Store, options: &Options, changed: &Notify) -> Infallible {
+/// Watches the repositories of an index, and puts what changes into its queue, as long as it is polled. `options` are asked
+/// for again and again, and `changed` is notified when the index has changed. If another program does the same already, it
+/// waits until that ends.
+pub async fn run(
+    store: &Store,
+    options: &(dyn Fn() -> Options + Send + Sync),
+    changed: &Notify,
+) -> Infallible {
     loop {
         match store.watch_turn().await {
             Ok(Some(turn)) => watch(store, turn, options, changed).await,
@@ -51,10 +62,16 @@ pub async fn run(store: &Store, options: &Options, changed: &Notify) -> Infallib
 }
 
 /// Watches until another program does.
-async fn watch(store: &Store, mut turn: WatchTurn, options: &Options, changed: &Notify) {
+async fn watch(
+    store: &Store,
+    mut turn: WatchTurn,
+    options: &(dyn Fn() -> Options + Send + Sync),
+    changed: &Notify,
+) {
     let (tell, mut told) = unbounded_channel();
+    let mut now = options();
     // It fails only if this has ended.
-    let started = Watching::start(options.clone(), move |changes| drop(tell.send(changes)));
+    let started = Watching::start(now.clone(), move |changes| drop(tell.send(changes)));
     let watching = match started {
         Ok(watching) => watching,
         Err(error) => {
@@ -63,12 +80,20 @@ async fn watch(store: &Store, mut turn: WatchTurn, options: &Options, changed: &
         }
     };
     let mut waiting = Vec::new();
-    let mut noted = None;
+    let mut polled = None;
+    let mut repos = Vec::new();
+    let mut noted = Instant::now();
     loop {
-        if let Err(error) = settle(store, &watching, &options.without).await {
-            tracing::debug!("which repositories to watch is not known: {error}");
+        let wanted = options();
+        if wanted != now {
+            watching.set_options(wanted.clone());
+            now = wanted;
         }
-        let look = tokio::time::sleep(LOOK);
+        match settle(store, &watching, &now.without).await {
+            Ok(settled) => repos = settled,
+            Err(error) => tracing::debug!("which repositories to watch is not known: {error}"),
+        }
+        let look = tokio::time::sleep(LOOK.min(now.note_every));
         tokio::pin!(look);
         loop {
             tokio::select! {
@@ -78,7 +103,7 @@ async fn watch(store: &Store, mut turn: WatchTurn, options: &Options, changed: &
             }
             queue(store, &mut waiting).await;
         }
-        note(store, &watching, &mut noted).await;
+        note_polled(store, &watching, &mut polled).await;
         if turn.check().await.is_err() {
             // The database was away. Changes go on to be noticed meanwhile.
             match store.watch_turn().await {
@@ -87,7 +112,18 @@ async fn watch(store: &Store, mut turn: WatchTurn, options: &Options, changed: &
                 Err(error) => tracing::debug!("changes cannot be queued: {error}"),
             }
         }
+        // Before what was passed on until then is queued.
+        let quiet = quiet(&repos, &watching.status());
+        while let Ok(changes) = told.try_recv() {
+            waiting.extend(changes);
+        }
         queue(store, &mut waiting).await;
+        if noted.elapsed() >= now.note_every && waiting.is_empty() {
+            noted = Instant::now();
+            if let Err(error) = store.note_quiet(&quiet).await {
+                tracing::debug!("what has not changed cannot be noted: {error}");
+            }
+        }
     }
 }
 
@@ -140,19 +176,39 @@ fn merged(changes: Vec<Change>) -> Vec<Change> {
     of.into_values().collect()
 }
 
-/// Has the repositories watched that are indexed now.
+/// Has the repositories watched that are indexed now, and returns them.
 async fn settle(
     store: &Store,
     watching: &Watching,
     without: &[PathBuf],
-) -> Result<(), store::Error> {
+) -> Result<Vec<WatchedRepo>, store::Error> {
     let is_wanted = |folder: &Path| !without.iter().any(|of| folder.starts_with(of));
     let roots = store.watched_roots().await?;
     let roots = roots.into_iter().map(|(folder, depth)| Root { folder: folder.into(), depth });
-    let mut checkouts = checkouts(&store.watched_repos().await?);
+    let repos = store.watched_repos().await?;
+    let mut checkouts = checkouts(&repos);
     checkouts.retain(|checkout| is_wanted(&checkout.folder));
     watching.watch(checkouts, roots.filter(|root| is_wanted(&root.folder)).collect());
-    Ok(())
+    Ok(repos)
+}
+
+/// Returns until when all changes of repositories were passed on, in seconds since 1970, by the folder of each: of those all
+/// checkouts of which are watched.
+fn quiet(repos: &[WatchedRepo], status: &Status) -> Vec<(String, f64)> {
+    let of: HashMap<&Path, SystemTime> = status
+        .checkouts
+        .iter()
+        .filter_map(|checkout| Some((&*checkout.folder, checkout.told_until?)))
+        .collect();
+    let told_until = |folder: &String| of.get(Path::new(folder)).copied();
+    let quiet = |repo: &WatchedRepo| {
+        let first = told_until(&repo.source)?;
+        let all =
+            repo.worktrees.iter().try_fold(first, |all, tree| Some(all.min(told_until(tree)?)))?;
+        let since = all.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some((repo.source.clone(), since.as_secs_f64()))
+    };
+    repos.iter().filter_map(quiet).collect()
 }
 
 /// Returns the checkouts of repositories.
@@ -185,7 +241,11 @@ fn checkouts(repos: &[WatchedRepo]) -> Vec<Checkout> {
 }
 
 /// Notes in the index which repositories are polled, and why.
-async fn note(store: &Store, watching: &Watching, noted: &mut Option<Vec<(String, String)>>) {
+async fn note_polled(
+    store: &Store,
+    watching: &Watching,
+    noted: &mut Option<Vec<(String, String)>>,
+) {
     let name = |folder: &Path| folder.to_str().map(str::to_owned);
     let polled: Vec<(String, String)> = watching
         .status()
@@ -199,5 +259,44 @@ async fn note(store: &Store, watching: &Watching, noted: &mut Option<Vec<(String
     match store.note_polled(&polled).await {
         Ok(()) => *noted = Some(polled),
         Err(error) => tracing::debug!("what is polled cannot be noted: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_as_quiet_as_all_of_its_checkouts() {
+        let repo = |source: &str, worktrees: &[&str]| WatchedRepo {
+            source: source.to_owned(),
+            git_folders: Vec::new(),
+            no_ignore: false,
+            from_commit: false,
+            worktrees: worktrees.iter().map(|folder| (*folder).to_owned()).collect(),
+        };
+        let status = |folder: &str, told_until: Option<u64>| CheckoutStatus {
+            folder: folder.into(),
+            polled: None,
+            told_until: told_until.map(|at| SystemTime::UNIX_EPOCH + Duration::from_secs(at)),
+        };
+        let repos = [
+            repo("/a", &[]),
+            repo("/b", &["/tree", "/other"]),
+            repo("/c", &["/d"]),
+            repo("/e", &[]),
+            repo("/left out", &[]),
+        ];
+        let checkouts = vec![
+            status("/a", Some(70)),
+            status("/b", Some(60)),
+            status("/tree", Some(50)),
+            status("/other", Some(90)),
+            status("/c", Some(90)),
+            status("/d", None),
+            status("/e", None),
+        ];
+        let status = Status { checkouts, ..Status::default() };
+        assert_eq!(quiet(&repos, &status), [("/a".to_owned(), 70.0), ("/b".to_owned(), 50.0)]);
     }
 }

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::hub::Shared;
 use crate::unit::Polled;
 
 /// Time between two looks at a checkout, as a multiple of the time that one takes.
-const SHARE: u32 = 20;
+pub(crate) const SHARE: u32 = 20;
 
 /// When a checkout is looked at.
 struct Turn {
     next: Instant,
     /// Its state at the last look.
     state: Option<u64>,
+    /// When that began.
+    looked: Option<SystemTime>,
     every: Duration,
     /// Whether the thread is at it, or about to be.
     is_asked: bool,
@@ -27,6 +29,7 @@ struct Turn {
 struct Looked {
     unit: usize,
     state: Option<u64>,
+    begun: SystemTime,
     took: Duration,
 }
 
@@ -50,9 +53,9 @@ impl Poller {
                 if stop.load(Ordering::Relaxed) {
                     return;
                 }
-                let begun = Instant::now();
+                let (begun, at) = (SystemTime::now(), Instant::now());
                 let state = polled.state(&stop);
-                if tell.send(Looked { unit, state, took: begun.elapsed() }).is_err() {
+                if tell.send(Looked { unit, state, begun, took: at.elapsed() }).is_err() {
                     return;
                 }
                 shared.wake();
@@ -65,7 +68,26 @@ impl Poller {
     /// Has a checkout polled: at once, and from then on.
     pub(crate) fn add(&mut self, unit: usize) {
         let (next, every) = (Instant::now(), self.least);
-        self.turns.entry(unit).or_insert(Turn { next, state: None, every, is_asked: false });
+        let turn = Turn { next, state: None, looked: None, every, is_asked: false };
+        self.turns.entry(unit).or_insert(turn);
+    }
+
+    /// Sets the shortest time between two looks at a checkout.
+    pub(crate) fn set_least(&mut self, least: Duration) {
+        self.least = least;
+        let latest = Instant::now() + least;
+        for turn in self.turns.values_mut() {
+            turn.next = turn.next.min(latest);
+        }
+    }
+
+    /// Returns the time before which all changes of a checkout were noticed, if events tell of those before `events`: a look that
+    /// began later found the others. `None` if nobody has looked yet.
+    pub(crate) fn told_until(&self, unit: usize, events: SystemTime) -> Option<SystemTime> {
+        match self.turns.get(&unit) {
+            None => Some(events),
+            Some(turn) => Some(turn.looked?.min(events)),
+        }
     }
 
     /// Ends polling a checkout.
@@ -88,11 +110,12 @@ impl Poller {
     pub(crate) fn due(&mut self, polled: impl Fn(usize) -> Option<Polled>) -> Vec<usize> {
         let now = Instant::now();
         let mut changed = Vec::new();
-        for Looked { unit, state, took } in self.looked.try_iter() {
+        for Looked { unit, state, begun, took } in self.looked.try_iter() {
             let Some(turn) = self.turns.get_mut(&unit) else { continue };
             turn.is_asked = false;
             turn.every = self.least.max(SHARE * took);
             turn.next = now + turn.every;
+            turn.looked = Some(begun);
             // The first time, nobody knows what has changed since an ingest.
             if std::mem::replace(&mut turn.state, state) != state {
                 changed.push(unit);

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RenameMode};
+use crate::event::{Event, What};
 
 /// Number of changed paths of a checkout from which all of it is looked at.
 pub(crate) const MOST_PATHS: usize = 1000;
@@ -124,17 +124,6 @@ impl Dirty {
     }
 }
 
-/// What an event says of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    /// Its contents or its properties are others.
-    Changed,
-    /// It is new. It is not a folder if `is_file`.
-    Came { is_file: bool },
-    /// It is gone, or something else.
-    Went,
-}
-
 /// What is watched, and what has changed.
 #[derive(Debug, Default)]
 pub(crate) struct State {
@@ -144,6 +133,8 @@ pub(crate) struct State {
     pub(crate) touched: BTreeMap<PathBuf, (Instant, Instant)>,
     /// Watchers that have lost events.
     pub(crate) lost: BTreeSet<usize>,
+    /// Folders that are forgotten, with the watchers that may go on to watch them.
+    pub(crate) ended: Vec<(PathBuf, usize)>,
     /// Number of events that marked something.
     pub(crate) events: u64,
 }
@@ -156,31 +147,23 @@ impl State {
         dirty
     }
 
-    /// Marks what an event of a watcher tells. Returns whether it tells anything.
-    pub(crate) fn note(
-        &mut self,
-        watcher: usize,
-        event: &notify::Result<notify::Event>,
-        now: Instant,
-    ) -> bool {
+    /// Marks what events of a watcher tell. Returns whether they tell anything.
+    pub(crate) fn note(&mut self, watcher: usize, events: &[Event], now: Instant) -> bool {
         let before = self.events;
-        match event {
-            Ok(event) if !event.need_rescan() => {
-                if let Some(what) = what(event.kind) {
-                    event.paths.iter().for_each(|path| self.path(path, what, now));
+        for event in events {
+            match event {
+                Event::At(path, what) => self.path(path, *what, now),
+                Event::Lost => {
+                    self.lost.insert(watcher);
+                    self.events += 1;
                 }
-            }
-            // Nobody knows what else has happened.
-            _ => {
-                self.lost.insert(watcher);
-                self.events += 1;
             }
         }
         self.events != before
     }
 
-    /// Forgets a folder and all below it, which are watched no more: the system ends that with the folder, and the watcher
-    /// when the folder is renamed.
+    /// Forgets a folder and all below it, which are not there any more. If it was renamed, the system goes on to watch all
+    /// of them, by paths that are no longer true.
     fn forget(&mut self, folder: &Path, now: Instant) {
         let below = self.folders.range(folder.to_owned()..);
         let below: Vec<PathBuf> = below
@@ -190,6 +173,7 @@ impl State {
             .collect();
         for path in below {
             let Some(watched) = self.folders.remove(&path) else { continue };
+            self.ended.push((path, watched.watcher));
             let Owner::Unit(unit) = watched.owner else { continue };
             if watched.is_top || watched.role == Role::Git {
                 let dirty = self.mark(unit, now);
@@ -326,28 +310,9 @@ impl State {
     }
 }
 
-/// Returns what an event of a kind says of its paths; `None` if nothing.
-fn what(kind: EventKind) -> Option<What> {
-    Some(match kind {
-        // Ingest opens files, too.
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => What::Changed,
-        EventKind::Access(_) => return None,
-        EventKind::Create(kind) => What::Came { is_file: kind == CreateKind::File },
-        EventKind::Remove(_) => What::Went,
-        EventKind::Modify(ModifyKind::Name(mode)) => match mode {
-            RenameMode::To => What::Came { is_file: false },
-            // It tells again what the two events for each path have told.
-            RenameMode::Both => return None,
-            _ => What::Went,
-        },
-        EventKind::Modify(_) | EventKind::Any | EventKind::Other => What::Changed,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use notify::Event;
 
     /// A checkout in `/r`, whose folder `/r/sub` and git data are watched.
     fn state() -> State {
@@ -365,24 +330,17 @@ mod tests {
         state
     }
 
-    fn note(state: &mut State, kind: EventKind, path: &str) -> bool {
-        state.note(0, &Ok(Event::new(kind).add_path(path.into())), Instant::now())
+    fn note(state: &mut State, what: What, path: &str) -> bool {
+        state.note(0, &[Event::At(path.into(), what)], Instant::now())
     }
 
-    const SAVED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
-    const CAME: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::To));
-    const WENT: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+    const SAVED: What = What::Changed;
+    const CAME: What = What::Came { is_file: false };
+    const WENT: What = What::Went;
 
     #[test]
-    fn reading_marks_nothing() {
+    fn what_concerns_no_file_marks_nothing() {
         let mut state = state();
-        for kind in [
-            EventKind::Access(AccessKind::Open(AccessMode::Any)),
-            EventKind::Access(AccessKind::Close(AccessMode::Read)),
-            EventKind::Modify(ModifyKind::Name(RenameMode::Both)),
-        ] {
-            assert!(!note(&mut state, kind, "/r/sub/file"));
-        }
         for path in [
             "/r/.git/COMMIT_EDITMSG",
             "/r/.git/refs/main.lock",
@@ -396,9 +354,9 @@ mod tests {
 
     #[test]
     fn what_is_marked_depends_on_the_place() {
-        let marked = |kind, path: &str| {
+        let marked = |what, path: &str| {
             let mut state = state();
-            assert!(note(&mut state, kind, path), "{path}");
+            assert!(note(&mut state, what, path), "{path}");
             let dirty = &state.dirty[&0];
             let of = |paths: &BTreeSet<PathBuf>| {
                 paths
@@ -439,6 +397,7 @@ mod tests {
         note(&mut state, WENT, "/r/sub");
         let left: Vec<&str> = state.folders.keys().filter_map(|path| path.to_str()).collect();
         assert_eq!(left, ["/r", "/r/.git", "/r/.git/refs"]);
+        assert_eq!(state.ended, [("/r/sub".into(), 0), ("/r/sub/deep".into(), 0)]);
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! The thread that decides what is watched, and what is to be looked at.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use store::{Change, Reason};
 
+use crate::checkouts::Checkouts;
 use crate::clones::{Clones, Root};
-use crate::common::{CheckoutStatus, Common, Options, Status, Wanted};
-use crate::hub::Hub;
-use crate::poll::Poller;
+use crate::common::{Common, Options, Wanted};
+use crate::poll::SHARE;
 use crate::state::{Dirty, Owner};
 use crate::system;
 use crate::unit::{How, Unit};
@@ -23,27 +23,30 @@ const LATEST: u32 = 3;
 /// Time between two looks at whether git has ended its work.
 const GIT: Duration = Duration::from_millis(20);
 
-/// Time between two looks at whether the folders are still where they were, of which no event may tell.
-const PLACES: Duration = Duration::from_secs(10);
-
 /// Shortest time between two looks at everything because events were lost; it doubles while more are.
 const LOST: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 
 /// What the thread works with.
 pub(crate) struct Thread {
     common: Arc<Common>,
-    hub: Hub,
-    poller: Poller,
+    all: Checkouts,
     /// Time without an event after which changes are complete.
     after: Duration,
-    units: BTreeMap<usize, Unit>,
     /// The numbers of checkouts, by folder.
     numbers: HashMap<PathBuf, usize>,
     known: HashSet<PathBuf>,
     next_number: usize,
     roots: Vec<Root>,
+    /// When to look for new repositories of which no event may tell; `None` if events tell of all.
+    next_roots: Option<Instant>,
+    /// Shortest time between two looks at what no events tell of.
+    poll_every: Duration,
     clones: Clones,
+    /// When to look whether the folders are still where they were, and how often.
     next_places: Instant,
+    places_every: Duration,
+    /// When that was done the last time.
+    places: Option<(Instant, SystemTime)>,
     /// When everything may be looked at again because events were lost, and how long to wait after that.
     lost: (Instant, Duration),
     lost_watchers: HashSet<usize>,
@@ -51,25 +54,36 @@ pub(crate) struct Thread {
 
 impl Thread {
     pub(crate) fn new(common: Arc<Common>, options: &Options) -> Self {
-        let limit = options.watches.or_else(|| Some(system::watches()? / 2)).unwrap_or(usize::MAX);
-        let hub = Hub::new(&common.shared, limit);
-        let poller = Poller::new(&common.shared, &common.stop, options.poll_every);
+        let all = Checkouts::new(&common, options);
         let now = Instant::now();
         Self {
             common,
-            hub,
-            poller,
+            all,
             after: options.after,
-            units: BTreeMap::new(),
             numbers: HashMap::new(),
             known: HashSet::new(),
             next_number: 0,
             roots: Vec::new(),
+            next_roots: None,
+            poll_every: options.poll_every,
             clones: Clones::default(),
-            next_places: now + PLACES,
+            next_places: now + options.places_every,
+            places_every: options.places_every,
+            places: None,
             lost: (now, LOST.0),
             lost_watchers: HashSet::new(),
         }
+    }
+
+    /// Watches as `options` say, from now on.
+    fn set_options(&mut self, options: &Options) {
+        self.after = options.after;
+        self.all.poller.set_least(options.poll_every);
+        self.poll_every = options.poll_every;
+        self.next_roots = self.next_roots.map(|next| next.min(Instant::now() + self.poll_every));
+        self.places_every = options.places_every;
+        self.next_places = self.next_places.min(Instant::now() + self.places_every);
+        self.all.set_limit(options);
     }
 
     fn is_stopped(&self) -> bool {
@@ -80,13 +94,20 @@ impl Thread {
     pub(crate) fn run(mut self, tell: &dyn Fn(Vec<Change>)) {
         while !self.is_stopped() {
             let mut changes = Vec::new();
+            self.all.hub.sweep();
+            let options = self.common.take_options();
             let wanted = self.common.take_wanted();
-            let is_new = wanted.is_some();
+            let is_new = wanted.is_some() || options.is_some();
+            if let Some(options) = options {
+                self.set_options(&options);
+            }
             if let Some(wanted) = wanted {
                 changes.extend(self.settle(wanted));
             }
             changes.extend(self.look_at_lost());
-            self.look_at_places();
+            if self.next_roots.is_some_and(|next| Instant::now() >= next) {
+                self.look_at_roots();
+            }
             let Ripe { dirty, touched, next, events } = self.ripe();
             let is_work = is_new || !dirty.is_empty() || !touched.is_empty();
             for (unit, dirty) in dirty {
@@ -98,10 +119,14 @@ impl Thread {
             changes.extend(self.clones.due(&self.known));
             changes.extend(self.poll());
             if is_work || !changes.is_empty() {
-                self.tell_status();
+                self.common.tell_status(self.all.status());
             }
             if !changes.is_empty() && !self.is_stopped() {
                 tell(changes);
+            }
+            // After what was noticed before is passed on.
+            if self.look_at_places() {
+                self.common.tell_status(self.all.status());
             }
             self.wait(next, events);
         }
@@ -109,7 +134,13 @@ impl Thread {
 
     /// Waits until there is something to do: `next`, or an event besides those that were seen.
     fn wait(&self, next: Option<Instant>, events: u64) {
-        let times = [next, self.clones.next(), self.poller.next(), Some(self.next_places)];
+        let times = [
+            next,
+            self.clones.next(),
+            self.all.poller.next(),
+            Some(self.next_places),
+            self.next_roots,
+        ];
         let lost = (!self.lost_watchers.is_empty()).then_some(self.lost.0);
         let Some(next) = times.into_iter().chain([lost]).flatten().min() else { return };
         let state = self.common.shared.lock();
@@ -154,7 +185,7 @@ impl Thread {
         drop(state);
         let mut ripe = Vec::new();
         for (number, times) in all {
-            if self.units.get_mut(&number).is_some_and(|unit| unit.waits(times)) {
+            if self.all.units.get_mut(&number).is_some_and(|unit| unit.waits(times)) {
                 next = Some(next.map_or(now + GIT, |next| next.min(now + GIT)));
             } else {
                 ripe.push(number);
@@ -179,9 +210,9 @@ impl Thread {
             .collect();
         let mut gone = Vec::new();
         for number in left {
-            let Some(unit) = self.units.remove(&number) else { continue };
-            unit.leave(&mut self.hub);
-            self.poller.remove(number);
+            let Some(unit) = self.all.units.remove(&number) else { continue };
+            unit.leave(&mut self.all.hub);
+            self.all.poller.remove(number);
             self.common.shared.lock().dirty.remove(&number);
             self.numbers.remove(&unit.spec.folder);
             gone.push(unit.spec.folder);
@@ -191,7 +222,7 @@ impl Thread {
         let (mut new, mut others) = (Vec::new(), Vec::new());
         for spec in wanted.specs {
             if let Some(number) = self.numbers.get(&spec.folder) {
-                let unit = self.units.get_mut(number).expect("each number is one's");
+                let unit = self.all.units.get_mut(number).expect("each number is one's");
                 if unit.spec != spec {
                     unit.spec = spec;
                     others.push(*number);
@@ -200,7 +231,7 @@ impl Thread {
                 let number = self.next_number;
                 self.next_number += 1;
                 self.numbers.insert(spec.folder.clone(), number);
-                self.units.insert(number, Unit::new(number, spec));
+                self.all.units.insert(number, Unit::new(number, spec));
                 new.push(number);
             }
         }
@@ -210,20 +241,21 @@ impl Thread {
             if self.is_stopped() {
                 return Vec::new();
             }
-            let unit = self.units.get_mut(number).expect("it was added");
-            if unit.place_git(&mut self.hub) {
+            let unit = self.all.units.get_mut(number).expect("it was added");
+            if unit.place_git(&mut self.all.hub) {
                 with_room.push(*number);
             } else {
-                self.poll_instead(*number, "its git data do not fit");
+                self.all.poll_instead(*number, "its git data do not fit");
             }
-            let unit = self.units.get_mut(number).expect("it was added");
-            unit.read_index(&self.hub, None);
+            let unit = self.all.units.get_mut(number).expect("it was added");
+            unit.read_index(&self.all.hub, None);
         }
         if wanted.roots != self.roots {
             for number in 0..self.roots.len() {
-                self.hub.remove(Owner::Root(number), |_, _| true);
+                self.all.hub.remove(Owner::Root(number), |_, _| true);
             }
             self.roots = wanted.roots;
+            self.next_roots = None;
             self.look_at_roots();
         }
         for folder in gone.iter().filter(|folder| folder.is_dir()) {
@@ -231,91 +263,40 @@ impl Thread {
             changes.extend(self.look_around(folder));
         }
         for number in with_room {
-            self.watch_files(number);
+            self.all.watch_files(number);
         }
-        self.watch_more();
+        self.all.watch_more();
+        for number in &new {
+            self.all.units.get_mut(number).expect("it was added").placed = Some(Instant::now());
+        }
         changes.extend(new.into_iter().filter_map(|number| self.all_of(number, Reason::Polled)));
         changes
     }
 
+    /// Looks for repositories that are not known, and watches the other folders. If no events tell of new ones, has that done
+    /// again.
     fn look_at_roots(&mut self) {
+        let begun = Instant::now();
+        let was_polled = self.next_roots.is_some();
+        let mut polled = false;
         for (number, root) in self.roots.clone().iter().enumerate() {
-            if !self.clones.find((number, root), &root.folder, &self.known, &mut self.hub) {
+            let found = (number, root);
+            let has_room = self.clones.find(found, &root.folder, &self.known, &mut self.all.hub);
+            polled |= !has_room || system::silent(&root.folder).is_some();
+            if !has_room && !was_polled {
                 tracing::warn!(
-                    "new repositories in {} may be missed: its folders are more than can be watched; run                      codesearch ingest for them",
+                    "new repositories in {} are found only from time to time: its folders are more than can be watched",
                     root.folder.display()
                 );
             }
         }
+        let pause = self.poll_every.max(SHARE * begun.elapsed());
+        self.next_roots = polled.then(|| Instant::now() + pause);
     }
 
     fn all_of(&self, number: usize, reason: Reason) -> Option<Change> {
-        let source = self.units.get(&number)?.spec.folder.to_str()?.to_owned();
+        let source = self.all.units.get(&number)?.spec.folder.to_str()?.to_owned();
         Some(Change { source, paths: None, reason })
-    }
-
-    /// Watches the folders of a checkout that have files, if they fit when the largest others are polled instead.
-    fn watch_files(&mut self, number: usize) {
-        while !self.is_stopped() {
-            let Some(unit) = self.units.get_mut(&number) else { return };
-            if unit.place_work(&mut self.hub, &self.common.stop) {
-                unit.how = How::Watched;
-                if unit.silent.is_some() {
-                    self.poller.add(number);
-                } else {
-                    self.poller.remove(number);
-                }
-                return;
-            }
-            let needs = unit.count(&self.common.stop);
-            unit.needs = needs;
-            let others = self.units.values().filter(|other| other.number != number);
-            let largest = others.max_by_key(|other| other.folders);
-            match largest.filter(|largest| largest.folders > needs) {
-                Some(largest) => {
-                    let (largest, needs) = (largest.number, largest.folders);
-                    self.units.get_mut(&largest).expect("it is one").needs = needs;
-                    self.poll_instead(largest, "its folders do not fit");
-                }
-                None => return self.poll_instead(number, "its folders do not fit"),
-            }
-        }
-    }
-
-    /// Watches the folders of those that are polled and fit now.
-    fn watch_more(&mut self) {
-        loop {
-            let room = self.hub.room();
-            let fits = |unit: &&Unit| unit.how != How::Watched && (1..=room).contains(&unit.needs);
-            let Some(unit) = self.units.values().filter(fits).min_by_key(|unit| unit.needs) else {
-                return;
-            };
-            let number = unit.number;
-            // Not again, if it has grown.
-            self.units.get_mut(&number).expect("it is one").needs = 0;
-            self.watch_files(number);
-        }
-    }
-
-    /// Polls a checkout whose folders are not watched.
-    fn poll_instead(&mut self, number: usize, why: &str) {
-        let Some(unit) = self.units.get_mut(&number) else { return };
-        let limit = self.hub.limit();
-        let of = match (limit, self.hub.is_refused()) {
-            (0, _) => "nothing can be watched here".to_owned(),
-            (_, true) => {
-                format!("{why} beside those of other programs, as the system watches no more")
-            }
-            (_, false) => {
-                format!("{why} into the {limit} that are watched, half of what the system allows")
-            }
-        };
-        unit.leave_work(&mut self.hub, of.clone());
-        self.poller.add(number);
-        tracing::warn!(
-            "{} is polled: {of}; to watch more, raise fs.inotify.max_user_watches with sysctl",
-            unit.spec.folder.display()
-        );
     }
 
     /// Looks at everything of which a watcher has lost events, but not all the time.
@@ -330,12 +311,13 @@ impl Thread {
         let pause = if now > self.lost.0 + 10 * self.lost.1 { LOST.0 } else { self.lost.1 };
         self.lost = (now + pause, (2 * pause).min(LOST.1));
         let lost = std::mem::take(&mut self.lost_watchers);
-        let is_lost = |owner| lost.contains(&self.hub.watcher_of(owner));
+        let is_lost = |owner| lost.contains(&self.all.hub.watcher_of(owner));
         let units: Vec<usize> =
-            self.units.keys().copied().filter(|number| is_lost(Owner::Unit(*number))).collect();
+            self.all.units.keys().copied().filter(|number| is_lost(Owner::Unit(*number))).collect();
         let has_lost_roots = (0..self.roots.len()).any(|number| is_lost(Owner::Root(number)));
         tracing::warn!(
-            "the system lost events, so {} repositories and worktrees are looked at again; if it happens often, raise              fs.inotify.max_queued_events with sysctl",
+            "the system lost events, so {} repositories and worktrees are looked at again; if it happens often, raise \
+             fs.inotify.max_queued_events with sysctl",
             units.len()
         );
         if has_lost_roots {
@@ -350,55 +332,75 @@ impl Thread {
         units.into_iter().filter_map(all).collect()
     }
 
-    /// Notices folders that others have come to the places of, of which no event may tell.
-    fn look_at_places(&mut self) {
+    /// Notices folders that others have come to the places of, of which no event may tell. Returns whether it has looked.
+    ///
+    /// A checkout that was in its place the last time, too, and of which nothing is to be looked at now, has not changed
+    /// until then, besides what was passed on: events need no such time to arrive.
+    fn look_at_places(&mut self) -> bool {
         let now = Instant::now();
         if now < self.next_places {
-            return;
+            return false;
         }
-        self.next_places = now + PLACES;
-        let moved: Vec<usize> =
-            self.units.values().filter(|unit| unit.has_moved()).map(|unit| unit.number).collect();
+        self.next_places = now + self.places_every;
+        let moved: Vec<usize> = self
+            .all
+            .units
+            .values()
+            .filter(|unit| unit.has_moved())
+            .map(|unit| unit.number)
+            .collect();
+        let before = self.places.replace((now, SystemTime::now()));
         let mut state = self.common.shared.lock();
         for number in moved {
             let dirty = state.mark(number, now);
             dirty.all();
             dirty.replan();
         }
+        let Some((looked, time)) = before else { return true };
+        for unit in self.all.units.values_mut() {
+            let watcher = self.all.hub.watcher_of(Owner::Unit(unit.number));
+            let is_lost = state.lost.contains(&watcher) || self.lost_watchers.contains(&watcher);
+            let is_new = unit.placed.is_none_or(|placed| looked < placed);
+            if is_lost || is_new || state.dirty.contains_key(&unit.number) {
+                continue;
+            }
+            unit.told_until = self.all.poller.told_until(unit.number, time);
+        }
+        true
     }
 
     /// Watches what is new of a checkout, and returns what is to be looked at.
     fn look_at(&mut self, number: usize, mut dirty: Dirty) -> Option<Change> {
-        let unit = self.units.get_mut(&number)?;
+        let unit = self.all.units.get_mut(&number)?;
         if unit.has_moved() {
             dirty.all();
             dirty.replan();
         }
         if dirty.index && !dirty.replan {
-            unit.read_index(&self.hub, Some(&mut dirty));
+            unit.read_index(&self.all.hub, Some(&mut dirty));
         }
         if dirty.replan {
-            let has_room = unit.place_git(&mut self.hub);
-            unit.read_index(&self.hub, None);
+            let has_room = unit.place_git(&mut self.all.hub);
+            unit.read_index(&self.all.hub, None);
             if !has_room {
-                self.poll_instead(number, "its git data do not fit");
+                self.all.poll_instead(number, "its git data do not fit");
             } else if unit.how == How::Watched {
-                self.watch_files(number);
+                self.all.watch_files(number);
             }
         } else if unit.how == How::Watched && !unit.spec.from_commit && !dirty.folders.is_empty() {
             let new = dirty.folders.iter().cloned();
-            if !unit.place_new(new, &mut self.hub, &self.common.stop) {
-                self.watch_files(number);
+            if !unit.place_new(new, &mut self.all.hub, &self.common.stop) {
+                self.all.watch_files(number);
             }
         }
-        self.units.get(&number)?.change(&dirty)
+        self.all.units.get(&number)?.change(&dirty)
     }
 
     /// Looks for repositories at a path below a root.
     fn look_around(&mut self, path: &Path) -> Option<Change> {
         if let Some(number) = self.numbers.get(path).copied() {
             // It has gone, or come back.
-            let is_moved = self.units.get(&number).is_some_and(Unit::has_moved);
+            let is_moved = self.all.units.get(&number).is_some_and(Unit::has_moved);
             return is_moved.then(|| self.look_at(number, Dirty::new(Instant::now())))?;
         }
         if path.join(".git").symlink_metadata().is_ok() {
@@ -411,33 +413,16 @@ impl Thread {
         let root = roots.filter(|(_, root)| path.starts_with(&root.folder));
         let root = root.max_by_key(|(_, root)| root.folder.components().count());
         if let Some((number, root)) = root.filter(|_| is_folder) {
-            self.clones.find((number, root), path, &self.known, &mut self.hub);
+            self.clones.find((number, root), path, &self.known, &mut self.all.hub);
         }
         None
     }
 
     /// Returns what is to be looked at of what is polled.
     fn poll(&mut self) -> Vec<Change> {
-        let units = &self.units;
-        let changed = self.poller.due(|number| units.get(&number).map(Unit::polled));
+        let units = &self.all.units;
+        let changed = self.all.poller.due(|number| units.get(&number).map(Unit::polled));
         changed.into_iter().filter_map(|number| self.all_of(number, Reason::Polled)).collect()
-    }
-
-    fn tell_status(&self) {
-        let checkouts = self.units.values().map(|unit| {
-            let every = self.poller.every(unit.number);
-            let polled = unit.polled_why().map(|why| match every {
-                Some(every) => format!("every {} s: {why}", every.as_secs().max(1)),
-                None => why,
-            });
-            CheckoutStatus { folder: unit.spec.folder.clone(), polled }
-        });
-        let status = Status {
-            watches: self.common.shared.lock().folders.len(),
-            limit: self.hub.limit(),
-            checkouts: checkouts.collect(),
-        };
-        self.common.tell_status(status);
     }
 }
 

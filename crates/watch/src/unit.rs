@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use git::checkout::{GitData, Trust};
 use ingest::watched::WatchedFolder;
@@ -65,6 +65,10 @@ pub(crate) struct Unit {
     pub(crate) folders: usize,
     /// Number of its folders with files when they did not fit.
     pub(crate) needs: usize,
+    /// When it was placed under watch.
+    pub(crate) placed: Option<Instant>,
+    /// All that changed before this was passed on.
+    pub(crate) told_until: Option<SystemTime>,
 }
 
 impl Unit {
@@ -80,6 +84,8 @@ impl Unit {
             still: Stillness::default(),
             folders: 0,
             needs: 0,
+            placed: None,
+            told_until: None,
         };
         unit.find();
         unit

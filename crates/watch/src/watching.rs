@@ -9,6 +9,8 @@ use store::Change;
 
 use crate::clones::Root;
 use crate::common::{Common, Options, Status, Wanted};
+use crate::event::Event;
+use crate::hub::MOST;
 use crate::thread::Thread;
 use crate::unit::Checkout;
 
@@ -39,6 +41,11 @@ impl Watching {
         self.common.want(Wanted { specs, roots });
     }
 
+    /// Says how to watch from now on.
+    pub fn set_options(&self, options: Options) {
+        self.common.set_options(options);
+    }
+
     /// Returns what is watched.
     pub fn status(&self) -> Status {
         self.common.status()
@@ -46,9 +53,7 @@ impl Watching {
 
     /// Does what is done when the system has lost events.
     pub fn lose_events(&self) {
-        let lost = notify::Event::new(notify::EventKind::Other);
-        let lost = Ok(lost.set_flag(notify::event::Flag::Rescan));
-        (0..crate::hub::MOST).for_each(|watcher| self.common.shared.note(watcher, &lost));
+        (0..MOST).for_each(|watcher| self.common.shared.note(watcher, &[Event::Lost]));
     }
 
     /// Returns the folders that are watched.

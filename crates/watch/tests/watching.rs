@@ -1,5 +1,6 @@
 //! Tests of the thread on real folders, with what it tells instead of a queue.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,11 +45,7 @@ impl Watched {
     }
 
     fn git(&self, folder: &str, args: &[&str]) {
-        let mut git = Command::new("git");
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]);
-        let done = git.args(args).current_dir(self.path(folder)).output().unwrap();
-        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        git(&self.path(folder), args);
     }
 
     /// Makes a clone with some files, all committed.
@@ -122,6 +119,16 @@ impl Watched {
         })
     }
 
+    /// Waits until so many folders are watched. What is told last may be that everything is to be looked at.
+    #[track_caller]
+    fn until_folders(&self, count: usize) {
+        let begun = std::time::Instant::now();
+        while self.folders().len() != count {
+            assert!(begun.elapsed() < LONGEST, "{} folders are watched", self.folders().len());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Returns the watched folders below the root, without git's.
     fn folders(&self) -> Vec<String> {
         let folders = self.watching.folders();
@@ -129,6 +136,14 @@ impl Watched {
         let below = below.map(|folder| folder.to_str().unwrap().to_owned());
         below.filter(|folder| !format!("/{folder}/").contains("/.git/")).collect()
     }
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    let mut git = Command::new("git");
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]);
+    let done = git.args(args).current_dir(folder).output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 fn covers(change: &Change, path: &str) -> bool {
@@ -331,4 +346,247 @@ fn clones_that_appear_move_and_go_are_told() {
         left.retain(|folder| *folder != of || change.paths.is_some());
         left.is_empty()
     });
+}
+
+/// Returns a number of files or folders: a small one, unless `CODESEARCH_TORTURE` is set.
+fn many(usual: usize, whole: usize) -> usize {
+    if std::env::var_os("CODESEARCH_TORTURE").is_some() { whole } else { usual }
+}
+
+#[test]
+fn an_editor_that_saves_all_the_time_makes_no_walk() {
+    let it = Watched::new();
+    let files: Vec<String> = (0..10).map(|n| format!("src/{n}.rs")).collect();
+    it.clone_with("a", &files.iter().map(String::as_str).collect::<Vec<_>>());
+    it.start(&["a"]);
+    for round in 0..20 {
+        for file in &files {
+            let at = it.path(&format!("a/{file}"));
+            // A swap file, a backup, and a new file that is renamed to the old one.
+            let (swap, backup, new) =
+                (at.with_extension("swp"), at.with_extension("rs~"), at.with_extension("new"));
+            fs::write(&swap, "swap").unwrap();
+            fs::rename(&at, &backup).unwrap();
+            fs::write(&new, format!("round {round}")).unwrap();
+            fs::rename(&new, &at).unwrap();
+            fs::remove_file(&backup).unwrap();
+            fs::remove_file(&swap).unwrap();
+        }
+        if round % 5 == 4 {
+            let mut left = files.clone();
+            let told = it.until("all are saved", |change, _| {
+                left.retain(|file| !covers(change, file));
+                left.is_empty()
+            });
+            assert!(told.iter().all(|change| change.paths.is_some()), "{told:?}");
+        }
+    }
+    assert_eq!(it.folders(), ["", "a", "a/src"]);
+}
+
+#[test]
+fn a_checkout_of_many_files_is_told_when_it_is_complete() {
+    let (it, count) = (Watched::new(), many(3000, 50_000));
+    let write = |text: &str| {
+        for n in 0..count {
+            it.write(&format!("a/d{}/e{}/{n}.txt", n % 97, n % 7), text);
+        }
+    };
+    it.write("a/kept.txt", "kept");
+    it.git("a", &["init", "-q"]);
+    it.git("a", &["add", "--all"]);
+    it.git("a", &["commit", "-q", "-m", "first"]);
+    it.git("a", &["checkout", "-q", "-b", "other"]);
+    write("of the other branch");
+    it.git("a", &["add", "--all"]);
+    it.git("a", &["commit", "-q", "-m", "second"]);
+    it.git("a", &["checkout", "-q", "main"]);
+    it.start(&["a"]);
+    assert_eq!(it.folders(), ["", "a"]);
+    for (n, branch) in ["other", "main", "other"].iter().enumerate() {
+        let folder = it.path("a");
+        std::thread::scope(|scope| {
+            scope.spawn(move || git(&folder, &["checkout", "-q", branch]));
+            let told = it.until("it is checked out", |change, of| {
+                let is_it = of == "a" && covers(change, "d5/e1/5.txt");
+                assert!(!(is_it && it.path("a/.git/index.lock").exists()), "it goes on");
+                is_it
+            });
+            assert!(told.len() < 9, "{told:?}");
+        });
+        // What is left of it is told before.
+        it.write(&format!("a/witness{n}"), "text");
+        it.until_path("a", &format!("witness{n}"));
+    }
+    let folders = it.folders();
+    assert_eq!(
+        folders.len(),
+        2 + 97 + (0..count).map(|n| (n % 97, n % 7)).collect::<HashSet<_>>().len()
+    );
+    it.write("a/d5/e1/5.txt", "by hand");
+    it.until_path("a", "d5/e1/5.txt");
+}
+
+#[test]
+fn a_tree_of_many_folders_is_watched_and_forgotten() {
+    let (it, count) = (Watched::new(), many(3000, 30_000));
+    it.clone_with("a", &["one"]);
+    it.clone_with("b", &["one"]);
+    let fill = |top: &str| {
+        for n in 0..count {
+            fs::create_dir_all(it.path(&format!("a/{top}/{}/{n}", n / 100))).unwrap();
+        }
+    };
+    fill("tree");
+    it.start(&["a", "b"]);
+    let watched = count + count.div_ceil(100) + 4;
+    it.until_folders(watched);
+    // Those of a renamed folder have other paths.
+    fs::rename(it.path("a/tree"), it.path("a/other")).unwrap();
+    it.until_path("a", "other/0/0");
+    assert!(it.folders().contains(&"a/other/0/0".to_owned()));
+    it.until_folders(watched);
+    it.write("a/other/0/7/file", "text");
+    it.until_path("a", "other/0/7/file");
+    fs::remove_dir_all(it.path("a/other")).unwrap();
+    it.until_path("a", "other/0/0");
+    it.write("a/witness", "text");
+    it.until_path("a", "witness");
+    it.until_folders(3);
+    // A checkout that is watched no more.
+    fill("again");
+    it.write("a/other witness", "text");
+    it.until_path("a", "other witness");
+    it.write("a/again/0/7/file", "text");
+    it.until_path("a", "again/0/7/file");
+    it.until_folders(watched);
+    it.watch(&["b"]);
+    it.write("b/witness", "text");
+    it.until_path("b", "witness");
+    it.until_folders(2);
+}
+
+#[test]
+fn a_repository_that_is_made_again_is_another_one() {
+    let it = Watched::new();
+    it.clone_with("a", &["one"]);
+    it.clone_with("from", &["other", "sub/two"]);
+    it.start(&["a", "from"]);
+    fs::remove_dir_all(it.path("a")).unwrap();
+    it.git(".", &["clone", "-q", "from", "a"]);
+    it.until("it is another one", |change, of| of == "a" && change.paths.is_none());
+    it.write("a/sub/three", "new");
+    it.until_path("a", "sub/three");
+    // At once, by a rename.
+    it.git(".", &["clone", "-q", "from", "next"]);
+    it.until("there is a new one", |_, of| of == "next");
+    fs::rename(it.path("a"), it.path("old")).unwrap();
+    fs::rename(it.path("next"), it.path("a")).unwrap();
+    it.until("it is another one", |change, of| of == "a" && change.paths.is_none());
+    it.write("a/sub/four", "new");
+    it.until_path("a", "sub/four");
+    it.write("old/sub/five", "new");
+    it.write("a/witness", "new");
+    let told = it.until_path("a", "witness");
+    let of_it = told.iter().filter(|change| change.source.ends_with("/a"));
+    let mut paths = of_it.filter_map(|change| change.paths.as_ref()).flatten();
+    assert!(paths.all(|path| path != "sub/five"), "{told:?}");
+}
+
+#[test]
+fn without_events_everything_is_polled() {
+    let poll_every = Duration::from_millis(50);
+    let options =
+        Options { watches: Some(0), poll_every, places_every: poll_every, ..Options::default() };
+    let it = Watched::with(options);
+    it.clone_with("a", &["one", "sub/two"]);
+    it.start(&["a"]);
+    let status = it.watching.status();
+    assert!(
+        status.checkouts[0].polled.as_ref().unwrap().contains("nothing can be watched"),
+        "{status:?}"
+    );
+    assert!(it.folders().is_empty());
+    let all = |what: &str| it.until(what, |change, of| of == "a" && change.paths.is_none());
+    all("it was looked at for the first time");
+    it.write("a/sub/two", "longer than before");
+    all("a file was saved");
+    it.write("a/new/deep/three", "text");
+    all("there is a new file");
+    fs::remove_dir_all(it.path("a/new")).unwrap();
+    all("a folder is gone");
+    it.git("a", &["commit", "-q", "--all", "-m", "second"]);
+    all("there is a commit");
+    it.git(".", &["clone", "-q", "a", "group/b"]);
+    it.until("there is a clone", |_, of| of == "group/b");
+    fs::rename(it.path("a"), it.path("moved")).unwrap();
+    let mut left = vec!["a", "moved"];
+    it.until("it has moved", |_, of| {
+        left.retain(|folder| *folder != of);
+        left.is_empty()
+    });
+}
+
+#[test]
+fn options_change_while_it_watches() {
+    let files: Vec<String> = (0..40).map(|n| format!("{n}/file")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let every = Duration::from_millis(50);
+    let options = |watches: usize| Options {
+        watches: Some(watches),
+        poll_every: every,
+        places_every: every,
+        ..Options::default()
+    };
+    let it = Watched::with(options(200));
+    it.clone_with("large", &files);
+    it.clone_with("small", &files[..5]);
+    it.start(&["large", "small"]);
+    assert!(it.folders().contains(&"large/39".to_owned()));
+    let status = |what: &str, holds: &mut dyn FnMut(&watch::Status) -> bool| {
+        let begun = std::time::Instant::now();
+        while !holds(&it.watching.status()) {
+            assert!(begun.elapsed() < LONGEST, "never: {what}: {:?}", it.watching.status());
+            std::thread::yield_now();
+        }
+    };
+    let polled = |status: &watch::Status| {
+        let of = |folder: &str| {
+            status.checkouts.iter().any(|of| of.folder == it.path(folder) && of.polled.is_some())
+        };
+        (of("large"), of("small"))
+    };
+    it.watching.set_options(options(50));
+    status("the large one is polled", &mut |status| {
+        polled(status) == (true, false) && status.watches <= 50
+    });
+    it.write("large/39/file", "polled");
+    it.until("all of it has changed", |change, of| of == "large" && change.paths.is_none());
+    it.watching.set_options(options(0));
+    status("both are polled", &mut |status| polled(status) == (true, true));
+    it.watching.set_options(options(200));
+    status("both are watched", &mut |status| polled(status) == (false, false));
+    it.write("large/39/file", "watched again");
+    it.until("a file has changed", |change, of| {
+        of == "large" && change.paths.as_deref() == Some(&["39/file".to_owned()][..])
+    });
+    // Quiet ones are as fresh as the watch.
+    let now = std::time::SystemTime::now();
+    status("nothing has changed since", &mut |status| {
+        status.checkouts.iter().all(|of| of.told_until > Some(now))
+    });
+    it.write("small/.git/index.lock", "");
+    it.write("small/0/file", "git is at work");
+    let marked = std::time::SystemTime::now();
+    let told_until = |status: &watch::Status, folder: &str| {
+        status.checkouts.iter().find(|of| of.folder == it.path(folder)).unwrap().told_until
+    };
+    let mut at_work = None;
+    status("the large one is quiet", &mut |status| {
+        // It goes on.
+        it.write("small/0/file", "git is at work");
+        at_work = told_until(status, "small");
+        told_until(status, "large") > Some(marked)
+    });
+    assert!(at_work < Some(marked));
 }
