@@ -54,6 +54,12 @@ impl Options {
         }
         found
     }
+
+    /// Returns what the configuration file says of a folder itself, absolute and without links.
+    pub(crate) fn configured_at(&self, folder: &Path) -> Option<&Configured> {
+        let is_it = |of: &&Configured| of.path.canonicalize().is_ok_and(|path| path == folder);
+        self.configured.iter().find(is_it)
+    }
 }
 
 /// Returns the metadata that a clone's configuration gives its repository.

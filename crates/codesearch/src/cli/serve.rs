@@ -68,6 +68,9 @@ pub(crate) struct ServeArgs {
     /// How often to look at repositories of which no events tell, for tests
     #[arg(long, value_name = "TIME", hide = true, value_parser = query::duration)]
     pub(crate) poll_every: Option<Duration>,
+    /// How often to note that watched repositories have not changed, for tests
+    #[arg(long, value_name = "TIME", hide = true, value_parser = query::duration)]
+    pub(crate) note_every: Option<Duration>,
 }
 
 #[derive(Args, Debug)]

@@ -8,10 +8,10 @@ use clap::{Args, Subcommand};
 pub(super) const CONFIG_HELP: &str = "\
 The file:
   TOML, by default codesearch/codesearch.toml in the folder for configuration (~/.config). Another one is named by \
-  --settings or CODESEARCH_SETTINGS; an empty name means none. Servers read it again when it changes, and keep the last \
-  good state if it then has a mistake. (codesearch/config, without .toml, is another file: it has options, one on each line.)
+  --settings or CODESEARCH_SETTINGS; an empty name means none. Servers act on its changes, and keep the last good state \
+  if it has a mistake. (codesearch/config, without .toml, is another file: it has options, one on each line.)
 
-    [[folder]]                    # indexed by ingest, up and serve without PATH
+    [[folder]]                    # indexed by ingest and up without PATH, and serve
     path = \"~/repos\"
     branches = [\"release/*\"]      # also: depth, watch, commit, follow_git,
     history = true                # no_ignore, secrets

@@ -20,7 +20,7 @@ use request::human::{count, size};
 const CONNECTIONS: u32 = 4;
 
 /// Number of shards of an index that a mirror makes.
-const SHARDS: i16 = 200;
+pub(crate) const SHARDS: i16 = 200;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
     let watched = Watched::open(args.settings.settings.as_deref())?;
@@ -32,7 +32,6 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
         accepts_shrunk: args.accept_shrunk,
         is_impatient: args.every.is_none(),
     };
-    let configured = configured(&settings, &options.into);
     if let Some(host) = &args.forget {
         ensure!(
             !names(&settings).any(|name| name == host),
@@ -42,7 +41,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
         let database = Database::open_to_add(database, CONNECTIONS)?;
         let how = ::ingest::Options {
             disks: database.disks(),
-            configured,
+            configured: configured(&settings, &options.into),
             ..::ingest::Options::default()
         };
         return database.run(async |store| forget(store, &options, host, &how).await);
@@ -75,9 +74,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
                     every,
                     Arc::new(move |event| tell.event(&event)),
                 );
-                let how = ::ingest::Options {
-                    disks,
-                    configured,
+                let how = || ::ingest::Options {
+                    disks: disks.clone(),
+                    configured: configured(&watched.get(), &options.into),
                     parser: symbols::program().ok(),
                     ..::ingest::Options::default()
                 };
@@ -90,6 +89,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
                 }
             }
             None => {
+                let configured = configured(&settings, &options.into);
                 let how = ::ingest::Options { disks, configured, ..::ingest::Options::default() };
                 once(store, &settings, &options, &how).await
             }
@@ -312,54 +312,19 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Longest time that a host may be silent to a server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Mirrors the hosts of a server's configuration file without end. If it `ingests`, indexes what is fetched; else somebody else
-/// takes it from the queue.
-pub(crate) async fn beside(
-    store: Store,
-    configuration: Arc<Watched>,
-    into: PathBuf,
-    disks: Vec<PathBuf>,
-    ingests: bool,
-) {
+/// Mirrors the hosts of a server's configuration file without end. Somebody else takes what is fetched from the queue.
+pub(crate) async fn beside(store: Store, configuration: Arc<Watched>, into: PathBuf) {
     // Most servers have none.
     while names_none(&configuration.get()) {
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    let options = ::mirror::Options {
-        into: into.clone(),
-        patience: PATIENCE,
-        accepts_shrunk: false,
-        is_impatient: false,
-    };
-    let mirroring =
-        ::mirror::serve(&store, &configuration, &options, None, Arc::new(|event| log(&event)));
-    let ingesting = async {
-        if !ingests {
-            return;
-        }
-        loop {
-            let now = configuration.get();
-            let how = ::ingest::Options {
-                disks: disks.clone(),
-                configured: configured(&now, &into),
-                parser: symbols::program().ok(),
-                ..::ingest::Options::default()
-            };
-            let is_changed = async {
-                while Arc::ptr_eq(&now, &configuration.get()) {
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
-            };
-            tokio::select! {
-                never = ::ingest::queue::serve(&store, &how, &log_ingest) => match never {},
-                () = is_changed => {}
-            }
-        }
-    };
-    tokio::join!(mirroring, ingesting);
+    let options =
+        ::mirror::Options { into, patience: PATIENCE, accepts_shrunk: false, is_impatient: false };
+    ::mirror::serve(&store, &configuration, &options, None, Arc::new(|event| log(&event))).await;
 }
 
-fn names_none(settings: &Settings) -> bool {
+/// Returns whether a configuration file names no host.
+pub(crate) fn names_none(settings: &Settings) -> bool {
     names(settings).next().is_none()
 }
 
@@ -386,11 +351,4 @@ fn nothing(settings: &Settings, left: Vec<LeftHost>) -> anyhow::Error {
         "nothing to mirror: {} names no host; write [host.NAME] or [git.NAME] (see codesearch config --help){clones}",
         file(settings)
     )
-}
-
-/// Writes what an ingest beside a server tells to its log.
-fn log_ingest(event: ::ingest::Event) {
-    if let ::ingest::Event::Notice(text) = event {
-        tracing::warn!("{text}");
-    }
 }

@@ -13,6 +13,7 @@ pub(crate) mod git_hook;
 mod globs;
 mod hints;
 pub(crate) mod ingest;
+mod keep;
 pub(crate) mod mcp;
 pub(crate) mod mirror;
 pub(crate) mod monitor;

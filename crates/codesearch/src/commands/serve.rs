@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::keep::Keep;
 use super::{config, mirror, symbols};
 use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand};
 use crate::database::{Database, clones_folder, close_postgres, connections, cores};
@@ -41,46 +42,9 @@ pub(crate) fn run(database: &DatabaseArgs, command: &ServeCommand) -> Result<u8>
     let opened = Database::open_to_serve(database, connections())?;
     let socket = listen_on_socket(database);
     let into = clones_folder(database)?;
-    let keep = || Keep::new(args, &told.0, ingest::MAX_BYTES, opened.disks(), &into);
-    let keep = command.watch.then(keep).transpose()?;
+    let how = (command.watch, true);
+    let keep = Keep::new(args, how, ingest::MAX_BYTES, opened.disks(), into.clone())?;
     serve(opened, (listener, socket), args, told, Symbols::Leave, (keep, into))
-}
-
-/// How a server keeps its index up to date with the folders.
-pub(crate) struct Keep {
-    watch: watch::Options,
-    ingest: ingest::Options,
-}
-
-impl Keep {
-    /// Takes what the options and the configuration file say. `disks` are those on which the index grows, `into` is the
-    /// usual folder for clones of hosts.
-    pub(crate) fn new(
-        args: &ServeArgs,
-        settings: &Settings,
-        max_bytes: u64,
-        disks: Vec<PathBuf>,
-        into: &Path,
-    ) -> Result<Self> {
-        let file = settings.configuration.get();
-        let unwatched = file.folders.iter().filter(|folder| !folder.watch);
-        let watch = watch::Options {
-            after: file.watch.after,
-            watches: args.watches.or(file.watch.max_folders),
-            poll_every: args.poll_every.unwrap_or(file.watch.poll),
-            // One that does not exist has nothing to watch.
-            without: unwatched.filter_map(|folder| folder.path.canonicalize().ok()).collect(),
-        };
-        let parser = Some(symbols::program()?);
-        let ingest = ingest::Options {
-            max_bytes,
-            disks,
-            parser,
-            configured: mirror::configured(&file, into),
-            ..ingest::Options::default()
-        };
-        Ok(Self { watch, ingest })
-    }
 }
 
 /// Validates the operator's settings before anything slow starts. Also returns the token file, which is reread when it
@@ -170,11 +134,10 @@ pub(crate) fn serve(
     args: &ServeArgs,
     (settings, tokens): (Settings, Option<TokenFile>),
     symbols: Symbols,
-    (keep, into): (Option<Keep>, PathBuf),
+    (keep, into): (Keep, PathBuf),
 ) -> Result<u8> {
-    let is_kept = keep.is_some();
-    let writes = symbols == Symbols::Take || is_kept;
-    let disks = database.disks();
+    let watches = keep.watches;
+    let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
     let bounds = server::Bounds::of(args.operator.trust_forwarded);
@@ -238,28 +201,15 @@ pub(crate) fn serve(
         let (sampled, checked) = (store.clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
         let checking = tokio::spawn(async move { check_samples(&sampled, &checked, every).await });
-        let kept = store.clone();
-        let keeping = tokio::spawn(async move {
-            if let Some(Keep { watch, ingest }) = keep {
-                let tell = |event| {
-                    if let ingest::Event::Notice(notice) = event {
-                        tracing::info!("{notice}");
-                    }
-                };
-                tokio::join!(
-                    watch::run(&kept, &watch, &ingested),
-                    ingest::queue::serve(&kept, &ingest, &tell)
-                );
-            }
-        });
+        let (kept, kept_file) = (store.clone(), Arc::clone(&configuration));
+        let keeping = tokio::spawn(async move { keep.run(&kept, &kept_file, &ingested).await });
         let (mirrored, hosts_file) = (store.clone(), Arc::clone(&configuration));
-        let mirroring = tokio::spawn(async move {
-            Box::pin(mirror::beside(mirrored, hosts_file, into, disks, !is_kept)).await;
-        });
+        let mirroring =
+            tokio::spawn(async move { Box::pin(mirror::beside(mirrored, hosts_file, into)).await });
         let completed = store.clone();
         let taking = tokio::spawn(async move {
             // Whoever takes changes from the queue extracts symbols, too.
-            if symbols == Symbols::Take && !is_kept {
+            if symbols == Symbols::Take && !watches {
                 symbols::take_beside(&completed).await;
             }
         });
@@ -281,10 +231,12 @@ pub(crate) fn serve(
             task.abort();
             let _ = task.await;
         }
-        for task in [mirroring, keeping, reading, listening, taking] {
+        for task in [mirroring, reading, listening, taking] {
             task.abort();
             let _ = task.await;
         }
+        keeping.abort();
+        let _ = keeping.await;
         let last = tokio::time::timeout(LAST_FLUSH, server.recorder().flush(&store)).await;
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!(

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use ::ingest::Configured;
 use anyhow::{Context, Result};
 
-use super::serve::{Keep, Symbols};
+use super::keep::Keep;
+use super::serve::Symbols;
 use super::{config, ingest, serve};
 use crate::cli::{DatabaseArgs, UpArgs};
 use crate::database::{Database, clones_folder, connections};
 
 pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
     let configured = config::configured(&config::open(&args.serve.configuration)?.get());
+    // Whoever names folders wants no others.
+    let takes_new = args.paths.is_empty();
     if args.paths.is_empty() {
         args.paths.extend(configured.iter().map(|folder| folder.path.clone()));
     }
@@ -37,12 +40,8 @@ pub(crate) fn run(database: &DatabaseArgs, mut args: UpArgs) -> Result<u8> {
         Ok(true) => {
             let socket = serve::listen_on_socket(index);
             let into = clones_folder(index)?;
-            let keep = (!args.no_watch)
-                .then(|| {
-                    let (most, disks) = (args.how.max_size, database.disks());
-                    Keep::new(&args.serve, &settings.0, most, disks, &into)
-                })
-                .transpose()?;
+            let (how, most) = ((!args.no_watch, takes_new), args.how.max_size);
+            let keep = Keep::new(&args.serve, how, most, database.disks(), into.clone())?;
             let kept = (keep, into);
             serve::serve(database, (listener, socket), &args.serve, settings, Symbols::Take, kept)
         }

@@ -297,7 +297,7 @@ fn an_ingester_takes_what_arrives() {
         let store = connect(&fixture.index).await;
         let of_ingester = connect(&fixture.index).await;
         let ingester = tokio::spawn(async move {
-            let never = queue::serve(&of_ingester, &Options::default(), &|_| ()).await;
+            let never = queue::serve(&of_ingester, &Options::default, &|_| ()).await;
             match never {}
         });
         assert_eq!(store.await_fresh(None, LONG).await.unwrap(), Waited::Fresh);

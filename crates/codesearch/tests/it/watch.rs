@@ -1,6 +1,7 @@
 //! Servers that watch folders: what changes is found, and nothing of it is lost.
 
 mod random;
+mod settings;
 
 use std::fs;
 use std::path::Path;
@@ -154,6 +155,152 @@ fn no_search_sees_half_a_checkout() {
     fs::remove_file(fixture.path().join("in/a/.git/index.lock")).unwrap();
     eventually("it is checked out", || found(&server, "lit:state_one").is_empty());
     server.stop();
+}
+
+/// A rebase goes through many states, each of which a commit had; and the search sees no other one.
+#[test]
+fn no_search_sees_a_state_that_no_commit_had() {
+    const FILES: usize = 60;
+    let fixture = Fixture::new();
+    let all = |part: &str, text: &str| {
+        (0..FILES).for_each(|n| {
+            fixture.write(&format!("in/a/{part}{}/{n}.txt", n % 7), format!("{text} {n}\n"));
+        });
+    };
+    all("base", "base_one");
+    all("topic", "topic_0");
+    fixture.named_clone("in/a", "o/a");
+    fixture.git("in/a", &["checkout", "--quiet", "-b", "topic"]);
+    for step in 1..=4 {
+        all("topic", &format!("topic_{step}"));
+        fixture.commit("in/a", "step");
+    }
+    fixture.git("in/a", &["checkout", "--quiet", "main"]);
+    all("base", "base_two");
+    fixture.commit("in/a", "another base");
+    fixture.git("in/a", &["checkout", "--quiet", "topic"]);
+    let server = fixture.up(&[]);
+    let count = |text: &str| found(&server, &format!("lit:{text}")).len();
+    let look = || {
+        for text in ["base_one", "base_two", "topic_0", "topic_1", "topic_2", "topic_3", "topic_4"]
+        {
+            let count = count(text);
+            assert!(count == 0 || count == FILES, "{count} files have {text}");
+        }
+    };
+    assert_eq!((count("base_one"), count("topic_4")), (FILES, FILES));
+    for onto in ["main", "HEAD~5", "main"] {
+        std::thread::scope(|scope| {
+            let rebasing = scope.spawn(|| {
+                let base = fixture.git("in/a", &["rev-parse", "HEAD~4"]);
+                let onto = if onto == "main" { "main" } else { "main~1" };
+                fixture.git("in/a", &["rebase", "--quiet", "--onto", onto, base.trim(), "topic"]);
+            });
+            while !rebasing.is_finished() {
+                look();
+            }
+        });
+        let expected = if onto == "main" { "base_two" } else { "base_one" };
+        eventually("it is rebased", || {
+            look();
+            count(expected) == FILES && count("topic_4") == FILES
+        });
+    }
+    // One that stops in the middle, for its user: then that is the state.
+    let base = fixture.git("in/a", &["rev-parse", "HEAD~4"]);
+    let edit =
+        ["-c", "sequence.editor=sed -i '2s/^pick/edit/'", "rebase", "--quiet", "-i", base.trim()];
+    fixture.git("in/a", &edit);
+    eventually("it has stopped", || {
+        look();
+        count("topic_2") == FILES
+    });
+    fixture.git("in/a", &["rebase", "--abort"]);
+    eventually("it is as before", || {
+        look();
+        count("topic_4") == FILES
+    });
+    server.stop();
+    fixture.check_invariants();
+}
+
+#[test]
+fn a_repository_that_is_made_again_is_searched_as_it_is() {
+    let fixture = Fixture::new();
+    fixture.write("in/a/one.rs", "fn before() {}\n");
+    fixture.named_clone("in/a", "o/a");
+    fixture.write("in/b/one.rs", "fn other() {}\n");
+    fixture.named_clone("in/b", "o/b");
+    let server = fixture.up(&[]);
+    until(&server, "lit:before", &["example.org/o/a one.rs"]);
+    fs::remove_dir_all(fixture.path().join("in/a")).unwrap();
+    fixture.write("in/a/two.rs", "fn after() {}\n");
+    fixture.named_clone("in/a", "o/a");
+    until(&server, "lit:before or lit:after", &["example.org/o/a two.rs"]);
+    // Each in the place of the other.
+    let at = |path: &str| fixture.path().join(path);
+    fs::rename(at("in/a"), at("in/c")).unwrap();
+    fs::rename(at("in/b"), at("in/a")).unwrap();
+    fs::rename(at("in/c"), at("in/b")).unwrap();
+    let source = |name: &str| {
+        fixture.sql::<Option<String>>(&format!(
+            "select right(min(source), 5) from repos where name = 'example.org/{name}'"
+        ))
+    };
+    eventually("both have moved", || {
+        (source("o/a").as_deref(), source("o/b").as_deref()) == (Some("/in/b"), Some("/in/a"))
+    });
+    fixture.write("in/b/three.rs", "fn third() {}\n");
+    until(&server, "lit:third", &["example.org/o/a three.rs"]);
+    server.stop();
+    fixture.check_invariants();
+}
+
+/// A repository in which nothing changes is as fresh as the watch of it.
+#[test]
+fn quiet_repositories_are_as_fresh_as_their_watch() {
+    let fixture = Fixture::new();
+    for (name, folders) in [("a", 1), ("b", 1), ("large", 60), ("stuck", 1)] {
+        for n in 0..folders {
+            fixture.write(&format!("in/{name}/d{n}/one.rs"), format!("fn in_{name}() {{}}\n"));
+        }
+        fixture.named_clone(&format!("in/{name}"), &format!("o/{name}"));
+    }
+    fixture.git("in/a", &["worktree", "add", "--quiet", "../tree", "-b", "other"]);
+    let server = fixture.up(&["--note-every", "50ms", "--watches", "70", "--poll-every", "50ms"]);
+    let stuck = "insert into pending (source, reason, due)
+                 select source, 'asked', now() + interval '1 day' from repos where name like '%/stuck'";
+    let now = || fixture.sql::<f64>("select extract(epoch from clock_timestamp())::float8");
+    let fresh = |since: f64| {
+        fixture.sql::<i64>(&format!(
+            "select count(*) from repos where looked_at > to_timestamp({since})"
+        ))
+    };
+    let begun = now();
+    eventually("all are fresh", || {
+        let fresh = fresh(begun) == 4;
+        fresh
+            && fixture.sql::<bool>(
+                "select not exists (select from pending) and (select count(polled) from repos) = 1",
+            )
+    });
+    fixture.exec(stuck);
+    let epoch: i32 = fixture.sql("select epoch from state");
+    let now = now();
+    eventually("all but one are fresh", || fresh(now) == 3);
+    eventually("the server knows", || {
+        let (_, answer) = server.json("/search?q=in_large");
+        answer["stats"]["oldest"]["repo"] == "example.org/o/stuck"
+    });
+    assert!(fixture.sql::<bool>(&format!(
+        "select looked_at < to_timestamp({now}) from repos where name like '%/stuck'"
+    )));
+    assert_eq!(fixture.sql::<i32>("select epoch from state"), epoch, "no epoch was made");
+    // What is changed is fresh when it is indexed, and not before.
+    fixture.write("in/a/d0/one.rs", "fn again() {}\n");
+    until(&server, "lit:again", &["example.org/o/a d0/one.rs"]);
+    server.stop();
+    fixture.check_invariants();
 }
 
 #[test]

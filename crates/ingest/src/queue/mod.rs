@@ -33,11 +33,15 @@ const LOOK: Duration = Duration::from_secs(30);
 /// Time between two attempts to reach the database.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Takes changes from the queue as they arrive, for ever. Publishes at most once a second. Extracts symbols of new texts if
-/// the options name a parser. Other ingesters of the same index may run; whoever has the lock on writing takes what is due.
+/// Takes changes from the queue as they arrive, for ever. Publishes at most once a second. `options` are asked for each time.
+/// Extracts symbols of new texts if they name a parser. Other ingesters of the same index may run; whoever has the lock on writing takes what is due.
 ///
 /// Keeps two connections open, and two or three more once it has ingested.
-pub async fn serve(store: &Store, options: &Options, progress: &dyn Progress) -> Infallible {
+pub async fn serve(
+    store: &Store,
+    options: &(dyn Fn() -> Options + Send + Sync),
+    progress: &dyn Progress,
+) -> Infallible {
     store.keep_sessions();
     let (turn, published) = (Mutex::new(()), Notify::new());
     let take = async {
@@ -50,7 +54,7 @@ pub async fn serve(store: &Store, options: &Options, progress: &dyn Progress) ->
         }
     };
     let extract = async {
-        let Some(parser) = &options.parser else { return std::future::pending().await };
+        let Some(parser) = &options().parser else { return std::future::pending().await };
         // A killed one may have left some.
         published.notify_one();
         loop {
@@ -71,7 +75,7 @@ pub async fn serve(store: &Store, options: &Options, progress: &dyn Progress) ->
 /// Takes changes until the database fails.
 async fn listen(
     store: &Store,
-    options: &Options,
+    options: &(dyn Fn() -> Options + Send + Sync),
     progress: &dyn Progress,
     turn: &Mutex<()>,
     published: &Notify,
@@ -90,7 +94,8 @@ async fn listen(
                     }
                 };
                 let session = lock(store, progress).await?;
-                if let Some(report) = take_due(store, session, options, progress).await? {
+                let options = options();
+                if let Some(report) = take_due(store, session, &options, progress).await? {
                     if report.new_files + report.retired_files > 0 {
                         published.notify_one();
                     }

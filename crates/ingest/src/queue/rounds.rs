@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use git::checkout::Trust;
-use store::{PendingRow, RepoId, RepoRow, Session, Store, Tree};
+use store::{PendingRow, RepoId, RepoRow, Root, Session, Store, Tree};
 
 use super::targets::{Index, Target, resolved};
 use crate::find::{self, FoundRepo};
@@ -105,6 +105,7 @@ async fn round(
     let begun = std::time::Instant::now();
     let known = session.repos().await?;
     let trees = session.other_trees().await?;
+    remember_configured(&mut session, rows, &known, options).await?;
     let roots = session.roots().await?;
     let index = Index { repos: &known, trees: &trees, roots: &roots, max_bytes: options.max_bytes };
     let targets = index.targets(rows);
@@ -146,6 +147,31 @@ async fn round(
     session.close().await?;
     report.repos.sort();
     Ok(report)
+}
+
+/// Notes how the configuration file has folders searched that are in the queue themselves, as an ingest of them would.
+async fn remember_configured(
+    session: &mut Session,
+    rows: &[PendingRow],
+    known: &[RepoRow],
+    options: &Options,
+) -> Result<(), Error> {
+    let roots = session.roots().await?;
+    let root = |row: &PendingRow| {
+        let folder = resolved(Path::new(&row.change.source));
+        let is_part =
+            |repo: &RepoRow| folder.starts_with(&repo.source) && folder != Path::new(&repo.source);
+        let said = options.configured_at(&folder)?;
+        if !folder.is_dir() || known.iter().any(is_part) {
+            return None;
+        }
+        let path = folder.to_str()?.to_owned();
+        let before = roots.iter().find(|root| root.path == path);
+        let max_bytes = before.map_or(options.max_bytes, |root| root.max_bytes);
+        Some(Root { path, depth: said.depth, follows: said.follow_git, max_bytes })
+    };
+    let said: Vec<Root> = rows.iter().filter_map(root).collect();
+    Ok(session.remember_roots(&said).await?)
 }
 
 /// Finds what is in the targets.
