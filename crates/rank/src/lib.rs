@@ -17,6 +17,7 @@
 //! | the parts of a score | [`score`] |
 //! | boost queries | [`boost`] |
 //! | identical copies as one result | [`copies`] |
+//! | questions in words | [`question`] |
 
 pub mod boost;
 mod copies;
@@ -26,6 +27,7 @@ mod line;
 mod name;
 mod order;
 mod path;
+pub mod question;
 mod ranked_file;
 mod score;
 mod top_k;

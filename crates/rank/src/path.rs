@@ -18,10 +18,11 @@ const TEST_FOLDERS: [&str; 10] = [
     "fixtures",
     "mocks",
 ];
-const COPIED_FOLDERS: [&str; 7] =
+pub(super) const COPIED_FOLDERS: [&str; 7] =
     ["vendor", "vendored", "node_modules", "third_party", "thirdparty", "3rdparty", "external"];
-const GENERATED_FOLDERS: [&str; 5] = ["dist", "generated", "gen", "autogen", "__generated__"];
-const SECONDARY_FOLDERS: [&str; 10] = [
+pub(super) const GENERATED_FOLDERS: [&str; 5] =
+    ["dist", "generated", "gen", "autogen", "__generated__"];
+pub(super) const SECONDARY_FOLDERS: [&str; 10] = [
     "internal",
     "migrations",
     "example",
@@ -33,7 +34,7 @@ const SECONDARY_FOLDERS: [&str; 10] = [
     "samples",
     "scripts",
 ];
-const GENERATED_SUFFIXES: [&str; 13] = [
+pub(super) const GENERATED_SUFFIXES: [&str; 13] = [
     ".pb.go",
     "_pb2.py",
     ".pb.cc",
@@ -48,7 +49,8 @@ const GENERATED_SUFFIXES: [&str; 13] = [
     "_generated.go",
     ".snap",
 ];
-const DOCS_SUFFIXES: [&str; 7] = [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
+pub(super) const DOCS_SUFFIXES: [&str; 7] =
+    [".md", ".rst", ".txt", ".adoc", ".html", ".po", ".svg"];
 
 /// Penalties of files that are not written for people to read.
 const TEST: f32 = -70.0;
@@ -164,16 +166,12 @@ pub(super) fn is_copied(path: &str) -> bool {
     folders.any(|folder| COPIED_FOLDERS.iter().any(|name| folder.eq_ignore_ascii_case(name)))
 }
 
-/// Returns the penalty of a path.
-pub fn path_penalty(path: &str) -> f32 {
+/// Returns whether a path is that of a test, or of what tests use.
+pub(super) fn is_test(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
-    let within = |names: &[&str]| folders.split('/').any(|folder| names.contains(&folder));
-    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     let stem = name.split('.').next().unwrap_or(name);
-    let depth = if folders.is_empty() { 0 } else { folders.split('/').count() };
-    let mut path_penalty = DEPTH * depth.min(MAX_DEPTH) as f32;
-    if within(&TEST_FOLDERS)
+    folders.split('/').any(|folder| TEST_FOLDERS.contains(&folder))
         || stem.starts_with("test_")
         || stem.starts_with("test-")
         || stem.ends_with("_test")
@@ -182,7 +180,17 @@ pub fn path_penalty(path: &str) -> f32 {
         || path.contains("Tests.")
         || name.contains(".test.")
         || name.contains(".spec.")
-    {
+}
+
+/// Returns the penalty of a path.
+pub fn path_penalty(path: &str) -> f32 {
+    let lower = path.to_ascii_lowercase();
+    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
+    let within = |names: &[&str]| folders.split('/').any(|folder| names.contains(&folder));
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let depth = if folders.is_empty() { 0 } else { folders.split('/').count() };
+    let mut path_penalty = DEPTH * depth.min(MAX_DEPTH) as f32;
+    if is_test(path) {
         path_penalty += TEST;
     }
     if within(&COPIED_FOLDERS) {

@@ -23,7 +23,7 @@ pub use list::{Damaged, Lists, Posting, decode};
 pub use merge::{Part, merge};
 pub use question::{MAX_WORDS, QuestionWord, Role, question};
 pub use segment::{Bucket, Segment};
-pub use token::tokens;
+pub use token::{parts, stem, tokens};
 pub use word::{WORD_BITS, Word, bucket};
 
 /// How texts are cut into words, and segments are written. If it changes, the next ingest makes the word index anew.

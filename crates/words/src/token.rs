@@ -156,7 +156,7 @@ impl Class {
 
 /// Calls `each` for the words of a run, with their places, their forms, and whether it is the whole of several parts.
 pub(crate) fn cut(run: &str, each: &mut dyn FnMut(Range<usize>, &str, bool)) {
-    let parts = parts(run);
+    let parts = parts_of(run);
     let dense = parts.iter().any(|(_, class)| *class == Class::Dense);
     if parts.len() > 1 && !dense && run.len() <= MAX_WHOLE {
         each(0..run.len(), &form(run), true);
@@ -177,8 +177,26 @@ pub(crate) fn cut(run: &str, each: &mut dyn FnMut(Range<usize>, &str, bool)) {
     }
 }
 
+/// Calls `each` for the places of the parts of a name, which may have several runs (`read-file`, `app.config`): what
+/// [`tokens`] makes words of, without their wholes.
+pub fn parts(name: &str, each: &mut dyn FnMut(Range<usize>)) {
+    runs(name, &mut |run| {
+        for (place, class) in parts_of(&name[run.clone()]) {
+            let is_word = place.len() > 1 || class == Class::Digit;
+            if is_word && place.len() <= MAX_PART {
+                each(run.start + place.start..run.start + place.end);
+            }
+        }
+    });
+}
+
+/// Returns what is hashed of a part of a name: its stem, in lowercase.
+pub fn stem(part: &str) -> String {
+    form(part).into_owned()
+}
+
 /// Returns the places of the parts of a run, each with the class of its first character.
-fn parts(run: &str) -> Vec<(Range<usize>, Class)> {
+fn parts_of(run: &str) -> Vec<(Range<usize>, Class)> {
     let mut parts: Vec<(Range<usize>, Class)> = Vec::new();
     let mut chars = run.char_indices().map(|(at, c)| (at, Class::of(c))).peekable();
     let mut before = Class::Line;
