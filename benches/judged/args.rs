@@ -12,6 +12,8 @@ pub(crate) struct Args {
     pub(crate) items: usize,
     pub(crate) seed: u64,
     pub(crate) known: Option<PathBuf>,
+    pub(crate) given: Option<PathBuf>,
+    pub(crate) checkouts: Option<PathBuf>,
     pub(crate) only: Option<String>,
     pub(crate) details: bool,
     pub(crate) name: String,
@@ -27,6 +29,8 @@ pub(crate) fn args() -> Args {
         items: 24,
         seed: 1,
         known: None,
+        given: None,
+        checkouts: None,
         only: None,
         details: false,
         name: "judged".to_owned(),
@@ -42,6 +46,8 @@ pub(crate) fn args() -> Args {
             "--items" => args.items = number(&arg, &value()) as usize,
             "--seed" => args.seed = number(&arg, &value()),
             "--known" => args.known = Some(shared::path(&value())),
+            "--given" => args.given = Some(shared::path(&value())),
+            "--checkouts" => args.checkouts = Some(shared::path(&value())),
             "--only" => args.only = Some(value()),
             "--details" => args.details = true,
             "--name" => args.name = value(),
@@ -52,6 +58,9 @@ pub(crate) fn args() -> Args {
     }
     if args.ours.is_empty() {
         wrong("name a running server: cargo bench --bench judged -- --ours http://127.0.0.1:8080");
+    }
+    if args.given.is_some() != args.checkouts.is_some() {
+        wrong("--given wants --checkouts, the folder of the repositories that it is about");
     }
     args
 }

@@ -4,8 +4,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use ureq::Agent;
 
-use crate::Result;
+use crate::given::Repo;
+use crate::queries::{Found, Query};
 use crate::shared::server::timed;
+use crate::{FILES, Result};
 
 /// Number of matches that Zoekt may find before it ranks: ten times its own limits. Without limits, common words take
 /// minutes.
@@ -14,40 +16,96 @@ const ALL_MATCHES: u64 = 10_000_000;
 /// Zoekt's time limit, in nanoseconds.
 const TIME: u64 = 30_000_000_000;
 
+/// Number of files requested if only some of them count.
+const MORE_FILES: usize = 100;
+
 /// An engine and its address.
 pub(crate) enum Engine {
-    Ours(String),
-    Zoekt { url: String, bm25: bool },
+    /// `/search` in the order of relevance.
+    Search(String),
+    /// `/ask`.
+    Ask(String),
+    Zoekt {
+        url: String,
+        bm25: bool,
+    },
+}
+
+/// The files that an engine is asked about.
+#[derive(Clone, Copy)]
+pub(crate) enum Scope<'r> {
+    /// All that it has.
+    Index,
+    /// Those of the query's repository that count.
+    Repository,
+    /// Those of these repositories that count.
+    Repositories(&'r [Repo]),
+}
+
+impl Scope<'_> {
+    /// Returns the fields of a query that choose the files, as both engines write them.
+    fn fields(self, query: &Query) -> String {
+        match (self, &query.repo) {
+            (Self::Repository, Some(Repo { name, root, .. })) => {
+                let repo = format!("repo:(^|/){}$", escape(name));
+                let root = root.trim_end_matches('/');
+                if root.is_empty() { repo } else { format!("{repo} file:^{}/", escape(root)) }
+            }
+            (Self::Repositories(repos), _) => {
+                let names: Vec<String> = repos.iter().map(|repo| escape(&repo.name)).collect();
+                format!("repo:(^|/)({})$", names.join("|"))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Returns whether a file counts.
+    fn counts(self, file: &Found) -> bool {
+        let Self::Repositories(repos) = self else { return true };
+        let name = file.repo.rsplit('/').next().unwrap_or_default();
+        repos.iter().any(|repo| repo.name == name && file.path.starts_with(&repo.root))
+    }
 }
 
 impl Engine {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Ours(_) => "codesearch",
+            Self::Search(_) => "relevance",
+            Self::Ask(_) => "ask",
             Self::Zoekt { bm25: false, .. } => "zoekt",
             Self::Zoekt { bm25: true, .. } => "zoekt BM25",
         }
     }
 
-    /// Sends a query. Returns the milliseconds that it took, and the first files in the order of the engine's page,
-    /// each as repository, slash, path. A query that an engine cannot parse finds nothing.
+    /// Sends a query as it was typed. Returns the milliseconds that it took, and the first files that count, in the order of
+    /// the engine's page. A query that an engine cannot parse finds nothing.
     pub(crate) fn ask(
         &self,
         agent: &Agent,
-        query: &str,
-        most: usize,
-    ) -> Result<(f64, Vec<String>)> {
-        let (found, repo, path) = match self {
-            Self::Ours(url) => {
-                let q = utf8_percent_encode(query, NON_ALPHANUMERIC);
-                let url = url.trim_end_matches('/');
-                let address = format!(
-                    "{url}/search?sort=relevance&limit={most}&fields=repo,path&timeout=1m&q={q}"
-                );
-                (timed(|| agent.get(&address).call(), parse)?, "repo", "path")
+        query: &Query,
+        scope: Scope<'_>,
+    ) -> Result<(f64, Vec<Found>)> {
+        let fields = scope.fields(query);
+        let most = if let Scope::Repositories(_) = scope { MORE_FILES } else { FILES };
+        let text = &query.text;
+        let both = if fields.is_empty() { text.clone() } else { format!("{fields} {text}") };
+        let ours = |url: &str, rest: &str| {
+            let address = format!("{}/{rest}", url.trim_end_matches('/'));
+            timed(|| agent.get(&address).call(), parse)
+        };
+        let ((ms, answer), repo, path) = match self {
+            Self::Search(url) => {
+                let q = encoded(&both);
+                let rest =
+                    format!("search?sort=relevance&limit={most}&fields=repo,path&timeout=1m&q={q}");
+                (ours(url, &rest)?, "repo", "path")
+            }
+            Self::Ask(url) => {
+                let (q, fields) = (encoded(text), encoded(&fields));
+                (ours(url, &format!("ask?limit={most}&q={q}&in={fields}"))?, "repo", "path")
             }
             Self::Zoekt { url, bm25 } => {
-                let body = json!({ "Q": query, "Opts": {
+                let body = json!({ "Q": both, "Opts": {
                     "ShardMaxMatchCount": SHARD_MATCHES, "TotalMaxMatchCount": ALL_MATCHES, "MaxWallTime": TIME,
                     "MaxDocDisplayCount": most, "UseBM25Scoring": bm25,
                 }});
@@ -56,20 +114,35 @@ impl Engine {
                 (timed(ask, parse)?, "Repository", "FileName")
             }
         };
-        let (ms, answer) = found;
         let answer = answer?;
         // Near definitions are a separate group above the matches.
         let lists = match self {
-            Self::Ours(_) => vec![&answer["near_definitions"], &answer["files"]],
+            Self::Search(_) | Self::Ask(_) => vec![&answer["near_definitions"], &answer["files"]],
             Self::Zoekt { .. } => vec![&answer["Result"]["Files"]],
         };
         let file = |file: &Value| {
             let text = |field: &str| file[field].as_str().unwrap_or_default().to_owned();
-            format!("{}/{}", text(repo), text(path))
+            Found { repo: text(repo), path: text(path) }
         };
         let files = lists.into_iter().filter_map(Value::as_array).flatten().map(file);
-        Ok((ms, files.take(most).collect()))
+        Ok((ms, files.filter(|file| scope.counts(file)).take(FILES).collect()))
     }
+
+    /// Returns whether a server of ours answers questions: older ones do not.
+    pub(crate) fn answers_questions(agent: &Agent, url: &str) -> bool {
+        let address = format!("{}/ask?q=words", url.trim_end_matches('/'));
+        agent.get(&address).call().is_ok_and(|answer| answer.status().is_success())
+    }
+}
+
+/// Returns a pattern for exactly these characters.
+fn escape(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '/' | '-');
+    text.chars().flat_map(|c| (!is_plain(c)).then_some('\\').into_iter().chain([c])).collect()
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
 fn parse(answer: &[u8]) -> serde_json::Result<Value> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::args::Args;
-use crate::queries::{Query, Set};
+use crate::queries::{Answer, Query, Set};
 use crate::shared::server::{codesearch, run};
 
 /// The languages of known items, as the index names them, in lowercase.
@@ -132,7 +132,8 @@ pub(crate) fn queries(items: &[Item]) -> Vec<Query> {
         class: class.to_owned(),
         set: Set::Made,
         text,
-        answers: vec![(3, item.path.clone())],
+        answers: vec![Answer { grade: 3, path: item.path.clone(), repo: None }],
+        repo: None,
     };
     let exact = items.iter().map(|item| query("known, exact", item, item.name.clone()));
     let split = items

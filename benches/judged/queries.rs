@@ -3,6 +3,7 @@
 use std::io::Error;
 
 use crate::Result;
+use crate::given::Repo;
 
 /// `corpus/judged-code.tsv`; its first lines describe it.
 const JUDGED: &str = include_str!("../../corpus/judged-code.tsv");
@@ -16,6 +17,19 @@ pub(crate) enum Set {
     Aside,
     /// Made from the index.
     Made,
+    /// Of a given set.
+    Given,
+}
+
+/// A file that answers a query.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// From 1 to 3.
+    pub(crate) grade: u8,
+    /// Its path, or the end of it. Without `repo`, it begins with the name of the repository.
+    pub(crate) path: String,
+    /// The name of its repository, without the folders above.
+    pub(crate) repo: Option<String>,
 }
 
 /// A query and the files that answer it.
@@ -25,8 +39,16 @@ pub(crate) struct Query {
     pub(crate) set: Set,
     /// The query as typed.
     pub(crate) text: String,
-    /// Grades from 1 to 3, and paths, which begin with the name of the repository.
-    pub(crate) answers: Vec<(u8, String)>,
+    pub(crate) answers: Vec<Answer>,
+    /// Of a given set: the repository that it is about.
+    pub(crate) repo: Option<Repo>,
+}
+
+/// A file of an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) repo: String,
+    pub(crate) path: String,
 }
 
 impl Set {
@@ -35,25 +57,32 @@ impl Set {
             Self::Tuned => "tuned",
             Self::Aside => "aside",
             Self::Made => "made",
+            Self::Given => "given",
         }
     }
 }
 
-impl Query {
-    /// Returns the grade of a file; 0 if it is not an answer.
-    pub(crate) fn grade(&self, path: &str) -> u8 {
-        let of = self.answers.iter().find(|(_, answer)| is_same(answer, path));
-        of.map_or(0, |(grade, _)| *grade)
+impl Answer {
+    /// Returns whether a file is this answer.
+    pub(crate) fn is(&self, file: &Found) -> bool {
+        match &self.repo {
+            Some(repo) => {
+                is_end(&format!("/{}", file.repo), repo) && is_end(&file.path, &self.path)
+            }
+            None => is_same(&self.path, &format!("{}/{}", file.repo, file.path)),
+        }
     }
 }
 
 /// Returns whether two paths name the same file. Engines name repositories differently, with more or fewer of the
 /// folders above them.
 fn is_same(a: &str, b: &str) -> bool {
-    let is_end = |long: &str, short: &str| {
-        long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-    };
     is_end(a, b) || is_end(b, a)
+}
+
+/// Returns whether a path is another one, or ends with it.
+fn is_end(long: &str, short: &str) -> bool {
+    long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 /// Returns the judged queries.
@@ -74,9 +103,16 @@ fn parse(line: &str) -> Option<Query> {
     };
     let answer = |column: &str| {
         let (grade, path) = column.split_once(' ')?;
-        Some((grade.parse().ok().filter(|grade| (1..=3).contains(grade))?, path.to_owned()))
+        let grade = grade.parse().ok().filter(|grade| (1..=3).contains(grade))?;
+        Some(Answer { grade, path: path.to_owned(), repo: None })
     };
     let answers = columns.map(answer).collect::<Option<Vec<_>>>()?;
-    let is_judged = answers.iter().any(|(grade, _)| *grade == 3);
-    is_judged.then(|| Query { class: class.to_owned(), set, text: text.to_owned(), answers })
+    let is_judged = answers.iter().any(|answer| answer.grade == 3);
+    is_judged.then(|| Query {
+        class: class.to_owned(),
+        set,
+        text: text.to_owned(),
+        answers,
+        repo: None,
+    })
 }

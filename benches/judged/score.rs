@@ -1,8 +1,8 @@
 //! Measures how well an answer ranks the right files.
 
-use crate::queries::Query;
+use crate::queries::{Found, Query, Set};
 
-/// The grade of the wanted file.
+/// The grade of the wanted file, where grades differ.
 const RIGHT: u8 = 3;
 
 /// An engine's outcome for a query.
@@ -13,7 +13,9 @@ pub(crate) struct Outcome {
     pub(crate) ndcg: f64,
     pub(crate) ms: f64,
     /// The first files.
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<Found>,
+    /// Whether anything was found.
+    pub(crate) found: bool,
 }
 
 /// The means over some queries.
@@ -23,19 +25,30 @@ pub(crate) struct Means {
     pub(crate) recall_at_5: f64,
     pub(crate) mrr: f64,
     pub(crate) ndcg: f64,
+    /// The share of queries that find nothing.
+    pub(crate) nothing: f64,
 }
 
 impl Outcome {
-    pub(crate) fn of(query: &Query, files: &[String], ms: f64) -> Self {
-        let grades: Vec<u8> = files.iter().map(|file| query.grade(file)).collect();
-        let mut best: Vec<u8> = query.answers.iter().map(|(grade, _)| *grade).collect();
+    /// Measures the first files of an answer. Each target counts once, at the first file that it names.
+    pub(crate) fn of(query: &Query, files: Vec<Found>, ms: f64) -> Self {
+        let found = !files.is_empty();
+        let mut grades = vec![0; files.len()];
+        for answer in &query.answers {
+            if let Some(at) = files.iter().position(|file| answer.is(file)) {
+                grades[at] = answer.grade.max(grades[at]);
+            }
+        }
+        let mut best: Vec<u8> = query.answers.iter().map(|answer| answer.grade).collect();
         best.sort_unstable_by(|a, b| b.cmp(a));
         best.truncate(crate::FILES);
+        let right = if query.set == Set::Given { 1 } else { RIGHT };
         Self {
-            place: grades.iter().position(|grade| *grade == RIGHT).map(|at| at + 1),
+            place: grades.iter().position(|grade| *grade >= right).map(|at| at + 1),
             ndcg: gain(&grades) / gain(&best),
             ms,
-            files: files.to_vec(),
+            files,
+            found,
         }
     }
 }
@@ -58,6 +71,7 @@ impl Means {
             recall_at_5: within(5),
             mrr: mean(&|one| one.place.map_or(0.0, |at| 1.0 / at as f64)),
             ndcg: mean(&|one| one.ndcg),
+            nothing: mean(&|one| f64::from(!one.found)),
         }
     }
 }
