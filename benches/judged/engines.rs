@@ -43,19 +43,18 @@ pub(crate) enum Scope<'r> {
 }
 
 impl Scope<'_> {
-    /// Returns the fields of a query that choose the files, as both engines write them.
-    fn fields(self, query: &Query) -> String {
+    /// Returns the patterns of the repositories and paths of these files, as the engines read them; empty for all.
+    fn patterns(self, query: &Query) -> (String, String) {
         match (self, &query.repo) {
             (Self::Repository, Some(Repo { name, root, .. })) => {
-                let repo = format!("repo:(^|/){}$", escape(name));
-                let root = root.trim_end_matches('/');
-                if root.is_empty() { repo } else { format!("{repo} file:^{}/", escape(root)) }
+                let root = if root.is_empty() { root } else { &format!("^{}", escape(root)) };
+                (format!("(^|/){}$", escape(name)), root.clone())
             }
             (Self::Repositories(repos), _) => {
                 let names: Vec<String> = repos.iter().map(|repo| escape(&repo.name)).collect();
-                format!("repo:(^|/)({})$", names.join("|"))
+                (format!("(^|/)({})$", names.join("|")), String::new())
             }
-            _ => String::new(),
+            _ => (String::new(), String::new()),
         }
     }
 
@@ -85,10 +84,13 @@ impl Engine {
         query: &Query,
         scope: Scope<'_>,
     ) -> Result<(f64, Vec<Found>)> {
-        let fields = scope.fields(query);
+        let (repo, file) = scope.patterns(query);
         let most = if let Scope::Repositories(_) = scope { MORE_FILES } else { FILES };
         let text = &query.text;
-        let both = if fields.is_empty() { text.clone() } else { format!("{fields} {text}") };
+        let fields = [("repo", &repo), ("file", &file)].into_iter();
+        let fields = fields.filter(|(_, pattern)| !pattern.is_empty());
+        let fields = fields.map(|(field, pattern)| format!("{field}:{pattern} "));
+        let both = format!("{}{text}", fields.collect::<String>());
         let ours = |url: &str, rest: &str| {
             let address = format!("{}/{rest}", url.trim_end_matches('/'));
             timed(|| agent.get(&address).call(), parse)
@@ -101,8 +103,11 @@ impl Engine {
                 (ours(url, &rest)?, "repo", "path")
             }
             Self::Ask(url) => {
-                let (q, fields) = (encoded(text), encoded(&fields));
-                (ours(url, &format!("ask?limit={most}&q={q}&in={fields}"))?, "repo", "path")
+                let fields = [("q", text), ("repo", &repo), ("file", &file)].into_iter();
+                let fields = fields.filter(|(_, value)| !value.is_empty());
+                let fields = fields.map(|(field, value)| format!("&{field}={}", encoded(value)));
+                let rest = format!("ask?limit={most}&lines=0{}", fields.collect::<String>());
+                (ours(url, &rest)?, "repo", "path")
             }
             Self::Zoekt { url, bm25 } => {
                 let body = json!({ "Q": both, "Opts": {

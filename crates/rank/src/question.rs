@@ -24,7 +24,7 @@ pub const SIGNALS: [&str; 8] =
     ["text", "names", "name", "exact", "path", "file name", "repository", "kind"];
 
 /// How much the rarity of a word counts, outside of the text: the power of its inverse document frequency.
-const RARITY: f32 = 0.45;
+const RARITY: f32 = 0.5;
 
 /// Points for each signal where all words are found: words of definitions' names; one definition whose name consists of
 /// the words; a name typed as an identifier; the path; how much of the file's own name the words are; a file called like
@@ -33,7 +33,7 @@ const NAMES: f32 = 40.0;
 const NAME: f32 = 80.0;
 const EXACT: f32 = 100.0;
 const PATH: f32 = 150.0;
-const OWN_NAME: f32 = 100.0;
+const OWN_NAME: f32 = 105.0;
 const CALLED: f32 = 100.0;
 const REPOSITORY: f32 = 30.0;
 /// Points for the text, where BM25 gives each word its inverse document frequency.

@@ -9,7 +9,7 @@ use crate::token::{cut, runs};
 pub const MAX_WORDS: usize = 64;
 
 /// The weights of stop words, and of two neighbours as one name.
-const STOP: f32 = 0.15;
+const STOP: f32 = 0.2;
 const JOINED: f32 = 0.5;
 
 /// What a word of a question is.
@@ -42,14 +42,17 @@ pub struct QuestionWord {
     pub role: Role,
 }
 
-/// Words of questions, rather than of what they are about.
-const STOP_WORDS: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "do", "does", "for",
-    "from", "get", "gets", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me",
-    "not", "of", "on", "or", "our", "should", "so", "that", "the", "their", "them", "then",
-    "there", "these", "they", "this", "to", "us", "use", "used", "using", "was", "we", "were",
-    "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
-];
+/// Words of questions, rather than of what they are about, each with a space around it.
+const STOP_WORDS: &str = " a about above after again all also am an and any are as at be because been before being \
+    between both but by can code could defined did do does doing done down during each \
+    either else ever every find for from further get gets got had handled happen happens has \
+    have having he her here hers him his how however i if implement implementation \
+    implemented in into is it its itself just let like made make makes many may me might \
+    more most much must my need needs no nor not now of off often on once one only or other \
+    our out over own please put same she should show so some such than that the their them \
+    then there these they this those through to too under until up upon us use used uses \
+    using very via want was we were what when where whether which while who whom whose why \
+    will with within without work works would you your ";
 
 /// Cuts a question into the words to look up: each once, at most [`MAX_WORDS`], in the order of the question. If all are stop
 /// words, they count as others.
@@ -62,7 +65,7 @@ pub fn question(text: &str) -> Vec<QuestionWord> {
             return;
         }
         let run = &text[range];
-        let is_stop = STOP_WORDS.contains(&&*run.to_lowercase());
+        let is_stop = STOP_WORDS.contains(&format!(" {} ", run.to_lowercase()));
         let mut has_parts = false;
         let mut add = |text: String, stem: &str, role: Role| {
             if words.len() < MAX_WORDS && seen.insert(stem.to_owned()) {

@@ -9,7 +9,7 @@ const SIMILAR: f32 = 0.4;
 /// The same in the name of a file.
 const SIMILAR_FILE: f32 = 0.5;
 /// Weight of the name of a folder, beside that of the file.
-const FOLDER: f32 = 0.55;
+const FOLDER: f32 = 0.6;
 
 /// Names of files that stand for their folder.
 const FOLDER_FILES: [&str; 8] = ["mod", "lib", "main", "index", "init", "doc", "package", "root"];
