@@ -6,26 +6,22 @@ use crate::list::Damaged;
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that make no whole byte yet, and their number, below 8.
+    /// Bits that are not in `bytes` yet, and their number, below 64.
     rest: u64,
     count: u32,
 }
 
 impl BitWriter {
-    /// Returns the number of bits so far.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len() * 8 + self.count as usize
-    }
-
     /// Appends the lowest `count` bits of a value, at most 56.
+    #[inline]
     pub(crate) fn bits(&mut self, value: u64, count: u32) {
         debug_assert!(count <= 56 && value >> count == 0);
         self.rest |= value << self.count;
         self.count += count;
-        while self.count >= 8 {
-            self.bytes.push(self.rest as u8);
-            self.rest >>= 8;
-            self.count -= 8;
+        if self.count >= 64 {
+            self.bytes.extend_from_slice(&self.rest.to_le_bytes());
+            self.count -= 64;
+            self.rest = value.checked_shr(count - self.count).unwrap_or_default();
         }
     }
 
@@ -57,24 +53,10 @@ impl BitWriter {
         self.bits(value & ((1 << order) - 1), order);
     }
 
-    /// Appends other bits.
-    pub(crate) fn append(&mut self, other: &Self) {
-        for byte in &other.bytes {
-            self.bits(u64::from(*byte), 8);
-        }
-        self.bits(other.rest, other.count);
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        (self.rest, self.count) = (0, 0);
-    }
-
     /// Returns the bytes; the bits after the last one are 0.
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        if self.count > 0 {
-            self.bytes.push(self.rest as u8);
-        }
+        let rest = self.rest.to_le_bytes();
+        self.bytes.extend_from_slice(&rest[..self.count.div_ceil(8) as usize]);
         self.bytes
     }
 }

@@ -7,7 +7,7 @@ use crate::segment::Segment;
 use crate::{Word, tokens};
 
 /// Number of postings to sort at once: 8 bytes each.
-const RUN: usize = 1 << 20;
+const RUN: usize = 1 << 21;
 
 /// Bits of a chunk's number, and of a frequency code, beside a word's.
 const CHUNK_BITS: u32 = 21;
@@ -17,33 +17,70 @@ const CODE_BITS: u32 = 3;
 /// minified or generated text, and data.
 const MAX_WORDS: usize = 1024;
 
+/// Number of places for the words of a chunk; a power of two, twice as many as words are kept.
+const PLACES: usize = 2 * MAX_WORDS;
+
 /// Counts the words of chunks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counter {
-    words: Vec<Word>,
+    /// Of each place, the turn in which it was taken, and the index of its word.
+    places: Vec<(u32, u32)>,
+    turn: u32,
+    words: Vec<(Word, u32)>,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { places: vec![(0, 0); PLACES], turn: 0, words: Vec::with_capacity(MAX_WORDS) }
+    }
 }
 
 impl Counter {
-    /// Calls `each` for the different words that are kept of some texts, ascending, with their frequency codes. Returns the
-    /// number of all words.
+    /// Calls `each` for the different words of some texts, as they first occur, with their frequency codes; of those with
+    /// more than 1024, only for the first. Returns the number of all words.
     pub fn count<'t>(
         &mut self,
         texts: impl IntoIterator<Item = &'t str>,
         mut each: impl FnMut(Word, u8),
     ) -> u32 {
-        self.words.clear();
+        if self.turn == u32::MAX {
+            *self = Self::default();
+        }
+        self.turn += 1;
+        let Self { places, turn, words } = self;
+        words.clear();
+        let mut count = 0_u32;
+        let mut add = |_, word: Word| {
+            count += 1;
+            let mut at = word.0 as usize % PLACES;
+            loop {
+                let (taken, index) = places[at];
+                if taken != *turn {
+                    if words.len() < MAX_WORDS {
+                        places[at] = (*turn, words.len() as u32);
+                        words.push((word, 1));
+                    }
+                    return;
+                }
+                let known = &mut words[index as usize];
+                if known.0 == word {
+                    known.1 += 1;
+                    return;
+                }
+                at = (at + 1) % PLACES;
+            }
+        };
         for text in texts {
-            tokens(text, &mut |_, word| self.words.push(word));
+            tokens(text, &mut add);
         }
-        self.words.sort_unstable();
-        for same in self.words.chunk_by(PartialEq::eq).take(MAX_WORDS) {
-            each(same[0], frequency_code(same.len() as u32));
+        for (word, count) in &*words {
+            each(*word, frequency_code(*count));
         }
-        self.words.len() as u32
+        count
     }
 }
 
-/// Makes a segment of chunks, in ascending order. It sorts about a million postings at once, and holds the rest compressed.
+/// Makes a segment of chunks, in ascending order. It sorts two million postings at once, and holds the rest compressed.
 #[derive(Debug, Default)]
 pub struct SegmentBuilder {
     first: Option<i32>,

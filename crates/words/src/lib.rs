@@ -11,6 +11,7 @@ mod bits;
 mod builder;
 mod code;
 pub mod list;
+mod memory;
 mod merge;
 mod question;
 mod segment;

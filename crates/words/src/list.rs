@@ -48,7 +48,6 @@ impl std::error::Error for Damaged {}
 /// Writes a row.
 pub(crate) struct RowWriter {
     bits: BitWriter,
-    list: BitWriter,
     chunk_bits: u32,
     order: u32,
     last: Option<Word>,
@@ -58,40 +57,40 @@ impl RowWriter {
     /// Begins a row with the number of its words, the first and the last of them, and the greatest chunk number.
     pub(crate) fn new(count: u32, first: Word, last: Word, most: u32) -> Self {
         let mean = (last.0 - first.0) / u64::from(count.max(1));
-        // The mean of a geometric distribution is about 1.44 of its median.
+        // The median of a geometric distribution is about 0.7 of its mean.
         let order = (mean * 7 / 10).max(1).ilog2();
         let chunk_bits = u32::BITS - most.leading_zeros();
         let mut bits = BitWriter::default();
         bits.bits(u64::from(order), 6);
         bits.bits(u64::from(chunk_bits), 6);
         bits.gamma(count);
-        Self { bits, list: BitWriter::default(), chunk_bits, order, last: None }
+        Self { bits, chunk_bits, order, last: None }
     }
 
     /// Appends the postings of the next word: at least one, ascending.
     pub(crate) fn add(&mut self, word: Word, postings: &[Posting]) {
+        let Self { bits, chunk_bits, .. } = self;
         match self.last.replace(word) {
-            None => self.bits.bits(word.0, u32::from(WORD_BITS)),
-            Some(last) => self.bits.rice(word.0 - last.0 - 1, self.order),
+            None => bits.bits(word.0, u32::from(WORD_BITS)),
+            Some(last) => bits.rice(word.0 - last.0 - 1, self.order),
         }
-        self.bits.gamma(postings.len() as u32);
-        self.list.clear();
-        let (list, mut before) = (&mut self.list, postings[0].chunk);
-        list.bits(u64::from(before), self.chunk_bits);
-        frequency(list, postings[0].code);
-        if postings.len() > 1 {
-            let order = best_order(postings);
-            list.bits(u64::from(order), 4);
-            for posting in &postings[1..] {
-                list.golomb(posting.chunk - before - 1, order);
-                frequency(list, posting.code);
-                before = posting.chunk;
-            }
-        }
+        bits.gamma(postings.len() as u32);
+        let order = if postings.len() > 1 { best_order(postings) } else { (0, 0) };
         if postings.len() >= SKIPPED {
-            self.bits.gamma(self.list.len() as u32);
+            let codes: u32 = postings.iter().map(|posting| frequency_bits(posting.code)).sum();
+            bits.gamma(*chunk_bits + 4 + order.1 + codes);
         }
-        self.bits.append(&self.list);
+        let mut before = postings[0].chunk;
+        bits.bits(u64::from(before), *chunk_bits);
+        frequency(bits, postings[0].code);
+        if postings.len() > 1 {
+            bits.bits(u64::from(order.0), 4);
+        }
+        for posting in &postings[1..] {
+            bits.golomb(posting.chunk - before - 1, order.0);
+            frequency(bits, posting.code);
+            before = posting.chunk;
+        }
     }
 
     pub(crate) fn finish(self) -> Vec<u8> {
@@ -101,26 +100,31 @@ impl RowWriter {
 
 fn frequency(bits: &mut BitWriter, code: u8) {
     if code + 1 >= FREQUENCIES {
-        bits.bits(0, u32::from(FREQUENCIES) - 1);
+        bits.bits(0, frequency_bits(code));
     } else {
         bits.unary(u64::from(code));
     }
 }
 
-/// Returns the order by which the differences take the least room.
-fn best_order(postings: &[Posting]) -> u32 {
-    let cost = |order: u32| -> u64 {
+/// Returns the number of bits that [`frequency`] appends.
+fn frequency_bits(code: u8) -> u32 {
+    u32::from(code.min(FREQUENCIES - 2)) + 1
+}
+
+/// Returns the order by which the differences take the least room, and the bits that they take.
+fn best_order(postings: &[Posting]) -> (u32, u32) {
+    let cost = |order: u32| -> u32 {
         let gaps = postings.windows(2).map(|pair| pair[1].chunk - pair[0].chunk - 1);
-        gaps.map(|gap| u64::from(golomb_bits(gap, order))).sum()
+        gaps.map(|gap| golomb_bits(gap, order)).sum()
     };
-    let (mut best, mut least) = (0, cost(0));
+    let mut best = (0, cost(0));
     // The cost falls to the best order, and rises after it.
     for order in 1..ORDERS {
         let cost = cost(order);
-        if cost >= least {
+        if cost >= best.1 {
             break;
         }
-        (best, least) = (order, cost);
+        best = (order, cost);
     }
     best
 }

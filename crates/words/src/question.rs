@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::Word;
-use crate::token::{cut, runs};
+use crate::token::{cut, form, runs};
 
 /// Maximum number of words that are looked up.
 pub const MAX_WORDS: usize = 64;
@@ -60,7 +60,7 @@ pub fn question(text: &str) -> Vec<QuestionWord> {
     let mut words: Vec<QuestionWord> = Vec::new();
     let mut seen = HashSet::new();
     let mut before: Option<String> = None;
-    runs(text, &mut |range| {
+    runs(text, |range| {
         if words.len() >= MAX_WORDS {
             return;
         }
@@ -83,7 +83,7 @@ pub fn question(text: &str) -> Vec<QuestionWord> {
                 });
             }
         };
-        cut(run, &mut |place, form, is_whole| {
+        cut(run, &mut |place, is_whole| {
             has_parts |= is_whole;
             let role = match (is_stop, is_whole, has_parts) {
                 (true, ..) => Role::Stop,
@@ -91,12 +91,13 @@ pub fn question(text: &str) -> Vec<QuestionWord> {
                 (_, _, true) => Role::Part,
                 _ => Role::Plain,
             };
-            add(run[place].to_lowercase(), form, role);
+            let run = &run[place];
+            add(run.to_lowercase(), &form(run), role);
         });
         let is_plain = !is_stop && !has_parts && run.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_plain && let Some(before) = &before {
             let both = format!("{before}{}", run.to_lowercase());
-            cut(&both, &mut |_, form, _| add(both.clone(), form, Role::Joined));
+            cut(&both, &mut |place, _| add(both.clone(), &form(&both[place]), Role::Joined));
         }
         before = is_plain.then(|| run.to_lowercase());
     });

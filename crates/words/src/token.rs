@@ -11,31 +11,13 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use rust_stemmers::{Algorithm, Stemmer};
-use rustc_hash::FxHashMap;
 
 use crate::Word;
+use crate::memory::{Memory, Piece};
 
 /// Maximum bytes of a part, and of a whole run that is a word.
 const MAX_PART: usize = 32;
 const MAX_WHOLE: usize = 64;
-
-/// Number of runs whose words each thread remembers.
-const REMEMBERED: usize = 1 << 15;
-
-/// A word of a run.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    /// Its place in the run, in bytes.
-    start: u8,
-    end: u8,
-    word: Word,
-}
-
-/// What a thread remembers: most runs of a text were seen before.
-#[derive(Default)]
-struct Memory {
-    runs: FxHashMap<Box<str>, Box<[Piece]>>,
-}
 
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::default();
@@ -46,69 +28,95 @@ thread_local! {
 pub fn tokens(text: &str, each: &mut dyn FnMut(Range<usize>, Word)) {
     // Taken out, so that `each` may cut a text, too.
     let mut memory = MEMORY.take();
-    runs(text, &mut |range| {
+    let mut pieces = Vec::new();
+    runs(text, |range| {
         let run = &text[range.clone()];
+        let start = range.start;
+        let mut tell = |piece: Piece| {
+            let place = piece.place();
+            each(start + place.start..start + place.end, piece.word());
+        };
+        if memory.recall(run, &mut tell) {
+            return;
+        }
         if run.len() > MAX_WHOLE {
-            cut(run, &mut |place, form, _| {
-                each(range.start + place.start..range.start + place.end, Word::of(form));
+            cut(run, &mut |place, _| {
+                let word = word(&mut memory, &run[place.clone()]);
+                each(start + place.start..start + place.end, word);
             });
             return;
         }
-        let mut tell = |pieces: &[Piece]| {
-            for Piece { start, end, word } in pieces {
-                let (start, end) = (usize::from(*start), usize::from(*end));
-                each(range.start + start..range.start + end, *word);
-            }
-        };
-        if let Some(pieces) = memory.runs.get(run) {
-            tell(pieces);
-            return;
-        }
-        let mut pieces = Vec::new();
-        cut(run, &mut |place, form, _| {
-            let (start, end) = (place.start as u8, place.end as u8);
-            pieces.push(Piece { start, end, word: Word::of(form) });
+        pieces.clear();
+        cut(run, &mut |place, _| {
+            let is_run = place.len() == run.len();
+            let word =
+                if is_run { Word::of(&form(run)) } else { word(&mut memory, &run[place.clone()]) };
+            pieces.push(Piece::new(&place, word));
         });
-        tell(&pieces);
-        if memory.runs.len() >= REMEMBERED {
-            memory.runs.clear();
-        }
-        memory.runs.insert(run.into(), pieces.into());
+        pieces.iter().for_each(|piece| tell(*piece));
+        memory.remember(run, &pieces);
     });
     MEMORY.set(memory);
 }
 
-/// Calls `each` for the places of the runs of a text.
-pub(crate) fn runs(text: &str, each: &mut dyn FnMut(Range<usize>)) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        while at < bytes.len() {
-            let byte = bytes[at];
-            if byte.is_ascii() {
-                if !is_word_byte(byte) {
-                    break;
-                }
-                at += 1;
-            } else {
-                let c = text[at..].chars().next().expect("there are bytes left");
-                if !(c.is_alphanumeric() || is_dense(c)) {
-                    break;
-                }
-                at += c.len_utf8();
+/// Returns the word of a part. It is remembered as a run: a part of several runs is stemmed once.
+fn word(memory: &mut Memory, part: &str) -> Word {
+    let (mut word, mut count) = (None, 0);
+    memory.recall(part, |piece| {
+        word = Some(piece.word());
+        count += 1;
+    });
+    match word {
+        Some(word) if count == 1 => word,
+        _ => {
+            let word = Word::of(&form(part));
+            // What is a word as a part is the only word of itself as a run.
+            if count == 0 && part.len() <= MAX_PART {
+                memory.remember(part, &[Piece::new(&(0..part.len()), word)]);
             }
-        }
-        if at > start {
-            each(start..at);
-        } else {
-            at += text[at..].chars().next().map_or(1, char::len_utf8);
+            word
         }
     }
 }
 
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+/// Which ASCII bytes are of runs.
+const IS_WORD: [bool; 256] = {
+    let mut is_word = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        is_word[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    is_word
+};
+
+/// Calls `each` for the places of the runs of a text.
+pub(crate) fn runs(text: &str, mut each: impl FnMut(Range<usize>)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        let mut gap = 1;
+        while at < bytes.len() {
+            if IS_WORD[usize::from(bytes[at])] {
+                at += 1;
+                continue;
+            }
+            if bytes[at].is_ascii() {
+                break;
+            }
+            let c = text[at..].chars().next().unwrap_or_default();
+            if !(c.is_alphanumeric() || is_dense(c)) {
+                gap = c.len_utf8();
+                break;
+            }
+            at += c.len_utf8();
+        }
+        if at > start {
+            each(start..at);
+        }
+        at += gap;
+    }
 }
 
 /// Returns whether a character is of a script that is written without spaces.
@@ -154,12 +162,13 @@ impl Class {
     }
 }
 
-/// Calls `each` for the words of a run, with their places, their forms, and whether it is the whole of several parts.
-pub(crate) fn cut(run: &str, each: &mut dyn FnMut(Range<usize>, &str, bool)) {
+/// Calls `each` for the places of the words of a run, and whether each is the whole of several parts. The word is the
+/// [`form`] of what stands there.
+pub(crate) fn cut(run: &str, each: &mut dyn FnMut(Range<usize>, bool)) {
     let parts = parts_of(run);
     let dense = parts.iter().any(|(_, class)| *class == Class::Dense);
     if parts.len() > 1 && !dense && run.len() <= MAX_WHOLE {
-        each(0..run.len(), &form(run), true);
+        each(0..run.len(), true);
     }
     if is_noise(run, parts.len()) {
         return;
@@ -169,10 +178,10 @@ pub(crate) fn cut(run: &str, each: &mut dyn FnMut(Range<usize>, &str, bool)) {
         if class == Class::Dense {
             pairs(part, &mut |pair| {
                 let start = place.start + pair.start;
-                each(start..place.start + pair.end, &part[pair], false);
+                each(start..place.start + pair.end, false);
             });
         } else if part.len() <= MAX_PART && (part.len() > 1 || class == Class::Digit) {
-            each(place, &form(part), false);
+            each(place, false);
         }
     }
 }
@@ -227,15 +236,14 @@ fn is_noise(run: &str, parts: usize) -> bool {
 }
 
 /// Returns the form of a run or a part that is looked up.
-fn form(run: &str) -> Cow<'_, str> {
+pub(crate) fn form(run: &str) -> Cow<'_, str> {
     thread_local! {
         static STEMMER: Stemmer = Stemmer::create(Algorithm::English);
     }
-    let lower: String = if run.is_ascii() {
-        run.bytes()
-            .filter(|byte| *byte != b'_')
-            .map(|byte| byte.to_ascii_lowercase() as char)
-            .collect()
+    let lower = if run.is_ascii() {
+        let mut lower = run.to_ascii_lowercase();
+        lower.retain(|c| c != '_');
+        lower
     } else {
         run.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
     };
