@@ -126,6 +126,13 @@ fn what_is_derived_is_made_anew() {
     }
     is_mended("update chunk_filters set bits = bits # bits where bit = -1", "the start of a text");
     is_mended("delete from filters where kind = 0 and number > 5", "some filters are missing");
+    // Words of texts, and of definitions.
+    is_mended("delete from words where bucket = 1", "are not those of its text");
+    is_mended("update words set entries = substr(entries, 1, 40)", "the word index cannot be read");
+    is_mended(
+        "update word_segments set first = first + 1 where field = 1",
+        "the words of its definitions are not those of its symbols",
+    );
 }
 
 #[test]

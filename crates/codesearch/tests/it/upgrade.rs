@@ -157,7 +157,10 @@ fn make_filters_old(fixture: &Fixture) {
 /// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop table deliveries, monitor_hits, monitor_news, monitors, monitor_epoch;
+        "drop table words, word_segments;
+         alter table shards drop column worded, drop column defined, drop column words_dead;
+         alter table state drop column words_format;
+         drop table deliveries, monitor_hits, monitor_news, monitors, monitor_epoch;
          alter table repos drop column first_epoch;
          drop table mirrors, mirror_pages, mirror_hosts;
          drop view codesearch_sql.pending;
@@ -267,6 +270,9 @@ fn check(make_old: impl FnOnce(&Fixture)) {
     // Nothing is read again, and the index can grow and shrink.
     let out = fixture.run(&["ingest", "r"]).code(0).out;
     assert!(out.contains("0 new or changed, 0 gone"), "{out}");
+    // The stored texts have words.
+    let behind = "select count(*) from shards where worded < chunks or not defined";
+    assert_eq!(fixture.sql::<i64>(behind), 0);
     // Symbols are extracted from the stored texts.
     let symbols = "select count(*) from codesearch_sql.symbols where kind = 'function'";
     assert_eq!(fixture.sql::<i64>(symbols), 40 * 400);

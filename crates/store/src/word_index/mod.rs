@@ -114,7 +114,10 @@ impl Lease {
                           (asked.word >> ({} - s.bits))::integer as bucket
                    from {} s cross join unnest($2::bigint[]) asked (word)
                    where s.shard = any($1::smallint[]) offset 0) s
-             join {} w on w.shard = s.shard and w.segment = s.segment and w.bucket = s.bucket",
+             -- Each by the index: of a small table, a plan would else read all.
+             cross join lateral (
+                 select w.entries from {} w
+                 where w.shard = s.shard and w.segment = s.segment and w.bucket = s.bucket offset 0) w",
             words::WORD_BITS,
             first.word_segments(self.groups()),
             first.words(self.groups()),

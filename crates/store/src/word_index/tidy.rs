@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::tables::Groups;
 
 /// Number of segments of a field of a shard from which on some are merged.
-const MOST: usize = 16;
+const MOST: usize = 8;
 
 /// A segment without its rows.
 #[derive(Debug, sqlx::FromRow)]
