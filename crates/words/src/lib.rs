@@ -27,7 +27,7 @@ pub use segment::{Bucket, Segment};
 pub use token::{parts, stem, tokens};
 pub use word::{WORD_BITS, Word, bucket};
 
-/// How texts are cut into words, and segments are written. If it changes, the next ingest makes the word index anew.
+/// How texts are cut into words, and segments are written. If it changes, the next ingest rebuilds the word index.
 pub const FORMAT: i32 = 1;
 
 #[cfg(test)]

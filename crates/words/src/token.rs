@@ -1,7 +1,7 @@
 //! Cuts texts into words.
 //!
 //! A *run* is letters, digits and `_` without a gap. Its *parts* end at `_`, between a letter and a digit, and before a
-//! capital that follows a small letter or precedes one (`HTTPServer`: `http`, `server`). Each part is a word; so is the run
+//! capital that follows a lowercase letter or precedes one (`HTTPServer`: `http`, `server`). Each part is a word; so is the run
 //! as a whole, without `_`, if it has several. Both are written in lowercase, and stemmed if they are of ASCII letters. Of
 //! scripts that are written without spaces, each two neighbouring characters are a word. The words of a run depend on
 //! nothing around it.

@@ -113,7 +113,8 @@ impl Store {
         filters::delete(&mut conn, self.groups(), shard).await?;
         conn.close().await?;
         let of = self.chunks_of(shard).await?;
-        let of = DerivedUpto { chunks: of.filtered, filtered: 0, worded: of.filtered, ..of };
+        // The next ingest makes missing words.
+        let of = DerivedUpto { chunks: of.filtered, filtered: 0, worded: i32::MAX, ..of };
         self.derive_upto(shard, of, false).await?;
         self.build_index(shard, memory_kb).await
     }
@@ -252,7 +253,9 @@ impl Store {
         }
         drop(texts);
         filters::store(&mut tx, groups, shard, upto, filters, new).await?;
-        store_words(&mut tx, groups, shard, words, upto.max(worded)).await?;
+        if worded < upto {
+            store_words(&mut tx, groups, shard, words, upto).await?;
+        }
         sqlx::query("update shards set filtered = $2 where shard = $1")
             .bind(shard.0)
             .bind(upto)

@@ -45,7 +45,7 @@ pub(crate) fn segment(rows: &[SymbolRow], starts: &Starts) -> Option<Segment> {
     builder.finish()
 }
 
-/// Makes the words of the names of all symbols of a shard anew.
+/// Rebuilds the words of the names of all symbols of a shard.
 pub(crate) async fn derive(
     (conn, reader): (&mut PgConnection, &mut PgConnection),
     groups: Groups,
