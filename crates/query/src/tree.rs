@@ -106,6 +106,12 @@ impl Query {
 }
 
 impl Query {
+    /// Returns the query that every file meets.
+    pub fn every_file() -> Self {
+        let settings = Settings::default();
+        Self { source: String::new(), tree: Tree::every_file(), settings, changes: None }
+    }
+
     /// Returns its terms, at any depth.
     pub fn terms(&self) -> Vec<&Term> {
         fn collect<'t>(tree: &'t Tree, terms: &mut Vec<&'t Term>) {

@@ -108,6 +108,27 @@ pub fn operator_in_text(text: &str) -> Option<OperatorInText> {
     found
 }
 
+/// Returns whether a query has only words: no field, operator, quote or sign of a regular expression. Signs after a word, as
+/// at the end of a sentence, do not count.
+pub fn is_only_words(text: &str) -> bool {
+    let mut lexer = Lexer::new(text);
+    let mut has_any = false;
+    loop {
+        match lexer.next() {
+            Ok(Some((_, Token::Word(word)))) if word.field.is_none() => {
+                let typed = text[word.range].trim_end_matches(['?', '!', '.', ',', ':', ';']);
+                let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '\'');
+                if typed.is_empty() || !typed.chars().all(in_word) {
+                    return false;
+                }
+                has_any = true;
+            }
+            Ok(None) => return has_any,
+            Ok(Some(_)) | Err(_) => return false,
+        }
+    }
+}
+
 /// Returns a query without a byte range, such as that of a field.
 pub fn without(text: &str, range: &Range<usize>) -> String {
     let (before, behind) = (text[..range.start].trim_end(), text[range.end..].trim_start());

@@ -42,3 +42,37 @@ fn what_is_typed_elsewhere_is_understood_or_mended() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count >= 150, "only {count} queries");
 }
+
+/// Searches for these are followed by an answer in words if they find little.
+#[test]
+fn only_words_without_fields_and_operators_are_a_question() {
+    let lines = include_str!("typed.tsv").lines().filter(|line| !line.starts_with('#'));
+    let typed = lines.filter_map(|line| line.split('\t').nth(1));
+    let words: Vec<&str> = typed.filter(|typed| query::is_only_words(typed)).collect();
+    assert_eq!(words, ["Makefile"]);
+    for question in [
+        "how are validators plugged in?",
+        "where is retry-backoff implemented",
+        "what doesn't work, and why",
+        "request throttling",
+        "配置重试",
+        "read_file",
+    ] {
+        assert!(query::is_only_words(question), "{question}");
+    }
+    for other in [
+        "",
+        "?",
+        "file not found",
+        "retry or backoff",
+        "\"a phrase\" here",
+        "retry -test",
+        "lang:go retry",
+        "json.Unmarshal",
+        "retr(y|ies)",
+        "retry.*backoff",
+        "(retry backoff)",
+    ] {
+        assert!(!query::is_only_words(other), "{other}");
+    }
+}

@@ -78,7 +78,7 @@ pub struct Origins {
 impl Origins {
     /// Makes the original the result, and sorts its copies. They are in the order of their scores, which decide between
     /// equals: in a file called like the query, users look first.
-    pub(crate) fn order(&self, file: &mut FileMatch) {
+    pub fn order(&self, file: &mut FileMatch) {
         if !file.copies.is_empty() {
             let mut copies = file.take_copies();
             copies.sort_by_key(|copy| self.key(copy));

@@ -16,6 +16,7 @@
 //! | decide on symbols | [`symbols`] |
 //! | add context lines; count skipped files | [`context`], [`left_out`] |
 //! | find the best beyond the first | [`best`] |
+//! | answer questions in words | [`ask`](mod@ask) |
 //! | compare revisions, and search what changed between them | [`changes`] |
 //! | search commits that are not indexed | [`revision`] |
 //! | trees in names: `NAME@TREE` | [`named_tree`] |
@@ -26,6 +27,7 @@
 //! | tell what an epoch changed | [`changed`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
+pub mod ask;
 mod at;
 mod await_fresh;
 mod batch;

@@ -143,7 +143,7 @@ impl Ranked {
 }
 
 /// Returns which repositories have originals, given the folder in which the user works.
-fn origins(repos: &HashMap<RepoId, CatalogRepo>, folder: Option<PathBuf>) -> Origins {
+pub(crate) fn origins(repos: &HashMap<RepoId, CatalogRepo>, folder: Option<PathBuf>) -> Origins {
     let linked = repos.iter().filter(|(_, repo)| repo.is_linked).map(|(id, _)| *id).collect();
     let current = folder.and_then(|folder| {
         let around = repos.iter().filter(|(_, repo)| folder.starts_with(&repo.source));

@@ -7,6 +7,7 @@ use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::ask::AskMemory;
 use crate::cache::ShardCache;
 use crate::revision::Commits;
 use crate::snapshot::Snapshots;
@@ -30,6 +31,7 @@ pub struct Searcher {
     tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
     /// Commits that were searched on demand.
     commits: Arc<Commits>,
+    asked: AskMemory,
     /// Permits to wait for changes while holding a turn of the server.
     pub(crate) waiting_in_turn: Semaphore,
 }
@@ -48,6 +50,7 @@ impl Searcher {
             cache: None,
             tree,
             commits,
+            asked: AskMemory::default(),
             waiting_in_turn: Semaphore::new(MOST_IN_TURN),
         }
     }
@@ -90,6 +93,7 @@ impl Searcher {
     /// The database query fails, or the database has no index.
     pub(crate) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
         let replaces = |fresh: &Catalog| {
+            self.asked.clear_if_stale(fresh);
             if let Some(cache) = &self.cache {
                 cache.clear_if_stale(fresh);
             }
@@ -173,6 +177,11 @@ impl Searcher {
     /// Returns the commits that were searched on demand.
     pub(crate) fn commits(&self) -> &Arc<Commits> {
         &self.commits
+    }
+
+    /// Returns what questions keep in memory.
+    pub(crate) fn ask_memory(&self) -> &AskMemory {
+        &self.asked
     }
 
     /// Returns the bytes of compressed text in memory, and the limit.

@@ -208,6 +208,18 @@ impl Selection {
         Some(in_main() || trees.set().is_some_and(|set| meant.sets.contains(&set)))
     }
 
+    /// Returns the main trees and the sets of trees that each of the query's names of trees means, ascending.
+    pub(crate) fn meant_trees(&self) -> Vec<(Vec<RepoId>, Vec<i32>)> {
+        let of = |meant: &MeantTrees| {
+            let mut main: Vec<RepoId> = meant.main.iter().copied().collect();
+            let mut sets: Vec<i32> = meant.sets.iter().copied().collect();
+            main.sort_unstable();
+            sets.sort_unstable();
+            (main, sets)
+        };
+        self.trees.iter().map(of).collect()
+    }
+
     /// Returns the names of the searched trees that have a file: of those that the query means, if it means any of them.
     /// None if its repository has one tree.
     pub(crate) fn tree_names(

@@ -10,7 +10,8 @@ use query::{Case, Changes, Matcher, Pattern, QueryError};
 use store::{BlobId, Catalog, Epoch, InTree, QueuePlace, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
-use crate::cache::read_files;
+use crate::ask::AskMemory;
+use crate::cache::{ShardCache, read_files};
 use crate::clock::Clock;
 use crate::merge::Merge;
 use crate::plans::PlanCache;
@@ -119,7 +120,7 @@ impl View {
         Box::pin(async move { Ok(self.visible_of(self.searcher.catalog().await?)) })
     }
 
-    fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
+    pub(crate) fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
         match &self.visible {
             Visible::All if self.trees.is_empty() => catalog,
             Visible::All => catalog.only(|_| true, &self.trees),
@@ -216,6 +217,19 @@ impl View {
 
     pub(crate) fn store(&self) -> &Store {
         self.searcher.store()
+    }
+
+    pub(crate) fn cache(&self) -> Option<&ShardCache> {
+        self.searcher.cache().map(Arc::as_ref)
+    }
+
+    pub(crate) fn ask_memory(&self) -> &AskMemory {
+        self.searcher.ask_memory()
+    }
+
+    /// Returns whether a catalog may no longer be the newest.
+    pub(crate) fn may_be_old(&self, catalog: &Catalog) -> bool {
+        self.searcher.snapshots().may_be_old(catalog)
     }
 
     pub(crate) fn parallel(&self) -> usize {
@@ -458,7 +472,7 @@ impl View {
 
     /// Returns the catalog that a search reads, with all repositories: the newest, or that of the position from which it
     /// resumes.
-    async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
+    pub(crate) async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
         let newest = self.searcher.catalog().await?;
         match resume {
             Some(from) if from.switch != newest.switch => {

@@ -325,7 +325,7 @@ impl Lease {
     /// filter; each shard has a parameter for the numbers to look up.
     ///
     /// Every connection must prepare each different statement, so there should be few: see [`shard_ranges`].
-    async fn of_shards(
+    pub(crate) async fn of_shards(
         &mut self,
         asked: &[(ShardId, Vec<i32>)],
         filter: &[&FileFilter],

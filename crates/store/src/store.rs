@@ -1,5 +1,6 @@
 //! A connected database, from which all statements start.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI16, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use ngram::Densities;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
+use crate::ShardId;
 use crate::error::Result;
 use crate::kept::Kept;
 use crate::other_work::OtherWork;
@@ -77,6 +79,15 @@ impl Store {
     /// Returns the cell for the number of shards; it is empty until first read.
     pub(crate) fn known_shards(&self) -> &OnceLock<i16> {
         &self.shards
+    }
+
+    /// Splits what concerns shards by their groups, in order: one statement reads the rows of a group.
+    pub fn in_groups<T>(&self, all: Vec<T>, shard: impl Fn(&T) -> ShardId) -> Vec<Vec<T>> {
+        let mut groups: BTreeMap<i16, Vec<T>> = BTreeMap::new();
+        for one in all {
+            groups.entry(self.groups().of(shard(&one))).or_default().push(one);
+        }
+        groups.into_values().collect()
     }
 
     /// Returns the size of the groups of the index, as it was when this program connected or made the index.

@@ -254,17 +254,31 @@ impl ShardFiles {
         row.language.checked_sub(1).map(|i| &self.languages[usize::from(i)])
     }
 
+    /// Returns the files that pass a filter, in order, each with the trees that have it.
+    pub(crate) fn passing(
+        &self,
+        filter: &FileFilter,
+    ) -> impl Iterator<Item = (FileEntry<'_>, Trees)> {
+        let wanted = (0..self.rows.len()).filter(|at| self.is_wanted(*at, filter));
+        wanted.map(|at| (self.entry(at), self.trees(at)))
+    }
+
+    /// Returns whether a file passes a filter.
+    fn is_wanted(&self, at: usize, filter: &FileFilter) -> bool {
+        let row = &self.rows[at];
+        filter.repos.as_ref().is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
+            && self.passes(at, &filter.trees)
+            && filter.languages.as_ref().is_none_or(|languages| {
+                let language = self.language(row);
+                language.is_some_and(|language| languages.contains(&language.small))
+            })
+    }
+
     fn chosen(&self, rows: Range<usize>, filter: &FileFilter) -> impl Iterator<Item = File> {
         rows.filter_map(|at| {
             let row = &self.rows[at];
             let language = self.language(row);
-            let wanted =
-                filter.repos.as_ref().is_none_or(|repos| repos.binary_search(&row.repo).is_ok())
-                    && self.passes(at, &filter.trees)
-                    && filter.languages.as_ref().is_none_or(|languages| {
-                        language.is_some_and(|language| languages.contains(&language.small))
-                    });
-            wanted.then(|| File {
+            self.is_wanted(at, filter).then(|| File {
                 blob: row.blob,
                 bytes: row.bytes,
                 repo: row.repo,

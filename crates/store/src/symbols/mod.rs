@@ -7,7 +7,7 @@ mod row;
 
 use std::collections::HashMap;
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Row};
 
 use crate::contents::{bind_filter, visible};
 use crate::error::Result;
@@ -151,6 +151,39 @@ impl Lease {
         let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
         let groups: Vec<SymbolGroup> = self.fetch(BoundStatement::new(sql).bind(ids)).await?;
         Ok(groups.iter().flat_map(|group| group.rows(Some(blobs))).collect())
+    }
+
+    /// Returns the symbols of some blobs of some shards, by shard; blobs without symbols may be missing. Shards must be
+    /// distinct, and blobs ascending.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn symbols_of_shards(
+        &mut self,
+        asked: &[(ShardId, Vec<BlobId>)],
+    ) -> Result<HashMap<ShardId, Vec<SymbolRow>>> {
+        let ids = |(shard, blobs): &(ShardId, Vec<BlobId>)| {
+            (*shard, blobs.iter().map(|blob| blob.0).collect::<Vec<i32>>())
+        };
+        let numbers: Vec<(ShardId, Vec<i32>)> = asked.iter().map(ids).collect();
+        let branch = |shard: ShardId, parameter: usize| {
+            format!(
+                "select {n}::smallint shard, blobs, counts, names, numbers from {table} where shard = {n}
+                     and first = any(array(
+                         select distinct (select max(first) from {table} where shard = {n} and first <= blob)
+                         from unnest(${parameter}::int[]) asked (blob)))",
+                table = shard.symbols(),
+                n = shard.0
+            )
+        };
+        let mut rows: HashMap<ShardId, Vec<SymbolRow>> = HashMap::new();
+        for row in self.of_shards(&numbers, &[], branch).await? {
+            let shard = ShardId(row.try_get("shard")?);
+            let wanted = asked.iter().find(|(of, _)| *of == shard).map(|(_, blobs)| &**blobs);
+            let group = SymbolGroup::from_row(&row)?;
+            rows.entry(shard).or_default().extend(group.rows(wanted));
+        }
+        Ok(rows)
     }
 
     /// Returns all symbols of a shard, ascending by blob.

@@ -1,0 +1,359 @@
+//! The first stage: which texts have the words of a question, and the best of them over all shards, by BM25 of their
+//! chunks.
+//!
+//! The number of chunks, their mean length and in how many each word occurs are counted over the visible chunks alone. So a
+//! view of some repositories answers as an index of these would.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use store::BlobId;
+use words::{QuestionWord, Role};
+
+use super::lengths::Lengths;
+use super::visible::VisibleChunks;
+
+/// BM25: how soon a further occurrence of a word in a chunk counts little, and how much the length of the chunk counts.
+const SATURATION: f32 = 1.7;
+const LENGTH: f32 = 0.5;
+
+/// A word in the name of a definition counts as so many more occurrences. (All these are fitted, with the second stage, on
+/// half of a set of judged questions.)
+const DEFINITION: f32 = 2.0;
+
+/// What the second best chunk of a text adds to the best one, and a further one beside the one before it.
+const OTHERS: f32 = 0.12;
+const FURTHER: f32 = 0.6;
+
+/// Chunks of a text that add something.
+const ADDING: usize = 8;
+
+/// A word tells files apart if it weighs at least this part of the one that weighs most.
+const TELLING: f32 = 0.2;
+
+/// Number of texts that the first stage returns, and most of those that rank as the last of them.
+pub(super) const CANDIDATES: usize = 200;
+const MAX_EQUAL: usize = 2000;
+
+/// Chunks of a text that are read.
+const CHUNKS: usize = 8;
+
+/// Where a word occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the text.
+    Text,
+    /// In the name of a definition.
+    Definition,
+}
+
+/// Where the words of a question occur in the visible chunks of a shard.
+#[derive(Clone, Debug)]
+pub(super) struct Occurrences<'a> {
+    visible: &'a VisibleChunks,
+    /// For each word, the chunks with it, and a code for how often each has it.
+    texts: Vec<Vec<(u32, u8)>>,
+    definitions: Vec<Vec<(u32, u8)>>,
+}
+
+/// For each word of a question, the chunks of a shard that have it, ascending, with how often it counts.
+#[derive(Debug, Default)]
+pub(super) struct Counted(Vec<Vec<(u32, f32)>>);
+
+impl<'a> Occurrences<'a> {
+    /// Makes room for so many words.
+    pub(super) fn of(words: usize, visible: &'a VisibleChunks) -> Self {
+        Self { visible, texts: vec![Vec::new(); words], definitions: vec![Vec::new(); words] }
+    }
+
+    /// Adds an occurrence of a word, if the chunk is visible.
+    pub(super) fn add(&mut self, word: usize, place: Place, chunk: u32, code: u8) {
+        if !self.visible.has(chunk) {
+            return;
+        }
+        match place {
+            Place::Text => self.texts[word].push((chunk, code)),
+            Place::Definition => self.definitions[word].push((chunk, code)),
+        }
+    }
+
+    /// Puts the occurrences of each word together. Of several forms of a word in a chunk, the most frequent counts.
+    pub(super) fn counted(self) -> Counted {
+        let both = self.texts.into_iter().zip(self.definitions);
+        let of_word = |(texts, definitions): (Vec<(u32, u8)>, Vec<(u32, u8)>)| {
+            let (texts, definitions) = (each_once(texts), each_once(definitions));
+            let mut counted = Vec::with_capacity(texts.len());
+            let mut defined = definitions.into_iter().peekable();
+            for (chunk, code) in texts {
+                while let Some((other, code)) = defined.next_if(|(other, _)| *other < chunk) {
+                    counted.push((other, DEFINITION * words::frequency(code)));
+                }
+                let here = defined.next_if(|(other, _)| *other == chunk);
+                let more = here.map_or(0.0, |(_, code)| DEFINITION * words::frequency(code));
+                counted.push((chunk, words::frequency(code) + more));
+            }
+            counted.extend(defined.map(|(chunk, code)| (chunk, DEFINITION * words::frequency(code))));
+            counted
+        };
+        Counted(both.map(of_word).collect())
+    }
+}
+
+/// Sorts by chunk, and keeps the largest code of each.
+fn each_once(mut all: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
+    if !all.is_sorted_by(|(one, _), (next, _)| one < next) {
+        all.sort_unstable_by(|(a, x), (b, y)| (a, y).cmp(&(b, x)));
+        all.dedup_by_key(|(chunk, _)| *chunk);
+    }
+    all
+}
+
+impl Counted {
+    /// Returns the number of chunks that have each word.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(Vec::len)
+    }
+}
+
+/// What the words of a question weigh, given all visible chunks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Weights {
+    /// The mean number of words in a chunk.
+    mean: f32,
+    /// The number of chunks with each word.
+    pub(super) chunks: Vec<usize>,
+    /// The inverse document frequency of each word; 0 if no chunk has it.
+    pub(super) idf: Vec<f32>,
+    /// The weight of each word in the score.
+    pub(super) of: Vec<f32>,
+    /// The words that tell files apart: bit n is that of word n.
+    pub(super) telling: u64,
+    /// Words that a file must all have to have the whole question: not stop words, parts of others, nor several as one.
+    pub(super) typed: u64,
+}
+
+impl Weights {
+    /// Weighs the words of a question. `chunks` says how many of `count` chunks, with `length` words altogether, have each.
+    pub(super) fn of(count: u64, length: u64, chunks: Vec<usize>, words: &[QuestionWord]) -> Self {
+        let all = count as f32;
+        let idf = |chunks: usize| {
+            let chunks = chunks as f32;
+            (1.0 + (all - chunks + 0.5) / (chunks + 0.5)).ln()
+        };
+        let idf: Vec<f32> = chunks.iter().map(|n| if *n > 0 { idf(*n) } else { 0.0 }).collect();
+        let of: Vec<f32> = idf.iter().zip(words).map(|(idf, word)| idf * word.weight).collect();
+        let most = of.iter().copied().fold(0.0, f32::max);
+        let bits = |holds: &dyn Fn(usize) -> bool| {
+            (0..of.len()).filter(|word| holds(*word)).fold(0, |all, word| all | 1 << word)
+        };
+        let telling = bits(&|word| chunks[word] > 0 && of[word] >= TELLING * most);
+        let is_part = |word: usize| matches!(words[word].role, Role::Part | Role::Joined);
+        let typed = bits(&|word| words[word].weight >= 1.0 && !is_part(word));
+        Self { mean: length as f32 / all.max(1.0), chunks, idf, of, telling, typed }
+    }
+}
+
+/// A text that may be among the best.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Candidate {
+    /// The number of its shard among those of the question.
+    pub(super) shard: usize,
+    pub(super) blob: BlobId,
+    /// Its score.
+    pub(super) points: f32,
+    /// Its best chunks, ascending.
+    pub(super) chunks: Vec<i32>,
+}
+
+/// The texts of a shard that have words of a question.
+#[derive(Debug, Default)]
+pub(super) struct ShardTexts {
+    /// The best ones, in no order, and all that rank as the last of them.
+    pub(super) best: Vec<Candidate>,
+    /// Number of files with at least one word that tells files apart, and with all of these words.
+    pub(super) files: usize,
+    pub(super) files_all: usize,
+}
+
+/// Scores the texts of a shard.
+pub(super) fn texts_of(
+    shard: usize,
+    counted: &Counted,
+    weights: &Weights,
+    lengths: &Lengths,
+    visible: &VisibleChunks,
+) -> ShardTexts {
+    let upto = lengths.upto().unsigned_abs() as usize;
+    let (mut points, mut words) = (vec![0.0_f32; upto], vec![0_u64; upto]);
+    for (word, (chunks, weight)) in counted.0.iter().zip(&weights.of).enumerate() {
+        for (chunk, count) in chunks {
+            let at = *chunk as usize;
+            let share = lengths.of(at) as f32 / weights.mean.max(1.0);
+            let long = SATURATION * (1.0 - LENGTH + LENGTH * share);
+            points[at] += weight * count * (SATURATION + 1.0) / (count + long);
+            words[at] |= 1 << word;
+        }
+    }
+    let mut texts = ShardTexts::default();
+    let mut ranked: Vec<(f32, i32, Range<usize>)> = Vec::new();
+    let mut at = 0;
+    while at < upto {
+        if words[at] == 0 {
+            at += 1;
+            continue;
+        }
+        let blob = lengths.blob_of(at as u32);
+        let extent = lengths.extent(blob);
+        let chunks = extent.clone().filter(|chunk| words[*chunk] != 0);
+        let (mut of_chunks, mut has) = (Vec::new(), 0);
+        for chunk in chunks {
+            of_chunks.push(points[chunk]);
+            has |= words[chunk];
+        }
+        at = extent.end.max(at + 1);
+        if has & weights.telling == 0 {
+            continue;
+        }
+        let files = visible.files(blob);
+        texts.files += files;
+        texts.files_all += if has & weights.typed == weights.typed { files } else { 0 };
+        ranked.push((together(of_chunks), blob, extent));
+    }
+    let least = nth(ranked.iter().map(|(points, ..)| *points), CANDIDATES);
+    ranked.retain(|(points, ..)| *points >= least);
+    texts.best = ranked
+        .into_iter()
+        .map(|(score, blob, extent)| {
+            let mut chunks: Vec<i32> =
+                extent.filter(|chunk| words[*chunk] != 0).map(|chunk| chunk as i32).collect();
+            if chunks.len() > CHUNKS {
+                // The sort is stable: of equal chunks, the first one wins.
+                chunks.sort_by(|a, b| points[*b as usize].total_cmp(&points[*a as usize]));
+                chunks.truncate(CHUNKS);
+                chunks.sort_unstable();
+            }
+            Candidate { shard, blob: BlobId(blob), points: score, chunks }
+        })
+        .collect();
+    texts
+}
+
+/// Returns the points of a text, given those of its chunks.
+fn together(mut chunks: Vec<f32>) -> f32 {
+    chunks.sort_unstable_by(|a, b| by_points(*a, *b));
+    let mut share = OTHERS / FURTHER;
+    let add = |sum: f32, points: &f32| {
+        share *= FURTHER;
+        sum + share * points
+    };
+    let others = chunks.iter().skip(1).take(ADDING).fold(0.0, add);
+    chunks.first().map_or(0.0, |best| best + others)
+}
+
+/// Returns the best of all candidates, best first, and those that rank as the last of them, as far as there is room.
+pub(super) fn best(mut all: Vec<Candidate>) -> Vec<Candidate> {
+    let least = nth(all.iter().map(|one| one.points), CANDIDATES);
+    all.retain(|one| one.points >= least);
+    all.sort_by(|a, b| {
+        let place = |one: &Candidate| (one.shard, one.blob);
+        by_points(a.points, b.points).then_with(|| place(a).cmp(&place(b)))
+    });
+    all.truncate(CANDIDATES + MAX_EQUAL);
+    all
+}
+
+/// Orders the larger number of points first.
+pub(super) fn by_points(a: f32, b: f32) -> Ordering {
+    b.total_cmp(&a)
+}
+
+/// Returns the n-th largest of some points; the least possible if there are fewer.
+fn nth(points: impl Iterator<Item = f32>, n: usize) -> f32 {
+    let mut points: Vec<f32> = points.collect();
+    if points.len() <= n {
+        return f32::NEG_INFINITY;
+    }
+    *points.select_nth_unstable_by(n - 1, |a, b| by_points(*a, *b)).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five chunks of three texts, of which the last is not visible.
+    fn shard() -> (Lengths, VisibleChunks) {
+        let lengths = Lengths::default().with(&[(0, vec![0x85, 5, 0x85, 0x85, 5])]);
+        let visible = VisibleChunks::of([0, 2].map(BlobId).into_iter(), &lengths);
+        (lengths, visible)
+    }
+
+    #[test]
+    fn forms_and_definitions_of_a_word_count_together() {
+        let visible = VisibleChunks::of([BlobId(0)].into_iter(), &Lengths::default().with(&[(0, vec![0x81, 1, 1, 1, 1])]));
+        let mut found = Occurrences::of(1, &visible);
+        let (one, two) = (words::frequency_code(1), words::frequency_code(2));
+        for (place, chunk, code) in [
+            (Place::Text, 3, one),
+            (Place::Text, 1, one),
+            (Place::Text, 3, two),
+            (Place::Definition, 0, one),
+            (Place::Definition, 3, one),
+            (Place::Definition, 4, one),
+        ] {
+            found.add(0, place, chunk, code);
+        }
+        let of = |code| words::frequency(code);
+        let expected = vec![
+            (0, DEFINITION * of(one)),
+            (1, of(one)),
+            (3, of(two) + DEFINITION * of(one)),
+            (4, DEFINITION * of(one)),
+        ];
+        assert_eq!(found.counted().0, [expected]);
+    }
+
+    #[test]
+    fn the_best_chunk_decides_and_others_add_a_little() {
+        let (lengths, visible) = shard();
+        let mut found = Occurrences::of(2, &visible);
+        let one = words::frequency_code(1);
+        for (word, chunk) in [(0, 0), (0, 1), (0, 2), (1, 2), (1, 3), (1, 4)] {
+            found.add(word, Place::Text, chunk, one);
+        }
+        let counted = found.counted();
+        let chunks: Vec<usize> = counted.chunks().collect();
+        let weights = Weights::of(visible.count, visible.words, chunks, &words::question("one two"));
+        assert_eq!((weights.chunks.as_slice(), weights.telling), (&[3, 1][..], 0b11));
+        let texts = texts_of(7, &counted, &weights, &lengths, &visible);
+        assert_eq!((texts.files, texts.files_all), (2, 1));
+        let best = best(texts.best);
+        let told: Vec<_> =
+            best.iter().map(|one| (one.shard, one.blob.0, one.chunks.as_slice())).collect();
+        assert_eq!(told, [(7, 2, &[2][..]), (7, 0, &[0, 1])]);
+        assert!((best[1].points - (1.0 + OTHERS) * weights.of[0]).abs() < 1e-4, "{best:?}");
+    }
+
+    #[test]
+    fn a_word_that_is_everywhere_or_nowhere_does_not_tell_files_apart() {
+        let weights = Weights::of(1000, 1000, vec![990, 3, 0], &words::question("one two three"));
+        assert_eq!(weights.telling, 0b10);
+        let common = Weights::of(1000, 1000, vec![990, 0], &words::question("one two"));
+        assert_eq!(common.telling, 0b1);
+    }
+
+    #[test]
+    fn all_that_rank_as_the_last_are_kept() {
+        let of = |blob: i32, points| Candidate {
+            shard: 0,
+            blob: BlobId(blob),
+            points,
+            chunks: Vec::new(),
+        };
+        let all = (0..1000).map(|n| of(n, if n < 990 { 1.0 } else { 2.0 })).collect();
+        let kept = best(all);
+        assert_eq!(kept.len(), 1000);
+        assert!(kept[..10].iter().all(|one| one.blob.0 >= 990));
+        let all = (0..1000).map(|n| of(n, n as f32)).collect();
+        assert_eq!(best(all).len(), CANDIDATES);
+    }
+}
