@@ -7,7 +7,10 @@
 //! ARCHITECTURE.md has a recipe for a new field of the query language.
 
 pub mod about;
+mod ask;
+pub mod ask_answer;
 mod build;
+pub mod by_words;
 pub mod changes;
 mod client;
 pub mod cursor;
@@ -27,6 +30,7 @@ pub mod shell;
 mod spell;
 pub mod stale;
 
+pub use ask::{AskOptions, MAX_LINES, ask};
 pub use build::{build, build_in_time, limit_or, parse};
 pub use client::Client;
 pub use docs::{DocsQuery, docs};

@@ -33,6 +33,8 @@ words! {
         Names = "names",
         /// Ranked search in documents and comments.
         Docs = "docs",
+        /// Questions in words.
+        Ask = "ask",
         /// Fuzzy search for paths.
         Files = "files",
     }

@@ -4,6 +4,7 @@
 #![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]
 
 mod arguments;
+mod ask;
 mod color;
 mod config;
 mod database;
@@ -33,6 +34,7 @@ pub(crate) use arguments::{CommandLine, TypedOption, typed_options};
 pub(crate) use color::Color;
 pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use diff::DiffArgs;
+pub(crate) use ask::AskArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
@@ -65,6 +67,7 @@ Examples:
   codesearch ingest ~/repos            index a folder of repositories
   codesearch search 'fmt\\.Print.*'     search the code (codesearch help syntax)
   codesearch files srch/candidats      find a file by part of its path
+  codesearch ask 'how are retries done' find files by a question in words
   codesearch docs 'configure retries'  search documents and comments
   codesearch def ReadFile              find where a name is defined
   codesearch serve                     serve searches on http://127.0.0.1:8080
@@ -122,6 +125,9 @@ pub(crate) enum Command {
     /// Print what a file defines
     #[command(after_help = navigate::OUTLINE_HELP)]
     Outline(OutlineArgs),
+    /// Ask in words; print the files that answer best
+    #[command(after_help = ask::ASK_HELP)]
+    Ask(AskArgs),
     /// Search documents and comments, the best first
     #[command(after_help = docs::DOCS_HELP)]
     Docs(DocsArgs),
@@ -177,6 +183,7 @@ impl Command {
                 | Self::Refs(_)
                 | Self::Outline(_)
                 | Self::Docs(_)
+                | Self::Ask(_)
         )
     }
 }

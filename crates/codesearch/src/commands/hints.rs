@@ -11,7 +11,7 @@ use crate::console::Console;
 use crate::database::Index;
 use request::hints::{self, FileCount, NoResultsQuery, QueryContext, Suggested};
 use request::shell;
-use request::{self, Client, Options};
+use request::{self, AskOptions, Client, Options};
 
 /// Longest time to count the files that a suggested query finds.
 const COUNTING: Duration = Duration::from_millis(50);
@@ -124,6 +124,30 @@ pub(super) async fn nothing_found(
     };
     for hint in hints::for_no_results(view, &asked).await {
         note!(to console, "  {}", hints::line(&hint));
+    }
+    by_words(view, console, args, options).await;
+}
+
+/// Prints a command that ranks files by words, if the query is only words and there are such files.
+async fn by_words(view: &View, console: &Console, args: &SearchArgs, options: &Options) {
+    let words = args.query.join(" ");
+    if !query::is_only_words(&words) || !args.regexps().is_empty() {
+        return;
+    }
+    let options = AskOptions {
+        repos: options.repos.clone(),
+        files: options.files.clone(),
+        languages: options.languages.clone(),
+        limit: Some(1),
+        lines: Some(0),
+        timeout: Some(WITHIN),
+        ..AskOptions::default()
+    };
+    let Ok(question) = request::ask(&words, &options, &Client::COMMAND_LINE) else { return };
+    let asked = search::ask::ask(view, &question).await;
+    if asked.is_ok_and(|asked| !asked.files.is_empty()) {
+        let command = hints::with_query("codesearch ask", &words);
+        note!(to console, "  ranked by words, of which a file need not have all: {command}");
     }
 }
 

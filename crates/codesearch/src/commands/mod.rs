@@ -1,5 +1,6 @@
 //! The subcommands, one file for each.
 
+pub(crate) mod ask;
 mod by_path;
 mod by_rank;
 pub(crate) mod check;
@@ -51,6 +52,7 @@ pub(crate) fn read(command: &Command, index: &Index<'_>, console: &Console) -> R
         Command::Refs(args) => navigate::references(index, console, args),
         Command::Outline(args) => navigate::outline(index, console, args),
         Command::Docs(args) => docs::run(index, console, args),
+        Command::Ask(args) => ask::run(index, console, args),
         _ => bail!("this command does not read the index"),
     }
 }

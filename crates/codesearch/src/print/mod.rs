@@ -1,5 +1,6 @@
 //! Prints results: as text for people and pipes, or as ripgrep's JSON lines.
 
+pub(crate) mod ask;
 mod blocks;
 pub(crate) mod diff;
 pub(crate) mod docs;
@@ -89,7 +90,7 @@ impl Paths {
     }
 
     /// Returns a file's path in its printed form.
-    fn of_file(&self, file: &FileMatch) -> String {
+    pub(crate) fn of_file(&self, file: &FileMatch) -> String {
         self.in_trees(&file.repo, &file.trees, &file.path)
     }
 
