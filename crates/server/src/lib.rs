@@ -1,6 +1,7 @@
 //! The HTTP server. `endpoints` is its table of contents.
 
 mod access;
+mod by_words;
 mod command;
 mod commands;
 mod compat;
@@ -68,6 +69,7 @@ fn endpoints() -> Vec<Endpoint> {
         stream::STREAM,
         search::EXPLANATION,
         pages::LINES,
+        pages::ASK,
         pages::DOCS,
         pages::FILES,
         pages::FILE,

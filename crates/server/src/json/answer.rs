@@ -15,6 +15,7 @@ use super::sorted::{Sort, Sorted};
 use super::stale::stale_json;
 use super::stats::StatsJson;
 use super::writer::{FieldSet, JsonWriter, Tail};
+use crate::by_words;
 use crate::cursor::Cursor;
 use crate::error::Failure;
 use crate::fresh;
@@ -23,6 +24,7 @@ use crate::params::SearchParams;
 use crate::request::compiled;
 use crate::search_stream::SearchStream;
 use crate::server::Server;
+use rank::Order;
 use request::Client;
 use request::explain::explanation;
 
@@ -58,6 +60,9 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
             stats.cut_at_limit();
         }
         let select = request.query().settings.select;
+        let found: Vec<(String, String)> =
+            files.iter().map(|file| (file.repo.clone(), file.path.clone())).collect();
+        let by_words = ranked_by_words(server, params, (&request, &done), &found).await?;
         let mut writer = JsonWriter::new(&params.q, select, fields);
         for (file, score) in files.into_iter().zip(scores) {
             writer.add_scored(file, score.filter(|_| params.explains()));
@@ -66,7 +71,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let hints = hints_for(server, params, &request, &done).await;
         let near = writer.listed(&near);
         let stale = stale_json(&stale);
-        return Ok(writer.end(&stats, Tail { near, next, explain, hints, stale }));
+        return Ok(writer.end(&stats, Tail { near, next, explain, hints, stale, by_words }));
     }
     let mut request = compiled(params, Client::PROGRAM).await?;
     request.resume = params.cursor(None)?.map(|cursor| cursor.resume);
@@ -100,7 +105,26 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let hints = hints_for(server, params, &request, &stats).await;
     let next = Cursor::after_all(&request, &stats);
     let stale = stale_json(&server.view().stale(shown).await);
-    Ok(writer.end(&StatsJson::from(&stats), Tail { near: None, next, explain, hints, stale }))
+    Ok(writer.end(&StatsJson::from(&stats), Tail { next, explain, hints, stale, ..Tail::default() }))
+}
+
+/// Returns the files that follow few results in the order of relevance.
+async fn ranked_by_words(
+    server: &Server,
+    params: &SearchParams,
+    search: (&Request, &Stats),
+    found: &[(String, String)],
+) -> Result<Option<Value>, Failure> {
+    if params.order() != Order::Relevance {
+        return Ok(None);
+    }
+    let asked = by_words::after(server, params, search, found).await?;
+    Ok(asked.map(|asked| {
+        let answer = request::ask_answer::Answer::of(&params.q, &asked, params.explains());
+        let mut told = json!(answer);
+        told["why"] = request::by_words::why(search.1.files).into();
+        told
+    }))
 }
 
 /// Returns hints, if the client wants them.
@@ -167,7 +191,7 @@ fn stream(
         let explain = explains.then(|| explanation(&request, loose));
         let stale = stale_json(&view.stale(shown).await);
         // Hints are for searches that found nothing.
-        writer.finish(&stats, Tail { near: None, next, explain, hints: None, stale });
+        writer.finish(&stats, Tail { next, explain, stale, ..Tail::default() });
         for piece in writer.take() {
             if !tell(piece).await {
                 return;

@@ -348,17 +348,20 @@ pub(crate) struct Tail {
     pub(crate) hints: Option<Value>,
     /// The files that have changed on disk.
     pub(crate) stale: Option<Value>,
+    /// Files that do not match but have some words of the query, ranked by these.
+    pub(crate) by_words: Option<Value>,
 }
 
 /// Returns the end of an answer.
 fn tail(stats: &str, parts: Tail) -> String {
-    let Tail { near, next, explain, hints, stale } = parts;
+    let Tail { near, next, explain, hints, stale, by_words } = parts;
     let near = near.map_or_else(String::new, |near| format!(",\"near_definitions\":{near}"));
     let next = next.map_or_else(String::new, |next| format!(",\"next\":\"{next}\""));
     let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
     let hints = hints.map_or_else(String::new, |hints| format!(",\"hints\":{hints}"));
     let stale = stale.map_or_else(String::new, |stale| format!(",\"stale\":{stale}"));
-    format!("],\"stats\":{stats}{near}{next}{explain}{hints}{stale}}}")
+    let by_words = by_words.map_or_else(String::new, |by_words| format!(",\"by_words\":{by_words}"));
+    format!("],\"stats\":{stats}{near}{next}{explain}{hints}{stale}{by_words}}}")
 }
 
 /// Returns the data of an event with some files.

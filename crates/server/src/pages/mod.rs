@@ -1,5 +1,6 @@
 //! Pages for browsers, rendered from `web/templates`.
 
+mod ask;
 mod assets;
 mod browse;
 mod diff;
@@ -20,6 +21,7 @@ mod suggest;
 mod syntax;
 mod view;
 
+pub(crate) use ask::{ASK, asked};
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
 pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS, not_in_index};
 pub(crate) use diff::DIFF;

@@ -18,7 +18,8 @@ use tokio::time::timeout_at;
 use super::links::{all_values, choice_of_trees, chosen, facets, folder_of, orders, with};
 use super::trim::trim;
 use super::unrendered::{UnrenderedFile, UnrenderedFiles};
-use super::view::{HintView, Results};
+use super::view::{ByWords, HintView, Results};
+use crate::by_words;
 use crate::connections::run_on;
 use crate::cursor::Cursor;
 use crate::error::Failure;
@@ -26,7 +27,7 @@ use crate::fresh;
 use crate::hints;
 use crate::pages::narrow::{self, TreeFields};
 use crate::pages::view::{self, CONTEXT, FileView, ListedCopies};
-use crate::pages::{link, search_page};
+use crate::pages::{ask, link, search_page};
 use crate::params::{SearchParams, names};
 use crate::request::compiled;
 use crate::search_stream::{SearchStream, stopped};
@@ -254,6 +255,13 @@ impl Search {
             UnrenderedFile { file, matches, score }
         });
         let files: Vec<UnrenderedFile> = files.collect();
+        let by_words = if params.is_typed() {
+            None
+        } else {
+            let known: Vec<(String, String)> =
+                files.iter().map(|one| (one.file.repo.clone(), one.file.path.clone())).collect();
+            ranked_by_words(server, params, (&request, &stats), &known).await?
+        };
         let near =
             near.iter().map(|file| view::file(file, file.matches(), &params.q, None, &trees));
         let near = near.collect();
@@ -295,6 +303,7 @@ impl Search {
             nothing: files.is_empty() && repos.is_empty() && stats.stopped.is_none(),
             near,
             files: Vec::new(),
+            by_words,
             goes_on: false,
             repos,
             next,
@@ -363,6 +372,25 @@ async fn trees_of(view: &View, name: &str) -> Result<Vec<String>, store::Error> 
     let repo = catalog.repos.values().find(|repo| repo.name == name);
     let named = repo.map(narrow::named).unwrap_or_default();
     Ok(named.into_iter().map(|(name, _)| name.to_owned()).collect())
+}
+
+/// Returns the files ranked by words that follow a search with few results.
+async fn ranked_by_words(
+    server: &Server,
+    params: &SearchParams,
+    search: (&Request, &Stats),
+    found: &[(String, String)],
+) -> Result<Option<ByWords>, Failure> {
+    let asked = by_words::after(server, params, search, found).await?;
+    let Some(asked) = asked else { return Ok(None) };
+    let fields = [names::REPO, names::FILE, names::LANG];
+    let given = fields.iter().filter_map(|of| Some((of.name, params.given.get(of)?)));
+    let all: Vec<(&str, &str)> = std::iter::once(("q", params.q.as_str())).chain(given).collect();
+    Ok(Some(ByWords {
+        why: request::by_words::why(search.1.files),
+        href: link::to("/ask", &all),
+        files: ask::views(server, &asked, None, params.explains()).await?,
+    }))
 }
 
 fn listed_copies(params: &SearchParams) -> ListedCopies {

@@ -27,6 +27,8 @@ pub(crate) struct Results {
     /// Files that define the name in the query but do not match it.
     pub(crate) near: Vec<FileView>,
     pub(crate) files: Vec<FileView>,
+    /// Files that do not match but have some words of the query, if few files match.
+    pub(crate) by_words: Option<ByWords>,
     /// Whether more files follow in a second part of the page.
     pub(crate) goes_on: bool,
     /// The names and addresses of repositories, if the query asks for repositories.
@@ -39,6 +41,15 @@ pub(crate) struct Results {
     pub(crate) nothing: bool,
     /// Changes to the query that may help.
     pub(crate) hints: Vec<HintView>,
+}
+
+/// Files ranked by words.
+pub(crate) struct ByWords {
+    /// Why they are shown.
+    pub(crate) why: String,
+    /// The address of all of them.
+    pub(crate) href: String,
+    pub(crate) files: Vec<FileView>,
 }
 
 /// A change to the query that may help: a sentence, the number of files that it finds, and a link.
