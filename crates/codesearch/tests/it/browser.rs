@@ -3,6 +3,7 @@
 //! Both must be in PATH (`chromium` or `google-chrome`, and `chromedriver`). Without them the journeys are skipped with
 //! a message; with `CI=true` or `CODESEARCH_BROWSER=required` that is a failure.
 
+mod ask;
 mod audit;
 mod axe;
 mod everyday;
@@ -25,7 +26,7 @@ use audit::AUDIT;
 use tab::{Tab, journeys_in};
 
 /// One page of each kind.
-const PAGES: [&str; 22] = [
+const PAGES: [&str; 26] = [
     "/",
     "/search?q=needle",
     "/search?q=needle+repo:^two$+-file:^many/1",
@@ -43,6 +44,10 @@ const PAGES: [&str; 22] = [
     "/monitors/needles",
     "/stats",
     "/files?q=srv",
+    "/ask",
+    "/ask?q=where+is+the+needle",
+    "/ask?q=nowhere_at_all",
+    "/search?q=needle+serve+nowhere_at_all",
     "/docs",
     "/docs?q=needle+file:x",
     "/docs?q=nowhere_at_all",

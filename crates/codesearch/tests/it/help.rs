@@ -2,12 +2,13 @@
 
 use crate::harness::{Fixture, clean_command};
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "",
     "up",
     "ingest",
     "search",
     "files",
+    "ask",
     "docs",
     "serve",
     "token",

@@ -5,6 +5,7 @@
 mod access;
 mod agents;
 mod api;
+mod ask;
 mod bad_input;
 mod browser;
 mod changes;

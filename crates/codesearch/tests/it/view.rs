@@ -45,6 +45,16 @@ const QUERIES: [&str; 22] = [
     "diff:HEAD~1.. repo:hidden",
 ];
 
+/// Questions in words.
+const QUESTIONS: [&str; 6] = [
+    "where is the needle copied",
+    "how do I boil water in the kettle",
+    "only hidden",
+    "shared run number",
+    "seen one",
+    "minified function",
+];
+
 /// The index of all repositories, and that of the visible ones.
 struct Both {
     all: Fixture,
@@ -251,6 +261,11 @@ fn addresses() -> Vec<String> {
     for word in ["kettle", "boils water", "kettle -seen", "hidden", "water repo:hidden"] {
         all.push(format!("/docs?q={}&limit=100", encoded(word)));
     }
+    for question in QUESTIONS {
+        all.push(format!("/ask?q={}&limit=100&explain=1", encoded(question)));
+        all.push(format!("/ask?q={}&repo=one&lang=rust", encoded(question)));
+        all.push(format!("/search?q={}&sort=relevance&limit=10", encoded(question)));
+    }
     for word in ["a.rs", "runts", "hidden-one/a.rs", "readme", "min"] {
         all.push(format!("/files?q={}&limit=100", encoded(word)));
     }
@@ -426,6 +441,10 @@ fn commands_tell_of_half() {
     }
     for query in ["kettle", "boils water", "hidden"] {
         both.check(&["docs", query]);
+    }
+    for question in QUESTIONS {
+        both.check(&["ask", question]);
+        both.check(&["ask", "--explain", "--limit", "100", "--repo", "one", question]);
     }
     for query in ["a.rs", "hidden-one/a.rs", "readme"] {
         both.check(&["files", query]);
