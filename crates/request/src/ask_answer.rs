@@ -95,7 +95,8 @@ struct StatsJson {
 impl<'a> Answer<'a> {
     /// Makes the answer to a question. With `explains`, each file has its score and the parts of it.
     pub fn of(question: &'a str, asked: &'a Asked, explains: bool) -> Self {
-        let word = |of: &'a AskedWord| WordJson { word: &of.text, chunks: of.chunks, tells: of.tells };
+        let word =
+            |of: &'a AskedWord| WordJson { word: &of.text, chunks: of.chunks, tells: of.tells };
         let stats = &asked.stats;
         Self {
             query: question,
@@ -110,9 +111,11 @@ impl<'a> Answer<'a> {
                 complete: is_complete(asked),
                 stopped_because: stopped(asked).map(|(word, _)| word),
                 notes: notes(asked),
-                oldest: stats.covered.oldest.as_ref().map(
-                    |of| json!({ "repo": of.repo, "looked_at": fresh::time(of.looked_at) }),
-                ),
+                oldest: stats
+                    .covered
+                    .oldest
+                    .as_ref()
+                    .map(|of| json!({ "repo": of.repo, "looked_at": fresh::time(of.looked_at) })),
             },
             stale: stale(&asked.stale),
         }
@@ -124,7 +127,11 @@ impl<'a> FileJson<'a> {
         let FileMatch { repo, path, language, path_ranges, lines, trees, copies, .. } = &one.file;
         let score = || ScoreJson {
             points: rounded(one.points),
-            parts: one.parts.iter().map(|(name, of)| ((*name).to_owned(), json!(rounded(*of)))).collect(),
+            parts: one
+                .parts
+                .iter()
+                .map(|(name, of)| ((*name).to_owned(), json!(rounded(*of))))
+                .collect(),
         };
         Self {
             repo,

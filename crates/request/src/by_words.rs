@@ -50,7 +50,10 @@ pub fn why(files: usize) -> String {
         0 => "no file has all of these words; ranked by words".to_owned(),
         _ => {
             let has = if files == 1 { "has" } else { "have" };
-            format!("only {} {has} all of these words; others, ranked by words", count(files, "file"))
+            format!(
+                "only {} {has} all of these words; others, ranked by words",
+                count(files, "file")
+            )
         }
     }
 }

@@ -43,10 +43,14 @@ pub(crate) fn print(
         for line in &one.file.lines {
             let around = line.enclosing.as_deref();
             if let Some(around) = around.filter(|_| around != last) {
-                let container =
-                    around.container.as_ref().map_or_else(String::new, |(name, _)| format!("{name}."));
-                let about =
-                    format!("in {container}{} ({}, line {})", around.name, around.kind, around.line);
+                let container = around
+                    .container
+                    .as_ref()
+                    .map_or_else(String::new, |(name, _)| format!("{name}."));
+                let about = format!(
+                    "in {container}{} ({}, line {})",
+                    around.name, around.kind, around.line
+                );
                 ink.styled(out, COMMIT, &about)?;
                 writeln!(out)?;
             }

@@ -96,7 +96,10 @@ fn answers_are_what_the_document_says() {
         ("/stats?since=yesterday", 400),
         ("/stats?trim=50,50", 400),
         ("/ask?q=where+is+the+needle", 200),
-        ("/ask?q=needle+server&limit=3&lines=2&lang=go&repo=one&file=src&explain=1&fresh=1&timeout=5s", 200),
+        (
+            "/ask?q=needle+server&limit=3&lines=2&lang=go&repo=one&file=src&explain=1&fresh=1&timeout=5s",
+            200,
+        ),
         ("/ask?q=nowhere_at_all", 200),
         ("/ask?q=", 400),
         ("/ask?q=needle&limit=0", 400),
@@ -356,7 +359,10 @@ fn status_files_and_folders_are_pages_for_browsers() {
             &["<mark class=\"c\">needle</mark>", "1 matching line", "one/src/lib/deep.rs"],
         ),
         ("/ask", &["Ask in words", "aria-current=\"page\">ask"]),
-        ("/ask?q=where+is+the+needle", &["<mark class=\"", ">needle</mark>", "some of these words"]),
+        (
+            "/ask?q=where+is+the+needle",
+            &["<mark class=\"", ">needle</mark>", "some of these words"],
+        ),
         ("/docs", &["Search documents and comments", "aria-current=\"page\">docs"]),
         (
             "/docs?q=needle+7",

@@ -16,7 +16,8 @@ fn repositories() -> Fixture {
         "pub struct Client;\n\nimpl Client {\n    pub fn send(&self) {\n        // retries with a backoff\n        \
          retryBackoff(3);\n    }\n}\n",
     );
-    fixture.write("one/tests/retry_test.rs", "fn retry_backoff_test() {\n    retry_backoff(1);\n}\n");
+    fixture
+        .write("one/tests/retry_test.rs", "fn retry_backoff_test() {\n    retry_backoff(1);\n}\n");
     fixture.write("two/README.md", "# Two\n\nValidators are plugged in by name.\n");
     fixture.write(
         "two/validate.go",
@@ -25,10 +26,16 @@ fn repositories() -> Fixture {
     );
     fixture.write("two/docs/zh.md", "# 说明\n\n如何配置重试次数\n");
     for n in 0..30 {
-        fixture.write(&format!("two/noise/n{n:02}.go"), format!("package noise\n\n// file {n}\nvar N{n} = {n}\n"));
+        fixture.write(
+            &format!("two/noise/n{n:02}.go"),
+            format!("package noise\n\n// file {n}\nvar N{n} = {n}\n"),
+        );
     }
     // The same contents elsewhere.
-    fixture.write("three/vendor/one/retry.rs", std::fs::read(fixture.path().join("one/src/retry.rs")).unwrap());
+    fixture.write(
+        "three/vendor/one/retry.rs",
+        std::fs::read(fixture.path().join("one/src/retry.rs")).unwrap(),
+    );
     fixture.ingest();
     fixture.run(&["symbols"]);
     fixture
@@ -165,7 +172,12 @@ fn fields_limits_and_trees_apply() {
     assert_eq!(json(&fixture, &["retry", "--rev", "release"])["files"][0]["trees"][0], "release");
     assert_eq!(files(&json(&fixture, &["retry", "--lang", "rust"])), [""; 0]);
     let refused = fixture.run(&["ask", "retry", "--rev", "HEAD~1"]).code(2).err;
-    assert!(refused.contains("questions are answered from indexed trees, and the revision HEAD~1 is not one"), "{refused}");
+    assert!(
+        refused.contains(
+            "questions are answered from indexed trees, and the revision HEAD~1 is not one"
+        ),
+        "{refused}"
+    );
     for n in 0..20 {
         fixture.write(&format!("two/f{n}.rs"), format!("fn retry_{n}() {{}}\n"));
     }
@@ -192,16 +204,33 @@ fn bad_questions_get_a_sentence() {
     }
     let (status, answer) = server.json(&format!("/ask?q={}", "word+".repeat(1600)));
     assert_eq!(status, 200, "{answer}");
-    for (question, says) in [("🦀 🦀", "the question has no word"), ("", "q is missing"), ("?!", "the question has no word")] {
+    for (question, says) in [
+        ("🦀 🦀", "the question has no word"),
+        ("", "q is missing"),
+        ("?!", "the question has no word"),
+    ] {
         let (status, answer) = server.json(&format!("/ask?q={}", percent(question)));
         let message = answer["error"]["message"].as_str().unwrap_or_default();
-        assert_eq!((status, message.contains(says) || question.is_empty()), (400, true), "{question}: {answer}");
+        assert_eq!(
+            (status, message.contains(says) || question.is_empty()),
+            (400, true),
+            "{question}: {answer}"
+        );
     }
     for question in ["the how of", "zażółć gęślą jaźń", "a", "\u{0}retry\u{202e}"] {
         let (status, answer) = server.json(&format!("/ask?q={}", percent(question)));
         assert!([200, 400].contains(&status), "{question}: {answer}");
     }
-    for wrong in ["limit=0", "limit=101", "lines=51", "lang=klingon", "repo=(", "file=(", "timeout=soon", "sort=path"] {
+    for wrong in [
+        "limit=0",
+        "limit=101",
+        "lines=51",
+        "lang=klingon",
+        "repo=(",
+        "file=(",
+        "timeout=soon",
+        "sort=path",
+    ] {
         assert_eq!(server.json(&format!("/ask?q=retry&{wrong}")).0, 400, "{wrong}");
     }
 }
@@ -223,7 +252,14 @@ fn a_search_of_words_that_finds_little_is_followed_by_an_answer_in_words() {
     let few = by_words(&server, &sorted("Validator checks"));
     assert_eq!(few["why"], "only 1 file has all of these words; others, ranked by words");
     assert!(!files(&few).contains(&"two/validate.go".to_owned()), "{few}");
-    for q in ["package", "registered or nowhere", "registered -validators", "lang:go registered", "\"two words\"", "nowhere_at_all"] {
+    for q in [
+        "package",
+        "registered or nowhere",
+        "registered -validators",
+        "lang:go registered",
+        "\"two words\"",
+        "nowhere_at_all",
+    ] {
         assert_eq!(by_words(&server, &sorted(q)), Value::Null, "{q}");
     }
     // Programs that want matches alone get these.
@@ -232,10 +268,17 @@ fn a_search_of_words_that_finds_little_is_followed_by_an_answer_in_words() {
     assert!(page.contains("no file has all of these words; ranked by words"), "{page}");
     assert!(page.contains("href=\"/ask?q=registered%20validators%20nowhere\""), "{page}");
     let page = server.get("/ask?q=where+is+the+retry+backoff", "text/html").2;
-    for text in ["<mark>retry</mark>", "aria-current=\"page\">Ask", "Client.send", "complete", "identical copy"] {
+    for text in [
+        "<mark>retry</mark>",
+        "aria-current=\"page\">Ask",
+        "Client.send",
+        "complete",
+        "identical copy",
+    ] {
         assert!(page.contains(text), "{text}: {page}");
     }
-    let tried = fixture.run(&["search", "--hints", "always", "registered validators nowhere"]).code(1);
+    let tried =
+        fixture.run(&["search", "--hints", "always", "registered validators nowhere"]).code(1);
     assert!(tried.err.contains("codesearch ask 'registered validators nowhere'"), "{}", tried.err);
 }
 
@@ -257,7 +300,11 @@ fn what_cannot_be_asked_is_told() {
     // An index of before questions were answered.
     fixture.exec("delete from words_00; delete from word_segments_00; update shards set worded = 0; drop table kept");
     let before = fixture.run(&["ask", "retry"]).code(1);
-    assert!(before.err.contains("the words of 37 files are not indexed yet; run: codesearch ingest"), "{}", before.err);
+    assert!(
+        before.err.contains("the words of 37 files are not indexed yet; run: codesearch ingest"),
+        "{}",
+        before.err
+    );
     let answer = json(&fixture, &["retry"]);
     assert_eq!(answer["stats"]["stopped_because"], "unindexed", "{answer:#}");
     fixture.ingest();

@@ -7,7 +7,7 @@ use query::{CompiledQuery, Predicate};
 use rayon::prelude::*;
 use store::{BlobId, Catalog, File, RepoId, Shard, Trees};
 
-use super::kept::{AskMemory, Among};
+use super::kept::{Among, AskMemory};
 use super::lengths::Lengths;
 use super::visible::VisibleChunks;
 use crate::cache::files::ShardFiles;
@@ -66,7 +66,9 @@ impl Chosen {
             }
             let count = asked.repos.len();
             let which = if count == 1 { "1 repository" } else { &*format!("{count} repositories") };
-            notes.push(format!("the revision {name} is not indexed in {which}, whose files are not asked"));
+            notes.push(format!(
+                "the revision {name} is not indexed in {which}, whose files are not asked"
+            ));
         }
         let of = (catalog.filter(), &*catalog.shards);
         let cache = view.cache();

@@ -92,7 +92,8 @@ impl<'a> Occurrences<'a> {
                 let more = here.map_or(0.0, |(_, code)| DEFINITION * words::frequency(code));
                 counted.push((chunk, words::frequency(code) + more));
             }
-            counted.extend(defined.map(|(chunk, code)| (chunk, DEFINITION * words::frequency(code))));
+            counted
+                .extend(defined.map(|(chunk, code)| (chunk, DEFINITION * words::frequency(code))));
             counted
         };
         Counted(both.map(of_word).collect())
@@ -289,7 +290,10 @@ mod tests {
 
     #[test]
     fn forms_and_definitions_of_a_word_count_together() {
-        let visible = VisibleChunks::of([BlobId(0)].into_iter(), &Lengths::default().with(&[(0, vec![0x81, 1, 1, 1, 1])]));
+        let visible = VisibleChunks::of(
+            [BlobId(0)].into_iter(),
+            &Lengths::default().with(&[(0, vec![0x81, 1, 1, 1, 1])]),
+        );
         let mut found = Occurrences::of(1, &visible);
         let (one, two) = (words::frequency_code(1), words::frequency_code(2));
         for (place, chunk, code) in [
@@ -322,7 +326,8 @@ mod tests {
         }
         let counted = found.counted();
         let chunks: Vec<usize> = counted.chunks().collect();
-        let weights = Weights::of(visible.count, visible.words, chunks, &words::question("one two"));
+        let weights =
+            Weights::of(visible.count, visible.words, chunks, &words::question("one two"));
         assert_eq!((weights.chunks.as_slice(), weights.telling), (&[3, 1][..], 0b11));
         let texts = texts_of(7, &counted, &weights, &lengths, &visible);
         assert_eq!((texts.files, texts.files_all), (2, 1));

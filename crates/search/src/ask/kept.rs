@@ -94,7 +94,8 @@ impl AskMemory {
         shards: &[(&Shard, i32)],
     ) -> Vec<Option<Arc<VisibleChunks>>> {
         let mut contents = self.contents();
-        let Some(at) = contents.visible.iter().position(|of| of.among.as_ref() == Some(among)) else {
+        let Some(at) = contents.visible.iter().position(|of| of.among.as_ref() == Some(among))
+        else {
             return vec![None; shards.len()];
         };
         let of = contents.visible.remove(at);

@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn blobs_are_known_by_their_first_chunks() {
-        let lengths = Lengths::default().with(&[(0, vec![0x81, 2, 0x80, 0x83]), (6, vec![0x81, 1])]);
+        let lengths =
+            Lengths::default().with(&[(0, vec![0x81, 2, 0x80, 0x83]), (6, vec![0x81, 1])]);
         assert_eq!([0, 2, 3, 6].map(|blob| lengths.extent(blob)), [0..2, 2..3, 3..6, 6..8]);
         assert_eq!([0, 1, 2, 5, 7].map(|chunk| lengths.blob_of(chunk)), [0, 0, 2, 3, 6]);
         assert_eq!([0, 2, 4, 9].map(|chunk| lengths.has_words(chunk)), [true, false, false, false]);

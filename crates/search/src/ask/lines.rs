@@ -58,7 +58,8 @@ impl WordLines {
             }
             number += passed;
             start = last.map_or(start, |feed| start + feed + 1);
-            let end = memchr::memchr(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |at| start + at);
+            let end = memchr::memchr(b'\n', &text.as_bytes()[start..])
+                .map_or(text.len(), |at| start + at);
             let (mut ranges, mut words) = (Vec::new(), 0);
             while let Some((range, of)) = found.next_if(|(range, _)| range.start < end) {
                 ranges.push(range.start - start..range.end.min(end) - start);

@@ -55,10 +55,7 @@ const SHOWING: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The question has no word or is too long; its fields name a revision that is not indexed; or the database query fails.
-pub fn ask<'a>(
-    view: &'a View,
-    request: &'a AskRequest,
-) -> BoxFuture<'a, Result<Asked, AskError>> {
+pub fn ask<'a>(view: &'a View, request: &'a AskRequest) -> BoxFuture<'a, Result<Asked, AskError>> {
     Box::pin(async move {
         let begun = Instant::now();
         if request.question.len() > MAX_QUESTION {
@@ -209,11 +206,7 @@ impl Asking<'_> {
 }
 
 /// Weighs the words of a question by the chunks in which they occur.
-fn weigh(
-    words: &[QuestionWord],
-    shards: &[AskedShard],
-    counted: &[Option<Counted>],
-) -> Weights {
+fn weigh(words: &[QuestionWord], shards: &[AskedShard], counted: &[Option<Counted>]) -> Weights {
     let mut chunks = vec![0; words.len()];
     for counted in counted.iter().flatten() {
         for (all, here) in chunks.iter_mut().zip(counted.chunks()) {

@@ -101,7 +101,8 @@ impl Reader<'_> {
         let mut all: Vec<(usize, TextChunk)> = Vec::new();
         let mut missing = Vec::new();
         for (at, numbers) in numbers {
-            let mut texts = self.view.cache().map(|cache| cache.texts.reader(&self.shards[at].shard));
+            let mut texts =
+                self.view.cache().map(|cache| cache.texts.reader(&self.shards[at].shard));
             let mut others = Vec::new();
             for n in numbers {
                 match texts.as_mut().and_then(|texts| texts.chunk(n)) {

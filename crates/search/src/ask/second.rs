@@ -83,7 +83,12 @@ impl Scoring {
     }
 
     /// Scores a text by the best of its files.
-    fn score(&self, one: Candidate, files: &[File], symbols: Option<SymbolRow>) -> Option<RankedText> {
+    fn score(
+        &self,
+        one: Candidate,
+        files: &[File],
+        symbols: Option<SymbolRow>,
+    ) -> Option<RankedText> {
         let read = symbols.as_ref().map(Symbols::of);
         let definitions: Vec<Definition<'_>> = read.as_ref().map(definitions).unwrap_or_default();
         let scored = files.iter().take(SCORED_COPIES).map(|file| {

@@ -105,7 +105,8 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let hints = hints_for(server, params, &request, &stats).await;
     let next = Cursor::after_all(&request, &stats);
     let stale = stale_json(&server.view().stale(shown).await);
-    Ok(writer.end(&StatsJson::from(&stats), Tail { next, explain, hints, stale, ..Tail::default() }))
+    Ok(writer
+        .end(&StatsJson::from(&stats), Tail { next, explain, hints, stale, ..Tail::default() }))
 }
 
 /// Returns the files that follow few results in the order of relevance.

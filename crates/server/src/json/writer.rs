@@ -360,7 +360,8 @@ fn tail(stats: &str, parts: Tail) -> String {
     let explain = explain.map_or_else(String::new, |explain| format!(",\"explain\":{explain}"));
     let hints = hints.map_or_else(String::new, |hints| format!(",\"hints\":{hints}"));
     let stale = stale.map_or_else(String::new, |stale| format!(",\"stale\":{stale}"));
-    let by_words = by_words.map_or_else(String::new, |by_words| format!(",\"by_words\":{by_words}"));
+    let by_words =
+        by_words.map_or_else(String::new, |by_words| format!(",\"by_words\":{by_words}"));
     format!("],\"stats\":{stats}{near}{next}{explain}{hints}{stale}{by_words}}}")
 }
 

@@ -9,10 +9,10 @@ use axum::routing::get;
 use search::Holds;
 use search::ask::{AskError, AskRequest, Asked, AskedFile, MAX_QUESTION};
 
+use super::link;
 use super::narrow::TreeFields;
 use super::render::render;
 use super::view::{self, FileView, ListedCopies};
-use super::link;
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::params::names::{COPIES, EXPLAIN, FILE, FORMAT, FRESH, LANG, Q, REPO, TIMEOUT};
@@ -176,8 +176,11 @@ impl AskParams {
     fn with_copies(&self) -> String {
         let names = [&REPO, &FILE, &LANG, &REV, &WORKTREE, &LIMIT, &LINES];
         let others = names.iter().filter_map(|param| Some((param.name, self.given.get(param)?)));
-        let all: Vec<(&str, &str)> =
-            [("q", self.q.as_str())].into_iter().chain(others).chain([(COPIES.name, "1")]).collect();
+        let all: Vec<(&str, &str)> = [("q", self.q.as_str())]
+            .into_iter()
+            .chain(others)
+            .chain([(COPIES.name, "1")])
+            .collect();
         link::to("/ask", &all)
     }
 }
