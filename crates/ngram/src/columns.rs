@@ -32,6 +32,12 @@ impl Columns {
         room.iter_mut().zip(bytes).for_each(|(byte, new)| *byte = *new);
     }
 
+    /// Adds the columns in some bytes of a bitmap, which begin at byte `first`. Ignores bytes beyond the end.
+    pub fn or_bytes(&mut self, first: usize, bytes: &[u8]) {
+        let room = self.0.get_mut(first..).unwrap_or_default();
+        room.iter_mut().zip(bytes).for_each(|(byte, new)| *byte |= *new);
+    }
+
     /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|byte| *byte == 0)

@@ -114,6 +114,12 @@ impl BloomFilter {
         }
     }
 
+    /// Returns whether the filter holds all n-grams of another one with as many bits.
+    pub fn holds(&self, other: &Self) -> bool {
+        let mut words = self.bits.iter().zip(&other.bits);
+        self.bits.len() == other.bits.len() && words.all(|(own, other)| own & other == *other)
+    }
+
     /// Returns whether this filter has more than a quarter of the bits of a `kind`. Folded to the size of that kind, it
     /// would let much more text through.
     pub fn is_coarse_as(&self, kind: FilterKind) -> bool {

@@ -178,11 +178,11 @@ impl Statement {
     ) -> String {
         let (columns, tables) = self.columns_and_tables(lookups, shard);
         let first = BEFORE_PATTERNS + self.patterns.len() + 1;
-        let table = shard.chunk_filters(groups);
+        let of = format!("p.shard = {}", shard.0);
         format!(
             "select {columns}, f.* from {tables} left join lateral (
                  {} where {} group by 1, 2) f on true",
-            AskedBits::select("asked.literal", &table, first, &format!("p.shard = {}", shard.0)),
+            AskedBits::select("asked.literal", (shard, groups), first, &of),
             may_hold(plan, lookups)
         )
     }

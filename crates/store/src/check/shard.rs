@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection};
 use super::words::StoredWords;
 use super::{Check, Problem};
 use crate::error::Result;
-use crate::filters::{self, PIECE_CHUNKS, StoredFilters};
+use crate::filters::{self, PIECE_CHUNKS, StoredFilters, Tail};
 use crate::scip::ScipDocument;
 use crate::scip::keep as scip;
 use crate::symbols::{self, SymbolRow};
@@ -47,6 +47,9 @@ struct Stored {
     /// Ascending by first chunk.
     documents: Vec<DocumentRow>,
     filters: Option<StoredFilters>,
+    /// The filters of the last chunks, if they stand apart; or else what is wrong with them.
+    tail: Option<Tail>,
+    damaged_tail: Option<&'static str>,
     symbols: HashMap<i32, SymbolRow>,
     /// Number of groups of symbols that cannot be read, or cannot be found by all their names.
     unsound: usize,
@@ -114,6 +117,9 @@ impl Check {
         if stored.words.is_damaged() {
             found.derived("some rows of the word index cannot be read");
         }
+        if let Some(what) = stored.damaged_tail {
+            found.derived(what);
+        }
         if stored.unsound > 0 {
             found.derived(format!("damaged groups of symbols: {}", stored.unsound));
         }
@@ -158,21 +164,28 @@ impl Check {
                 continue;
             }
             stored.add_to_document(n, &contents, &mut document, &mut found);
-            if piece.0 != n / PIECE_CHUNKS {
-                let at = n / PIECE_CHUNKS;
-                let upto = stored.filtered;
-                let read = filters::read_piece(&mut self.conn, groups, shard, at, upto);
-                piece = (at, read.await?);
-            }
-            let own = BloomFilter::of_chunk(&contents);
-            let column = (n % PIECE_CHUNKS) as usize;
-            if !piece.1.as_ref().is_some_and(|piece| piece.holds(column, &own)) {
+            let (own, of_all) = match &stored.tail {
+                Some(tail) if n >= tail.first => tail.holds(n, &contents),
+                tail => {
+                    if piece.0 != n / PIECE_CHUNKS {
+                        let at = n / PIECE_CHUNKS;
+                        let upto = tail.as_ref().map_or(stored.filtered, |tail| tail.first);
+                        let read = filters::read_piece(&mut self.conn, groups, shard, at, upto);
+                        piece = (at, read.await?);
+                    }
+                    let own = BloomFilter::of_chunk(&contents);
+                    let column = (n % PIECE_CHUNKS) as usize;
+                    let own = piece.1.as_ref().is_some_and(|piece| piece.holds(column, &own));
+                    (own, filters.as_ref().is_none_or(|filters| filters.hold(n, &contents)))
+                }
+            };
+            if !own {
                 found.derived(format!("the filter of chunk {n} lacks some of its text"));
             }
+            if !of_all {
+                found.derived(format!("the block filter of chunk {n} lacks some of its text"));
+            }
             if let Some(filters) = &filters {
-                if !filters.hold(n, &contents) {
-                    found.derived(format!("the block filter of chunk {n} lacks some of its text"));
-                }
                 if n == blob && !filters.is_blob_start(n) {
                     found.derived(format!("chunk {n} is not marked as the start of a text"));
                 }
@@ -207,7 +220,10 @@ impl Check {
         );
         let documents = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut self.conn).await?;
         let size = self.store.groups();
-        let filters = filters::read(&mut self.conn, size, shard, filtered).await?;
+        let tail = filters::read_tail(&mut self.conn, size, shard, filtered).await?;
+        let (tail, damaged_tail) = tail.map_or_else(|what| (None, Some(what)), |tail| (tail, None));
+        let others = tail.as_ref().map_or(filtered, |tail| tail.first);
+        let filters = filters::read(&mut self.conn, size, shard, others).await?;
         let groups = symbols::of_shard(&mut self.conn, shard).await?;
         let unsound = groups.iter().filter(|group| !group.is_sound()).count();
         let rows = groups.iter().flat_map(|group| group.group.rows(None));
@@ -227,7 +243,19 @@ impl Check {
         let garbage = garbage.into_iter().collect();
         let blobs = blobs.into_iter().map(|blob| (blob.id, blob)).collect();
         let words = StoredWords::read(&mut self.conn, size, shard).await?;
-        Ok(Stored { blobs, documents, filters, symbols, unsound, scip, words, filtered, garbage })
+        Ok(Stored {
+            blobs,
+            documents,
+            filters,
+            tail,
+            damaged_tail,
+            symbols,
+            unsound,
+            scip,
+            words,
+            filtered,
+            garbage,
+        })
     }
 
     /// Returns the problems, with the names of files; at most [`MAX_REPORTED`], then a count of the others.

@@ -5,21 +5,28 @@
 //!
 //! The filters of chunks are in `chunk_filters`, with a row for each bit and [`PIECE_CHUNKS`] chunks.
 //!
+//! The last chunks of a shard may have filters in rows of their own, the *tail*.
+//!
 //! The shards of a group (`tables::Groups`) share a partition, and the shard comes last in its key, so that one
 //! statement reads a bit of many shards from neighbouring places of the index.
 
 mod rows;
 mod stored;
+mod tail;
 
 use ngram::{BLOCK_CHUNKS, FilterKind};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
+
+use crate::ShardId;
+use crate::tables::Groups;
 
 pub use rows::ChunkRows;
 pub(crate) use rows::{AskedBits, shard_ranges};
 pub(crate) use stored::{
     NewFilters, StoredFilters, delete, format, read, read_piece, store, store_pieces, take,
 };
+pub(crate) use tail::{Tail, read_tail, store_tail, take_tail};
 
 /// The format of stored filters and documents. Change it with their contents or their layout. `state.filters_format`
 /// holds the format of an index.
@@ -66,6 +73,19 @@ type BitRow = (i16, Vec<u8>);
 fn bit_bytes(row: &PgRow, at: usize) -> sqlx::Result<&[u8]> {
     let value = row.try_get_raw(at)?.as_bytes().map_err(sqlx::Error::Decode)?;
     Ok(value.get(4..).unwrap_or_default())
+}
+
+/// Decodes rows of `chunk_filters`: bit, bits.
+fn bit_rows(rows: &[PgRow]) -> sqlx::Result<Vec<BitRow>> {
+    rows.iter().map(|row| Ok((row.try_get(0)?, bit_bytes(row, 1)?.to_vec()))).collect()
+}
+
+/// Returns the statement that adds rows to the chunk filters of a shard.
+fn chunks_sql(groups: Groups, shard: ShardId) -> String {
+    format!(
+        "copy {} (bit, shard, piece, bits) from stdin (format binary)",
+        shard.chunk_filters(groups)
+    )
 }
 
 /// Returns the values of `chunk_filters.bit` of a piece. Statements that need all rows of a piece name them, since the

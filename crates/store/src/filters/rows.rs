@@ -1,11 +1,11 @@
 //! Reads filters for a search: all that a server's memory keeps of a shard, or only the rows that a query needs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use ngram::{
-    BitSlices, BloomFilter, Columns, Densities, FilterKind, Hashes, NgramQuery, ShardFilter,
+    BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, Densities, FilterKind, Hashes, NgramQuery, ShardFilter,
 };
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -14,6 +14,7 @@ use super::{
     BLOCKS, DENSE, DENSE_NUMBERS, DENSITIES, LARGE, LARGE_SLICES, OWN_CHUNKS, PIECE_CHUNKS, Row,
     SLICE_BITS, STARTS, bit_bytes, block_count, numbers,
 };
+use super::tail::{SLICE_SHIFT, TAIL, TAIL_CHUNKS, block_sql};
 use crate::ShardId;
 use crate::catalog::Shard;
 use crate::cost::{ALL_HASHES, MAX_HASHES, MAX_NAMED, MAX_ROWS};
@@ -67,15 +68,31 @@ impl<'n> AskedBits<'n> {
         1 + pieces.max(0) as usize * self.0.iter().map(|(_, bits)| bits.len()).sum::<usize>()
     }
 
-    /// Returns the beginning of a statement that reads, from a partition of the chunk filters, the bits in the
-    /// parameters `$first` and `$first + 1`: see [`parameters`](Self::parameters). The rows are those of
+    /// Returns the beginning of a statement that reads, from the filters of chunks in the group of a shard, the bits in
+    /// the parameters `$first` and `$first + 1`: see [`parameters`](Self::parameters). The rows are those of
     /// [`answer`](Self::answer), after the `selected` columns. The caller must group them by those columns and the
-    /// piece.
-    pub(crate) fn select(selected: &str, table: &str, first: usize, of: &str) -> String {
+    /// piece. `of` is a condition on rows `p`.
+    pub(crate) fn select(
+        selected: &str,
+        (shard, groups): (ShardId, Groups),
+        first: usize,
+        of: &str,
+    ) -> String {
+        let (table, tails, block) =
+            (shard.chunk_filters(groups), shard.filters(groups), block_sql("p.number"));
+        let slice = format!("(asked.bit::integer / {SLICE_BITS})");
+        let width = format!("(octet_length(p.bits) / {SLICE_BITS})");
         format!(
             "select {selected}, p.piece, count(*), bit_and(p.bits)
              from unnest(${first}::smallint[], ${}::smallint[]) asked (literal, bit)
-             join {table} p on p.bit = asked.bit and {of}",
+             cross join lateral (
+                 select p.shard, p.piece::integer, p.bits from {table} p where p.bit = asked.bit and {of}
+                 union all
+                 select p.shard, -1 - {block}, ('x' || encode(substring(p.bits
+                     from asked.bit % {SLICE_BITS} * {width} + 1 for {width}), 'hex'))::bit varying
+                 from {tails} p
+                 where asked.bit >= 0 and p.kind = {TAIL_CHUNKS} and p.number >= {slice} << {SLICE_SHIFT}
+                     and p.number < ({slice} + 1) << {SLICE_SHIFT} and {of}) p",
             first + 1
         )
     }
@@ -89,8 +106,8 @@ impl<'n> AskedBits<'n> {
     }
 
     /// Makes the answer for a shard with `filtered` chunks from its rows, in four columns from `column` on: literal,
-    /// piece, number of the piece's rows with a bit of the literal, and the bits set in all of them. `None` if the
-    /// filters do not cover all chunks.
+    /// piece, number of the piece's rows with a bit of the literal, and the bits set in all of them. A tail is the piece
+    /// -1 - its block. `None` if the filters do not cover all chunks.
     pub(crate) fn answer<'r>(
         &self,
         filtered: i32,
@@ -106,7 +123,7 @@ impl<'n> AskedBits<'n> {
         for row in rows {
             // The filters were not read.
             let Some(literal) = row.try_get::<Option<i16>, _>(column)? else { continue };
-            let (piece, count): (i16, i64) = (row.try_get(column + 1)?, row.try_get(column + 2)?);
+            let (piece, count): (i32, i64) = (row.try_get(column + 1)?, row.try_get(column + 2)?);
             let bits = bit_bytes(row, column + 3)?;
             if literal == STARTS {
                 starts = Some(Columns::from(bits.to_vec()));
@@ -115,9 +132,11 @@ impl<'n> AskedBits<'n> {
             // A missing row has no bit set.
             let at = literal as usize;
             if count as usize == self.0[at].1.len() {
-                literals[at]
-                    .1
-                    .set_bytes(i32::from(piece) as usize * PIECE_CHUNKS as usize / 8, bits);
+                let first = match piece {
+                    0.. => piece * PIECE_CHUNKS,
+                    _ => (-1 - piece) * BLOCK_CHUNKS,
+                };
+                literals[at].1.or_bytes(first as usize / 8, bits);
             }
         }
         // The rows may be of a later epoch, with more chunks.
@@ -183,9 +202,9 @@ impl Lease {
         let mut answers = HashMap::with_capacity(shards.len());
         for of_group in by_group(shards, self.groups()) {
             let numbers = of_group.iter().map(|shard| shard.id.0);
-            let table = of_group[0].id.chunk_filters(self.groups());
             let of = "p.shard = any($3::smallint[])";
-            let selected = AskedBits::select("p.shard, asked.literal", &table, 1, of);
+            let of_first = (of_group[0].id, self.groups());
+            let selected = AskedBits::select("p.shard, asked.literal", of_first, 1, of);
             let bound = BoundStatement::new(format!("{selected} group by 1, 2, 3"));
             let bound = bound.bind(literals.clone()).bind(bits.clone());
             let rows = self.rows(bound.bind(numbers.collect::<Vec<i16>>())).await?;
@@ -210,23 +229,25 @@ impl Lease {
     /// The server cannot be reached or refuses the statement.
     pub async fn filters(&mut self, shard: &Shard) -> Result<Option<ShardFilter>> {
         let sql = format!(
-            "select kind, number, bits from {} where shard = {} and kind <= {LARGE} order by kind, number",
+            "select kind, number, bits from {} where shard = {} and (kind <= {LARGE} or kind = {TAIL})
+             order by kind, number",
             shard.id.filters(self.groups()),
             shard.id.0
         );
         let (mut blocks, mut dense) = (Vec::new(), Vec::new());
-        let (mut dense_chunks, mut large) = (Vec::new(), Vec::new());
+        let (mut dense_chunks, mut large, mut tail) = (Vec::new(), Vec::new(), None);
         for (kind, number, bits) in self.fetch::<Row>(BoundStatement::new(sql)).await? {
             match kind {
                 BLOCKS => blocks.extend(bits),
                 DENSE => dense.extend(bits),
                 OWN_CHUNKS if number == DENSE_NUMBERS => dense_chunks = numbers(&bits),
                 OWN_CHUNKS => {}
+                TAIL => tail = Some((block_of(number), BloomFilter::from_bytes(&bits))),
                 _ => large.push((number, BloomFilter::from_bytes(&bits))),
             }
         }
         let count = block_count(shard.filtered);
-        let blocks = BitSlices::from_rows(FilterKind::Block, count, blocks).filter(|_| count > 0);
+        let blocks = with_tail(blocks, count, tail).filter(|_| count > 0);
         let dense = BitSlices::from_rows(FilterKind::Dense, dense_chunks.len(), dense);
         let both = blocks.zip(dense);
         Ok(both.map(|(blocks, dense)| ShardFilter::new(blocks, (dense, dense_chunks), large)))
@@ -269,11 +290,36 @@ impl Lease {
     }
 }
 
+/// Returns the number of the block of a chunk.
+fn block_of(chunk: i32) -> usize {
+    (chunk / BLOCK_CHUNKS) as usize
+}
+
+/// Makes the filters of the first `count` blocks from rows in order, and that of the tail, with its block; `None` if some
+/// are missing. All may be of a later epoch.
+fn with_tail(rows: Vec<u8>, count: usize, tail: Option<(usize, BloomFilter)>) -> Option<BitSlices> {
+    let stored = rows.len() / FilterKind::Block.bits() * 8;
+    let mut blocks = BitSlices::from_rows(FilterKind::Block, count.min(stored), rows)?;
+    if let Some((block, filter)) = tail.filter(|(block, _)| *block < count) {
+        blocks.add(block, &[filter]);
+    }
+    (blocks.width() >= count.div_ceil(8)).then_some(blocks)
+}
+
 /// Makes the filters of a shard with `filtered` chunks from some rows; `None` if rows of its blocks are missing.
 fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<ShardFilter> {
     let (mut dense, mut large) = (None, None);
+    // The block of the tail, and the bits that its filter has.
+    let (mut tail, mut of_tail) = (None, HashSet::new());
     for (kind, bit, row) in &rows {
         match (*kind, *bit) {
+            (TAIL, bit) => {
+                let (first, byte) = row.split_first_chunk()?;
+                tail = Some(block_of(i32::from_be_bytes(*first)));
+                if byte.first()? >> (bit % 8) & 1 == 1 {
+                    of_tail.insert(bit);
+                }
+            }
             (OWN_CHUNKS, 0) => dense = Some(numbers(row)),
             (OWN_CHUNKS, _) => large = Some(numbers(row)),
             _ => {}
@@ -287,11 +333,16 @@ fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Shard
     let mut blocks = none(FilterKind::Block, count);
     let mut of_dense = none(FilterKind::Dense, dense.len());
     let mut of_large = none(FilterKind::Block, large.len());
+    let tail = tail.filter(|block| *block < count);
     let mut found = 0;
-    for (kind, bit, row) in rows {
+    for (kind, bit, mut row) in rows {
         let bit = bit as usize;
         match kind {
             BLOCKS => {
+                if let Some(block) = tail {
+                    row.resize(row.len().max(block / 8 + 1), 0);
+                    row[block / 8] |= u8::from(of_tail.contains(&(bit as i32))) << (block % 8);
+                }
                 found += usize::from(row.len() >= count.div_ceil(8));
                 blocks.set(bit, 0, &row);
             }
@@ -346,13 +397,17 @@ fn by_group<'s>(
 }
 
 /// Returns the statement for the shards of a partition of `filters` from `$3` to `$4`; `$1` and `$2` are the kinds and
-/// bits.
+/// bits. Of a tail, a row has its first chunk, and the byte with the bit.
 fn rows_sql(table: &str) -> String {
     format!(
         "select shard, asked.kind, bit, case asked.kind when {OWN_CHUNKS} then bits else
              substring(bits from bit % {SLICE_BITS} * (octet_length(bits) / {SLICE_BITS}) + 1
                        for octet_length(bits) / {SLICE_BITS}) end
          from unnest($1::smallint[], $2::int[]) asked (kind, bit)
-         join {table} f on f.kind = asked.kind and f.number = bit / {SLICE_BITS} and f.shard between $3 and $4"
+         join {table} f on f.kind = asked.kind and f.number = bit / {SLICE_BITS} and f.shard between $3 and $4
+         union all
+         select shard, {TAIL}::smallint, bit, int4send(number) || substring(bits from bit / 8 + 1 for 1)
+         from unnest($1::smallint[], $2::int[]) asked (kind, bit)
+         join {table} f on asked.kind = {BLOCKS} and f.kind = {TAIL} and f.shard between $3 and $4"
     )
 }

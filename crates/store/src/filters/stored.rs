@@ -3,19 +3,21 @@
 use std::cmp::Ordering;
 
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, Densities, FilterKind};
-use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Executor, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use super::{
     BLOCKS, BitRow, DENSE, DENSE_NUMBERS, DENSITIES, FORMAT, LARGE, LARGE_NUMBERS, LARGE_SLICES,
-    OWN_CHUNKS, PIECE_BLOCKS, PIECE_CHUNKS, Row, SLICE_BITS, STARTS, bit_bytes, block_count,
-    numbers, piece_bits,
+    OWN_CHUNKS, PIECE_BLOCKS, PIECE_CHUNKS, Row, SLICE_BITS, STARTS, bit_rows, block_count,
+    chunks_sql, numbers, piece_bits,
 };
 use crate::error::{Error, Result};
 use crate::ingest::copy::{self, Rows};
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::{BlobId, ShardId};
+
+/// The condition on the rows of `filters` that [`StoredFilters`] holds.
+const OF_SHARD: &str = "kind in (0, 1, 2, 5)";
 
 /// The stored filters of a shard, taken out to add to them.
 #[derive(Debug)]
@@ -217,11 +219,6 @@ fn piece_of(rows: &[BitRow], chunks: usize) -> Option<BitSlices> {
     BitSlices::from_rows(FilterKind::Chunk, chunks, all)
 }
 
-/// Decodes rows of `chunk_filters`: bit, bits.
-fn bit_rows(rows: &[PgRow]) -> sqlx::Result<Vec<BitRow>> {
-    rows.iter().map(|row| Ok((row.try_get(0)?, bit_bytes(row, 1)?.to_vec()))).collect()
-}
-
 /// Takes the bit-sliced filters of `filtered` chunks of a shard out of the tables, to add to them. If some are missing,
 /// deletes all and returns `None`.
 pub(crate) async fn take(
@@ -231,7 +228,7 @@ pub(crate) async fn take(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "delete from {} where shard = {} and kind <> {LARGE} returning kind, number, bits",
+        "delete from {} where shard = {} and {OF_SHARD} returning kind, number, bits",
         shard.filters(groups),
         shard.0
     );
@@ -276,7 +273,7 @@ pub(crate) async fn read(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "select kind, number, bits from {} where shard = {} and kind <> {LARGE} order by kind, number",
+        "select kind, number, bits from {} where shard = {} and {OF_SHARD} order by kind, number",
         shard.filters(groups),
         shard.0
     );
@@ -355,13 +352,6 @@ pub(crate) async fn store(
     );
     copy::send(conn, &sql, rows).await?;
     copy::send(conn, &chunks_sql(groups, shard), filters.rows_of_shard(shard)).await
-}
-
-fn chunks_sql(groups: Groups, shard: ShardId) -> String {
-    format!(
-        "copy {} (bit, shard, piece, bits) from stdin (format binary)",
-        shard.chunk_filters(groups)
-    )
 }
 
 /// Returns the format of an index's filters, see [`FORMAT`], and the size of its groups.

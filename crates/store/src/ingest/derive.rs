@@ -10,7 +10,7 @@ use super::copy::{self, Rows, SEND_BYTES};
 use super::index;
 use super::session::Session;
 use crate::error::Result;
-use crate::filters::{self, NewFilters, StoredFilters};
+use crate::filters::{self, NewFilters, StoredFilters, Tail};
 use crate::store::Store;
 use crate::tables::{self, Groups};
 use crate::word_index::{WordField, definitions, write};
@@ -179,80 +179,26 @@ impl Store {
             filters::delete(&mut tx, groups, shard).await?;
             write::delete(&mut tx, groups, shard, WordField::Body, None).await?;
         }
+        let (tail, others) = filters::take_tail(&mut tx, groups, shard, filtered).await?;
+        let tail = tail.unwrap_or_else(|| Tail::at(others));
         let mut words = SegmentBuilder::new();
-        // Incomplete filters are rebuilt from the first chunk on.
-        let filters = filters::take(&mut tx, groups, shard, filtered).await?;
-        let from = filters.as_ref().map_or(0, |_| filtered);
-        let mut filters = filters.unwrap_or_else(StoredFilters::none);
-        let statement = format!(
-            "copy {} (shard, first, upto, lexemes) from stdin (format binary)",
-            shard.documents()
-        );
-        let sql = format!(
-            "select n, blob, contents from {} where shard = {} and n >= $1 and n < $2 order by n",
-            shard.chunks(),
-            shard.0
-        );
-        let mut texts = sqlx::query_as::<_, (i32, i32, String)>(AssertSqlSafe(sql))
-            .bind(from)
-            .bind(upto)
-            .fetch(&mut reader);
-        let mut next = texts.try_next().await?;
-        let (mut lexemes, mut hashes) = (Lexemes::default(), Vec::new());
-        let first_block = from / BLOCK_CHUNKS;
-        let mut new = NewFilters {
-            first_block: first_block as usize,
-            chunks: (first_block as usize, Vec::new()),
-            ..NewFilters::default()
-        };
-        for block in first_block..(upto + BLOCK_CHUNKS - 1) / BLOCK_CHUNKS {
-            let mut filter = BloomFilter::new(FilterKind::Block);
-            let mut chunks = Vec::with_capacity(BLOCK_CHUNKS as usize);
-            let mut documents = Rows::new();
-            let mut first = None;
-            while let Some((n, blob, text)) = next.take_if(|(n, ..)| *n / BLOCK_CHUNKS == block) {
-                // Numbers without a chunk get empty filters.
-                let place = (n % BLOCK_CHUNKS) as usize;
-                chunks.resize(place, BloomFilter::new(FilterKind::Chunk));
-                chunks.push(BloomFilter::of_chunk(&text));
-                if n == blob {
-                    new.starts.push(BlobId(blob));
-                }
-                if text.len() > LARGE_CHUNK_BYTES {
-                    let mut own = BloomFilter::for_text(text.len());
-                    own.add(&text);
-                    new.large.push((n, own));
-                } else if let Some(own) = filter.add_chunk(&text, &mut hashes) {
-                    new.dense.push((n, own));
-                }
-                if n >= worded {
-                    words.add_chunk(n, &text, n == blob);
-                }
-                next = texts.try_next().await?;
-                if n < filtered {
-                    continue;
-                }
-                lexemes.add(&text);
-                let start = *first.get_or_insert(n);
-                let ends = next.as_ref().is_none_or(|(n, ..)| *n / BLOCK_CHUNKS != block);
-                if ends || lexemes.bytes() >= DOCUMENT_BYTES {
-                    documents.row(4).i16(shard.0).i32(start).i32(n + 1);
-                    documents.bytes(lexemes.text().as_bytes());
-                    lexemes.clear();
-                    first = None;
-                    if documents.len() > SEND_BYTES {
-                        copy::send(&mut tx, &statement, std::mem::take(&mut documents)).await?;
-                    }
-                }
+        let mut is_done = false;
+        if others > 0 && tail.reaches(upto) {
+            let mut longer = tx.begin().await?;
+            is_done =
+                lengthen(&mut longer, &mut reader, (shard, groups), of, tail, &mut words).await?;
+            if is_done {
+                longer.commit().await?;
+            } else {
+                longer.rollback().await?;
             }
-            copy::send(&mut tx, &statement, documents).await?;
-            new.blocks.push(filter);
-            chunks.resize(BLOCK_CHUNKS as usize, BloomFilter::new(FilterKind::Chunk));
-            new.chunks.1.push(BitSlices::new(FilterKind::Chunk, &chunks));
-            filters::store_pieces(&mut tx, groups, shard, &mut filters, &mut new, false).await?;
         }
-        drop(texts);
-        filters::store(&mut tx, groups, shard, upto, filters, new).await?;
+        if !is_done {
+            words = SegmentBuilder::new();
+            let stored = filters::take(&mut tx, groups, shard, others).await?;
+            let stored = stored.map(|filters| (filters, others));
+            remake(&mut tx, &mut reader, (shard, groups), of, stored, &mut words).await?;
+        }
         if worded < upto {
             store_words(&mut tx, groups, shard, words, upto).await?;
         }
@@ -284,4 +230,145 @@ async fn store_words(
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// The documents of consecutive chunks, under construction.
+struct Documents {
+    shard: ShardId,
+    lexemes: Lexemes,
+    /// The first chunk of the current one.
+    first: Option<i32>,
+    rows: Rows,
+}
+
+impl Documents {
+    fn of(shard: ShardId) -> Self {
+        Self { shard, lexemes: Lexemes::default(), first: None, rows: Rows::new() }
+    }
+
+    /// Adds a chunk. If it `ends` a block, the document ends with it.
+    fn add(&mut self, n: i32, text: &str, ends: bool) {
+        self.lexemes.add(text);
+        let first = *self.first.get_or_insert(n);
+        if ends || self.lexemes.bytes() >= DOCUMENT_BYTES {
+            self.rows.row(4).i16(self.shard.0).i32(first).i32(n + 1);
+            self.rows.bytes(self.lexemes.text().as_bytes());
+            self.lexemes.clear();
+            self.first = None;
+        }
+    }
+
+    /// Stores those that are complete.
+    async fn store(&mut self, conn: &mut PgConnection) -> Result<()> {
+        let statement = format!(
+            "copy {} (shard, first, upto, lexemes) from stdin (format binary)",
+            self.shard.documents()
+        );
+        copy::send(conn, &statement, std::mem::take(&mut self.rows)).await
+    }
+}
+
+/// Returns the statement for the chunks of a shard between two numbers: their numbers, blobs and texts.
+fn texts_sql(shard: ShardId) -> String {
+    format!(
+        "select n, blob, contents from {} where shard = {} and n >= $1 and n < $2 order by n",
+        shard.chunks(),
+        shard.0
+    )
+}
+
+type Text = (i32, i32, String);
+
+/// Adds missing chunks to documents, to words, and to the tail, whose block they do not leave. Returns false if filters
+/// are missing.
+async fn lengthen(
+    conn: &mut PgConnection,
+    reader: &mut PgConnection,
+    (shard, groups): (ShardId, Groups),
+    of: DerivedUpto,
+    mut tail: Tail,
+    words: &mut SegmentBuilder,
+) -> Result<bool> {
+    let DerivedUpto { chunks: upto, filtered, worded, .. } = of;
+    let texts: Vec<Text> = sqlx::query_as(AssertSqlSafe(texts_sql(shard)))
+        .bind(filtered)
+        .bind(upto)
+        .fetch_all(reader)
+        .await?;
+    let (mut documents, mut starts) = (Documents::of(shard), Vec::new());
+    for (at, (n, blob, text)) in texts.iter().enumerate() {
+        documents.add(*n, text, at + 1 == texts.len());
+        tail.add(*n, text);
+        if *n >= worded {
+            words.add_chunk(*n, text, n == blob);
+        }
+        starts.extend((n == blob).then_some(BlobId(*blob)));
+    }
+    documents.store(conn).await?;
+    filters::store_tail(conn, groups, shard, (filtered, upto), &tail, &starts).await
+}
+
+/// Adds missing chunks to documents, words and filters. `stored` are the filters that there are, with the number of their
+/// chunks; `None` to make all of them, if some are missing.
+async fn remake(
+    conn: &mut PgConnection,
+    reader: &mut PgConnection,
+    (shard, groups): (ShardId, Groups),
+    of: DerivedUpto,
+    stored: Option<(StoredFilters, i32)>,
+    words: &mut SegmentBuilder,
+) -> Result<()> {
+    let DerivedUpto { chunks: upto, filtered, worded, .. } = of;
+    // Incomplete filters are rebuilt from the first chunk on.
+    let (mut filters, from) = stored.unwrap_or_else(|| (StoredFilters::none(), 0));
+    let mut texts = sqlx::query_as::<_, Text>(AssertSqlSafe(texts_sql(shard)))
+        .bind(from)
+        .bind(upto)
+        .fetch(reader);
+    let mut next = texts.try_next().await?;
+    let (mut documents, mut hashes) = (Documents::of(shard), Vec::new());
+    let first_block = from / BLOCK_CHUNKS;
+    let mut new = NewFilters {
+        first_block: first_block as usize,
+        chunks: (first_block as usize, Vec::new()),
+        ..NewFilters::default()
+    };
+    for block in first_block..(upto + BLOCK_CHUNKS - 1) / BLOCK_CHUNKS {
+        let mut filter = BloomFilter::new(FilterKind::Block);
+        let mut chunks = Vec::with_capacity(BLOCK_CHUNKS as usize);
+        while let Some((n, blob, text)) = next.take_if(|(n, ..)| *n / BLOCK_CHUNKS == block) {
+            // Numbers without a chunk get empty filters.
+            let place = (n % BLOCK_CHUNKS) as usize;
+            chunks.resize(place, BloomFilter::new(FilterKind::Chunk));
+            chunks.push(BloomFilter::of_chunk(&text));
+            if n == blob {
+                new.starts.push(BlobId(blob));
+            }
+            if text.len() > LARGE_CHUNK_BYTES {
+                let mut own = BloomFilter::for_text(text.len());
+                own.add(&text);
+                new.large.push((n, own));
+            } else if let Some(own) = filter.add_chunk(&text, &mut hashes) {
+                new.dense.push((n, own));
+            }
+            if n >= worded {
+                words.add_chunk(n, &text, n == blob);
+            }
+            next = texts.try_next().await?;
+            if n < filtered {
+                continue;
+            }
+            documents.add(n, &text, next.as_ref().is_none_or(|(n, ..)| *n / BLOCK_CHUNKS != block));
+            if documents.rows.len() > SEND_BYTES {
+                documents.store(conn).await?;
+            }
+        }
+        new.blocks.push(filter);
+        chunks.resize(BLOCK_CHUNKS as usize, BloomFilter::new(FilterKind::Chunk));
+        new.chunks.1.push(BitSlices::new(FilterKind::Chunk, &chunks));
+        filters::store_pieces(conn, groups, shard, &mut filters, &mut new, false).await?;
+    }
+    drop(texts);
+    documents.store(conn).await?;
+    filters::store(conn, groups, shard, upto, filters, new).await
 }
