@@ -28,11 +28,15 @@ pub(crate) struct Search {
     pub(crate) unsearched: Vec<PathBuf>,
     /// The maximum bytes of a file in folders where it is not that of the options.
     pub(crate) sizes: HashMap<PathBuf, u64>,
-    /// The paths in folders to which their lists are limited, and whether nothing else can have changed there.
-    pub(crate) parts: HashMap<PathBuf, (Vec<String>, bool)>,
+    /// The paths in the folders of repositories and worktrees to which their lists are limited. Of a repository that is
+    /// here, the worktrees that are not have not changed.
+    pub(crate) parts: Parts,
     /// Whether only what is new is told, since an ingest looks at them again and again.
     pub(crate) is_quiet: bool,
 }
+
+/// By folder: the paths in it to which its list is limited, and whether nothing else can have changed there.
+pub(crate) type Parts = HashMap<PathBuf, (Vec<String>, bool)>;
 
 /// Finds the repositories below the given folders, takes the lock on ingests, and compares them with the indexed ones.
 /// Returns the repositories to read and those to remove. Reports what stays unchanged.
@@ -210,15 +214,20 @@ pub(crate) async fn plan(
             known: known_trees.remove(&id).unwrap_or_default(),
             ..OtherTrees::default()
         };
-        add_worktrees(&mut trees, &repo, &all, &choice, progress);
-        let remembered = branches.get(&id).cloned().unwrap_or_default();
-        let globs = options.branches.clone().or_else(|| repo.branches.as_deref().map(refs::globs));
-        let globs = globs.or_else(|| said.branches.clone()).unwrap_or_else(|| remembered.clone());
-        // What is left out of commits may be other files now.
+        // What is left out may be other files now.
         let is_same = before
             .is_some_and(|row| (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets));
         let keeps = is_same && !options.again;
-        let unmatched = refs::add(&mut trees, &repo, &globs, &choice, keeps, progress);
+        let is_listed = before.is_some_and(|row| row.source == source && row.languages.is_some());
+        let may_be_part = keeps && is_listed && !again;
+        let part = parts.remove(&repo.folder).filter(|_| may_be_part && !from_commit);
+        let of_trees = part.is_some().then_some(&parts);
+        add_worktrees(&mut trees, &repo, (&all, of_trees), &choice, progress);
+        let remembered = branches.get(&id).cloned().unwrap_or_default();
+        let globs = options.branches.clone().or_else(|| repo.branches.as_deref().map(refs::globs));
+        let globs = globs.or_else(|| said.branches.clone()).unwrap_or_else(|| remembered.clone());
+        let keeps_refs = (keeps, is_quiet && may_be_part);
+        let unmatched = refs::add(&mut trees, &repo, &globs, &choice, keeps_refs, progress);
         match unmatched {
             Some(unmatched) if options.branches.is_some() => no_branches.note(&globs, unmatched),
             Some(unmatched) if globs != remembered => {
@@ -229,14 +238,15 @@ pub(crate) async fn plan(
         if globs != remembered {
             session.remember_branches(id, globs);
         }
-        let part = parts.remove(&repo.folder).filter(|_| {
-            let is_listed =
-                before.is_some_and(|row| row.source == source && row.languages.is_some());
-            is_listed && is_same && !from_commit && trees.is_empty() && !again && !options.again
-        });
+        let since = before.filter(|row| is_quiet && may_be_part && row.from_commit);
+        let since = since.and_then(|row| row.commit.as_deref());
         let files: Arc<dyn FileSource> = match &part {
             _ if from_commit => {
-                Arc::new(CommitSource::new(&repo.folder, repo.commit.as_deref(), choice))
+                let all = CommitSource::new(&repo.folder, repo.commit.as_deref(), choice);
+                Arc::new(match since {
+                    Some(before) => all.since(before),
+                    None => all,
+                })
             }
             Some((paths, _)) => Arc::new(FolderSource::new(&repo.folder, &all, choice).only(paths)),
             None => Arc::new(FolderSource::new(&repo.folder, &all, choice)),
@@ -304,11 +314,12 @@ pub(crate) async fn plan(
     Ok((repos, gone))
 }
 
-/// Adds the worktrees of a repository. `all` are the folders of all checkouts.
+/// Adds the worktrees of a repository. `all` are the folders of all checkouts. If `parts` are given, nothing but these
+/// has to be looked at in the worktrees that the index has.
 fn add_worktrees(
     trees: &mut OtherTrees,
     repo: &names::NamedRepo,
-    all: &[PathBuf],
+    (all, parts): (&[PathBuf], Option<&Parts>),
     choice: &Choice,
     progress: &dyn Progress,
 ) {
@@ -333,14 +344,24 @@ fn add_worktrees(
             }
         };
         let choice = Choice { git_folders: found.git_folders.clone(), ..choice.clone() };
+        let folder = found.folder.to_string_lossy().into_owned();
+        let is_known = |tree: &&store::Tree| {
+            tree.name == *name && tree.source.as_ref() == Some(&folder) && tree.commit == found.commit
+        };
+        let is_known = trees.known.iter().filter(is_worktree).any(|tree| is_known(&tree));
+        let parts = parts.filter(|_| is_known && found.unread.is_empty());
+        let paths = parts.and_then(|parts| parts.get(&found.folder));
+        let source = || FolderSource::new(&found.folder, all, choice.clone());
+        let part = paths.map(|(paths, _)| Arc::new(source().only(paths)) as Arc<dyn FileSource>);
         trees.now.push(OtherTree {
             kind: TreeKind::Worktree,
             name: name.clone(),
-            source: Some(found.folder.to_string_lossy().into_owned()),
+            source: Some(folder),
             commit: found.commit.clone(),
-            files: Some(Arc::new(FolderSource::new(&found.folder, all, choice))),
+            files: Some(Arc::new(source())),
+            is_unchanged: parts.is_some() && part.is_none(),
+            part,
             unread: found.unread.clone(),
-            is_unchanged: false,
         });
     }
 }

@@ -173,7 +173,7 @@ async fn settled(session: &Session, repo: &Repository, is_queue: bool) -> bool {
 impl Repository {
     /// Returns the sources of its files: those of its main tree, and of the others.
     fn files(&self) -> impl Iterator<Item = &Arc<dyn FileSource>> {
-        let others = self.trees.now.iter().filter_map(|tree| tree.files.as_ref());
+        let others = self.trees.now.iter().flat_map(|tree| tree.files.iter().chain(&tree.part));
         std::iter::once(&self.files).chain(others)
     }
 }

@@ -27,19 +27,34 @@ impl Clone {
     }
 }
 
+impl Clone {
+    /// Returns the files that differ between two commits, by path. No file is read: a renamed one is a removed and an
+    /// added one.
+    ///
+    /// # Errors
+    /// As those of [`Clone::changes`].
+    pub fn differences(&self, old: Oid, new: Oid) -> Result<Vec<TreeChange>, Error> {
+        apart(&Finder::new(self), Some(old), Some(new))
+    }
+}
+
 /// Returns the files that differ between two commits: see [`Clone::changes`].
 pub(super) fn between(
     finder: &Finder,
     old: Option<Oid>,
     new: Option<Oid>,
 ) -> Result<Vec<TreeChange>, Error> {
+    similar::join(finder, apart(finder, old, new)?)
+}
+
+fn apart(finder: &Finder, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<TreeChange>, Error> {
     let tree = |commit: Option<Oid>| commit.map(|commit| finder.tree_of(commit)).transpose();
     let (old, new) = (tree(old)?, tree(new)?);
     let mut walk = Walk { finder, path: Vec::new(), entries: 0, changes: Vec::new() };
     if old != new {
         walk.trees(old.as_deref(), new.as_deref(), 0)?;
     }
-    similar::join(finder, walk.changes)
+    Ok(walk.changes)
 }
 
 /// A walk through two trees.

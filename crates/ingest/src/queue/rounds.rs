@@ -215,8 +215,8 @@ fn search(
             }
             search.unreadable.extend(below.unreadable);
             found.extend(below.repos);
-            if let Some(part) = part_of(target, index) {
-                search.parts.insert(target.folder.clone(), (part, target.is_complete));
+            for (folder, part) in parts_of(target, index).unwrap_or_default() {
+                search.parts.insert(folder.to_owned(), (part, target.is_complete));
             }
         }
         search.all.extend(found.iter().map(|repo| repo.folder.clone()));
@@ -237,7 +237,9 @@ fn search(
     }
     // Checkouts inside of them that were not looked for.
     let inside = index.checkouts().filter(|folder| {
-        search.found.iter().any(|repo| *folder != repo.folder && folder.starts_with(&repo.folder))
+        let is_inside = |of: &PathBuf| *folder != of && folder.starts_with(of);
+        let mut found = search.found.iter();
+        found.any(|repo| is_inside(&repo.folder) || repo.worktrees().any(is_inside))
             && find::is_repository(folder)
     });
     let inside: Vec<PathBuf> = inside.map(Path::to_owned).collect();
@@ -250,17 +252,18 @@ fn search(
     search
 }
 
-/// Returns the part of a target that is listed; `None` for all. A new or former checkout in it changes what belongs to the
-/// repository around it.
-fn part_of(target: &Target, index: &Index<'_>) -> Option<Vec<String>> {
-    let part = target.part.as_ref().filter(|_| target.is_repo)?;
-    let has_checkout = part.iter().any(|path| {
-        let at = target.folder.join(path);
+/// Returns the folders of a target of which only a part is listed, with their paths; `None` if all is listed. A new or
+/// former checkout in one changes what belongs to the repository around it.
+fn parts_of<'t>(target: &'t Target, index: &Index<'_>) -> Option<Vec<(&'t Path, Vec<String>)>> {
+    let parts = target.parts()?;
+    let paths = parts.iter().flat_map(|(folder, part)| part.iter().map(move |of| (*folder, of)));
+    let has_checkout = paths.clone().any(|(checkout, path)| {
+        let at = checkout.join(path);
         let is_former = |folder: &Path| {
             let is_near = folder.starts_with(&at) || at.starts_with(folder);
             is_near
-                && folder != target.folder
-                && folder.starts_with(&target.folder)
+                && folder != checkout
+                && folder.starts_with(checkout)
                 && !find::is_repository(folder)
         };
         index.checkouts().any(is_former)
@@ -270,7 +273,7 @@ fn part_of(target: &Target, index: &Index<'_>) -> Option<Vec<String>> {
                     .chain(Some(at).filter(|at| find::is_repository(at)))
                     .any(|found| index.checkouts().all(|known| known != found)))
     });
-    (!has_checkout).then(|| part.clone())
+    (!has_checkout).then_some(parts)
 }
 
 /// Finds the repositories in a target.
@@ -311,7 +314,7 @@ fn repositories(index: &Index<'_>, target: &Target) -> Result<find::FoundRepos, 
     };
     let mut read = |at: PathBuf| find::named(root, at, trust(), &mut found.unranked);
     let mut repos: Vec<FoundRepo> = vec![read(folder.clone())];
-    if part_of(target, index).is_none() {
+    if parts_of(target, index).is_none() {
         repos.extend(find::checkouts_in(folder).into_iter().map(read));
     }
     found.repos = repos;

@@ -19,12 +19,36 @@ pub(super) struct Target {
     pub(super) root: Root,
     /// Whether that is remembered. Else nobody has ingested a folder around it since that is noted.
     pub(super) has_root: bool,
-    /// Paths in it to which the list is limited; `None` for all.
+    /// Paths in it to which the list is limited; `None` for all, in all trees.
     pub(super) part: Option<Vec<String>>,
+    /// If there is a part: the worktrees in which something else has changed, each with the paths in it.
+    pub(super) trees: BTreeMap<PathBuf, Vec<String>>,
     /// Whether nothing but the part can have changed.
     pub(super) is_complete: bool,
     /// The rows.
     pub(super) rows: Vec<i64>,
+}
+
+impl Target {
+    /// Adds another one of the same folder.
+    fn add(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        self.is_complete &= other.is_complete;
+        self.part = match (self.part.take(), other.part) {
+            (Some(one), Some(other)) => part::of(&[one, other].concat()),
+            _ => None,
+        };
+        for (tree, paths) in other.trees {
+            self.trees.entry(tree).or_default().extend(paths);
+        }
+    }
+
+    /// Returns the folders of which a part is listed, with the paths; `None` if all is listed.
+    pub(super) fn parts(&self) -> Option<Vec<(&Path, Vec<String>)>> {
+        let own = (&*self.folder, self.part.clone().filter(|_| self.is_repo)?);
+        let trees = self.trees.iter().map(|(tree, paths)| Some((&**tree, part::of(paths)?)));
+        std::iter::once(Some(own)).chain(trees).collect()
+    }
 }
 
 /// What the index has.
@@ -60,14 +84,7 @@ impl Index<'_> {
         for target in of_rows.collect::<Vec<_>>() {
             match targets.get_mut(&target.folder) {
                 None => drop(targets.insert(target.folder.clone(), target)),
-                Some(known) => {
-                    known.rows.extend(target.rows);
-                    known.is_complete &= target.is_complete;
-                    known.part = match (known.part.take(), target.part) {
-                        (Some(one), Some(other)) => part::of(&[one, other].concat()),
-                        _ => None,
-                    };
-                }
+                Some(known) => known.add(target),
             }
         }
         // A folder is searched with all that is in it.
@@ -101,8 +118,11 @@ impl Index<'_> {
         let of_repo = |repo: &RepoRow, part: Option<Vec<String>>| {
             let folder = PathBuf::from(&repo.source);
             let (root, has_root) = self.root(&folder);
-            let rows = vec![row.id];
-            Target { folder, is_repo: true, root, has_root, part, is_complete, rows }
+            let (rows, trees) = (vec![row.id], BTreeMap::new());
+            let mut target =
+                Target { folder, is_repo: true, root, has_root, part, trees, is_complete, rows };
+            self.move_to_trees(repo, &mut target);
+            target
         };
         let paths = row.change.paths.as_deref();
         let around = self.repos.iter().filter(|repo| folder.starts_with(&repo.source));
@@ -116,18 +136,35 @@ impl Index<'_> {
             }
             return of_repo(repo, paths.and_then(part::of));
         }
-        let of_tree = self.repos.iter().find(|repo| {
-            let trees = self.trees.get(&repo.id).into_iter().flatten();
-            trees.filter_map(|tree| tree.source.as_deref()).any(|of| Path::new(of) == folder)
+        // A worktree may lie in another repository.
+        let of_tree = self.repos.iter().flat_map(|repo| {
+            let trees = self.worktrees(repo).filter(|tree| folder.starts_with(tree));
+            trees.map(move |tree| (repo, tree))
         });
-        if let Some(repo) = of_tree {
-            return of_repo(repo, None);
+        let of_tree = of_tree.max_by_key(|(_, tree)| tree.as_os_str().len());
+        let is_inner = |tree: &Path| {
+            around.is_none_or(|repo| repo.source.len() < tree.as_os_str().len())
+        };
+        let is_checkout = |at: &Path| at.join(".git").symlink_metadata().is_ok();
+        if let Some((repo, tree)) = of_tree.filter(|(_, tree)| is_inner(tree)) {
+            let below = folder.strip_prefix(tree).ok().and_then(Path::to_str);
+            let below = below.filter(|below| below.is_empty() || !is_checkout(&folder));
+            let paths = below.and_then(|below| match paths {
+                None => (!below.is_empty()).then(|| vec![below.to_owned()]),
+                Some(paths) => {
+                    let join = |path: &String| Path::new(below).join(path).to_str().map(str::to_owned);
+                    paths.iter().map(join).collect()
+                }
+            });
+            let part = paths.and_then(|paths| part::of(&paths));
+            let mut target = of_repo(repo, part.as_ref().map(|_| Vec::new()));
+            target.trees.extend(part.map(|part| (tree.to_owned(), part)));
+            return target;
         }
         if let Some(repo) = around
             && let Ok(below) = folder.strip_prefix(&repo.source)
         {
-            let is_checkout = folder.join(".git").symlink_metadata().is_ok();
-            let below = below.to_str().filter(|_| !is_checkout);
+            let below = below.to_str().filter(|_| !is_checkout(&folder));
             let all = below.and_then(|below| match paths {
                 None => part::of(&[below.to_owned()]),
                 Some(paths) => {
@@ -139,8 +176,32 @@ impl Index<'_> {
         }
         let (root, has_root) = self.root(&folder);
         let folder = outermost(&root, folder);
-        let (part, rows) = (None, vec![row.id]);
-        Target { folder, is_repo: false, root, has_root, part, is_complete, rows }
+        let (part, trees, rows) = (None, BTreeMap::new(), vec![row.id]);
+        Target { folder, is_repo: false, root, has_root, part, trees, is_complete, rows }
+    }
+
+    /// Returns the folders of the worktrees of a repository.
+    fn worktrees<'s>(&'s self, repo: &RepoRow) -> impl Iterator<Item = &'s Path> + use<'s> {
+        let trees = self.trees.get(&repo.id).into_iter().flatten();
+        trees.filter_map(|tree| tree.source.as_deref()).map(Path::new)
+    }
+
+    /// Moves paths of a target that lie in worktrees of its repository to these.
+    fn move_to_trees(&self, repo: &RepoRow, target: &mut Target) {
+        let Some(part) = target.part.take() else { return };
+        let mut own = Vec::new();
+        for path in part {
+            let at = target.folder.join(&path);
+            let inside = self.worktrees(repo).filter(|tree| at.starts_with(tree));
+            let Some(tree) = inside.max_by_key(|tree| tree.as_os_str().len()) else {
+                own.push(path);
+                continue;
+            };
+            let below = at.strip_prefix(tree).ok().and_then(Path::to_str);
+            let Some(below) = below.filter(|below| !below.is_empty()) else { return };
+            target.trees.entry(tree.to_owned()).or_default().push(below.to_owned());
+        }
+        target.part = Some(own);
     }
 
     /// Returns the repositories inside a target that have some of its paths.
@@ -162,8 +223,12 @@ impl Index<'_> {
         }
         let target = |(source, paths): (&str, Vec<String>)| {
             let (root, has_root) = self.root(Path::new(source));
-            let (folder, part) = (source.into(), part::of(&paths));
-            Target { folder, root, has_root, part, ..target.clone() }
+            let (folder, part, trees) = (source.into(), part::of(&paths), BTreeMap::new());
+            let mut target = Target { folder, root, has_root, part, trees, ..target.clone() };
+            if let Some(repo) = self.repo(Path::new(source)) {
+                self.move_to_trees(repo, &mut target);
+            }
+            target
         };
         all.into_iter().map(target).collect()
     }

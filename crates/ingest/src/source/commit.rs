@@ -10,17 +10,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use files::{SkipReason, fingerprint_of_name, shortened};
+use files::{MAX_PATH_BYTES, SkipReason, fingerprint_of_name, shortened};
 use git::ignore::Verdict;
 use git::{BlobReader, Clone, FileMode, Oid, TreeFile};
 
 use super::folder::{Choice, MAX_RULE_BYTES};
 use super::rules::{ATTRIBUTES, GITIGNORE, Level, MAX_FILE_BYTES, NAMES, Ruleset, Texts};
-use super::{Entry, FileContents, FileSource, Listing, Reader, Skipped};
+use super::{Entry, FileContents, FileSource, Listing, Part, Reader, Skipped};
 use crate::cores;
 
 /// Number of files whose sizes are read at once.
 const BATCH: usize = 8192;
+
+/// Number of differing files above which all files are listed: that is sooner done.
+const MOST_DIFFERENCES: usize = 2000;
 
 /// A commit whose files are a repository.
 pub(crate) struct CommitSource {
@@ -28,6 +31,8 @@ pub(crate) struct CommitSource {
     folder: PathBuf,
     /// The hash of the commit; `None` if there is none.
     commit: Option<String>,
+    /// An earlier commit: only what differs from it is listed.
+    since: Option<String>,
     choice: Choice,
 }
 
@@ -57,7 +62,36 @@ struct Levels {
 impl CommitSource {
     /// Makes a source of the files of a commit of the clone in a folder, which may be bare.
     pub(crate) fn new(folder: &Path, commit: Option<&str>, choice: Choice) -> Self {
-        Self { folder: folder.to_owned(), commit: commit.map(str::to_owned), choice }
+        let (folder, commit) = (folder.to_owned(), commit.map(str::to_owned));
+        Self { folder, commit, since: None, choice }
+    }
+
+    /// Limits the list to what differs from an earlier commit, unless its rules do, or it is no longer there.
+    pub(crate) fn since(mut self, commit: &str) -> Self {
+        self.since = Some(commit.to_owned());
+        self
+    }
+
+    /// Returns the files that differ from the earlier commit: the paths of all of them, and those that are in this one.
+    /// `None` to list all files.
+    fn differences(
+        &self,
+        clone: &Clone,
+        commit: Oid,
+    ) -> Option<(Vec<String>, Vec<git::ChangedFile>)> {
+        let since = Oid::from_hex(self.since.as_deref()?.as_bytes()).ok()?;
+        let (mut paths, mut files) = (Vec::new(), Vec::new());
+        for git::TreeChange { old, new } in clone.differences(since, commit).ok()? {
+            let path = String::from_utf8(new.as_ref().or(old.as_ref())?.path.clone()).ok()?;
+            let name = path.rsplit('/').next().unwrap_or(&path);
+            let has_rules = NAMES.contains(&name) || name == ATTRIBUTES;
+            if has_rules || path.len() > MAX_PATH_BYTES {
+                return None;
+            }
+            paths.push(path);
+            files.extend(new);
+        }
+        (paths.len() <= MOST_DIFFERENCES).then_some((paths, files))
     }
 
     /// Opens the clone. It is not kept open: an ingest may have thousands of clones.
@@ -225,6 +259,16 @@ impl FileSource for CommitSource {
         let commit = self.commit(&clone)?;
         let mut levels = self.levels(&clone, commit).map_err(failed)?;
         let mut readers: Vec<BlobReader> = (0..cores()).map(|_| clone.reader()).collect();
+        if let Some((below, files)) = self.differences(&clone, commit) {
+            let file = |file: &git::ChangedFile| {
+                let git::ChangedFile { path, oid, mode } = file;
+                self.listed(TreeFile { path, mode: *mode, oid: *oid }, &mut levels)
+            };
+            let mut batch: Vec<Listed> = files.iter().map(file).collect();
+            let _ = pass_on(&mut batch, &mut readers, seen);
+            let part = Some(Part { below, around: Vec::new() });
+            return Ok(Listing { part, languages: levels.rules.languages(), ..Listing::default() });
+        }
         let mut batch = Vec::with_capacity(BATCH);
         let listed = clone.list(commit, &mut |file| {
             batch.push(self.listed(file, &mut levels));

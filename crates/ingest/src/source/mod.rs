@@ -65,6 +65,18 @@ pub(crate) struct Part {
     pub(crate) around: Vec<String>,
 }
 
+impl Part {
+    /// Returns whether what has a path is in it.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let is_below = |of: &String| {
+            let rest = path.strip_prefix(of.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_around = |of: &String| path.strip_suffix('/') == Some(of.as_str());
+        self.below.iter().any(is_below) || self.around.iter().any(is_around)
+    }
+}
+
 /// Reads the file at a path, of which the list said this name of its contents, from several threads at once.
 pub(crate) type Reader<'a> =
     Box<dyn Fn(&str, Option<git::Oid>) -> Result<FileContents, Skipped> + Send + Sync + 'a>;

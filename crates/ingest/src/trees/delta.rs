@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use git::checkout::Unread;
 use store::{TreeContents, TreeFile, TreeState, Trees};
 
-use crate::source::{Entry, FileSource};
+use crate::source::{Entry, FileSource, Listing, Part};
 use files::SkipReason;
 
 /// What some tree has at a path, where it differs from the main tree.
@@ -135,10 +135,17 @@ impl<'s> Known<'s> {
 
     /// Returns what the index has of the tree with a bit, as if it was listed.
     pub(super) fn as_before(&self, bit: usize) -> Listed {
-        let sets = self.sets_with(bit);
         let mut listed = self.none();
+        self.add_before(bit, &Part::default(), &mut listed);
+        listed
+    }
+
+    /// Adds what the index has of the tree with a bit, except for a part.
+    fn add_before(&self, bit: usize, except: &Part, listed: &mut Listed) {
+        let sets = self.sets_with(bit);
         for (at, file) in self.state.files.iter().enumerate() {
-            if !file.was.and_then(Trees::set).is_some_and(|set| sets.contains(&set)) {
+            let had = file.was.and_then(Trees::set).is_some_and(|set| sets.contains(&set));
+            if !had || except.has(&file.path) {
                 continue;
             }
             if file.in_main {
@@ -147,13 +154,14 @@ impl<'s> Known<'s> {
                 listed.others.push(Other { path: file.path.clone(), what: What::Known(at) });
             }
         }
-        listed
     }
 
-    /// Lists a tree. Files of more than `max_bytes` are left out.
+    /// Lists a tree. Files of more than `max_bytes` are left out. If the source lists only a part, the others are those
+    /// that the index has of the tree with a bit.
     pub(super) fn list(
         &self,
         source: &dyn FileSource,
+        bit: Option<usize>,
         unread: &[Unread],
         max_bytes: u64,
     ) -> Result<Listed, String> {
@@ -192,11 +200,15 @@ impl<'s> Known<'s> {
         for Unread { path, reason } in unread {
             let _ = seen(Entry::unknown(Path::new(path), *reason));
         }
-        listed.notices = source.list(&seen)?.notices;
+        let Listing { notices, part, .. } = source.list(&seen)?;
+        listed.notices = notices;
         listed.others = others.into_inner().unwrap_or_else(PoisonError::into_inner);
+        listed.equal = equal.into_iter().map(AtomicU64::into_inner).collect();
+        if let Some((part, bit)) = part.zip(bit) {
+            self.add_before(bit, &part, &mut listed);
+        }
         // Threads come in any order.
         listed.others.sort_by(|one, two| one.path.cmp(&two.path));
-        listed.equal = equal.into_iter().map(AtomicU64::into_inner).collect();
         Ok(listed)
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct OtherTree {
     pub(crate) commit: Option<String>,
     /// Where its files come from; `None` if what the index has of it stays.
     pub(crate) files: Option<Arc<dyn FileSource>>,
+    /// A source of those that may have changed, if what the index has of the others holds.
+    pub(crate) part: Option<Arc<dyn FileSource>>,
     /// Parts of its git data that are not read.
     pub(crate) unread: Vec<Unread>,
     /// Whether its files are those that the index has, if they are left out for the same reasons.
@@ -48,7 +50,8 @@ impl OtherTree {
     /// Makes one that stays as the index has it.
     pub(crate) fn kept(known: &Tree) -> Self {
         let Tree { kind, name, source, commit, .. } = known.clone();
-        Self { kind, name, source, commit, files: None, unread: Vec::new(), is_unchanged: true }
+        let (files, part, unread) = (None, None, Vec::new());
+        Self { kind, name, source, commit, files, part, unread, is_unchanged: true }
     }
 }
 
@@ -120,9 +123,12 @@ pub(crate) async fn settle(
         files[*tree] += i64::from(is_text(&state.files[*at]));
     }
     let rows = trees.now.into_iter().zip(bits).zip(files).map(|((tree, bit), files)| {
-        let OtherTree { kind, name, source, commit, files: source_of, .. } = tree;
+        // Of a worktree of which only a part was looked at, the rest may be older.
+        let is_listed = tree.files.is_some()
+            && (tree.kind != TreeKind::Worktree || !tree.is_unchanged && tree.part.is_none());
+        let OtherTree { kind, name, source, commit, .. } = tree;
         let known = trees.known.iter().find(|known| (known.kind, &known.name) == (kind, &name));
-        let listed = Some(now.as_secs_f64()).filter(|_| source_of.is_some());
+        let listed = Some(now.as_secs_f64()).filter(|_| is_listed);
         let listed = listed.or(known.and_then(|known| known.listed));
         Tree { bit, kind, name, source, commit, files, listed }
     });
@@ -184,12 +190,17 @@ impl Comparison {
         let list = |tree: &mut OtherTree| {
             let is_same = |known: &&Tree| (known.kind, &known.name) == (tree.kind, &tree.name);
             let before = trees.known.iter().find(is_same);
-            let stays =
-                before.filter(|before| tree.is_unchanged && known.holds(before.bit, max_bytes));
+            let is_wanted = tree.is_unchanged || tree.part.is_some();
+            let holds = before.filter(|of| is_wanted && known.holds(of.bit, max_bytes));
+            let stays = holds.filter(|_| tree.is_unchanged);
             let Some(files) = tree.files.as_ref().filter(|_| stays.is_none()) else {
                 return before.map(|before| known.as_before(before.bit)).ok_or_else(Vec::new);
             };
-            known.list(&**files, &tree.unread, max_bytes).or_else(|why| {
+            let (files, bit) = match (&tree.part, holds) {
+                (Some(part), Some(before)) => (part, Some(before.bit)),
+                _ => (files, None),
+            };
+            known.list(&**files, bit, &tree.unread, max_bytes).or_else(|why| {
                 let notice = format!("not updated: the {} {}: {why}", tree.kind.word(), tree.name);
                 // The last good state stays.
                 let Some(before) = before else { return Err(vec![notice]) };

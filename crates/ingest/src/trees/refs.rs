@@ -10,6 +10,7 @@ use store::TreeKind;
 
 use super::{OtherTree, OtherTrees};
 use crate::names::NamedRepo;
+use crate::source::FileSource;
 use crate::source::commit::CommitSource;
 use crate::source::folder::Choice;
 use crate::{Event, Progress};
@@ -114,14 +115,15 @@ struct Chosen<'r> {
     commit: git::Oid,
 }
 
-/// Adds the branches and tags of a repository that match globs. If `keeps` is set, what the index has of a commit holds.
+/// Adds the branches and tags of a repository that match globs. If `keeps` is set, what the index has of a commit holds;
+/// if `is_part` is set, too, only what differs between two commits is listed.
 /// Returns the globs that match none of them, each with a name that was probably meant; `None` if they cannot be read.
 pub(crate) fn add<'g>(
     trees: &mut OtherTrees,
     repo: &NamedRepo,
     globs: &'g [String],
     choice: &Choice,
-    keeps: bool,
+    (keeps, is_part): (bool, bool),
     progress: &dyn Progress,
 ) -> Option<Vec<Unmatched<'g>>> {
     let is_ref = |tree: &&store::Tree| tree.kind != TreeKind::Worktree;
@@ -173,12 +175,17 @@ pub(crate) fn add<'g>(
     for Chosen { kind, name, commit } in chosen {
         let commit = commit.to_string();
         let known = trees.known.iter().find(|tree| (tree.kind, &*tree.name) == (kind, name));
-        let is_unchanged = known.is_some_and(|tree| tree.commit.as_ref() == Some(&commit));
+        let before = known.and_then(|tree| tree.commit.as_ref());
+        let is_unchanged = before == Some(&commit);
+        let source = || CommitSource::new(&repo.folder, Some(&commit), choice.clone());
+        let part = before.filter(|_| is_part && !is_unchanged);
+        let part = part.map(|before| Arc::new(source().since(before)) as Arc<dyn FileSource>);
         trees.now.push(OtherTree {
             kind,
             name: name.to_owned(),
             source: None,
-            files: Some(Arc::new(CommitSource::new(&repo.folder, Some(&commit), choice.clone()))),
+            files: Some(Arc::new(source())),
+            part,
             commit: Some(commit),
             unread: Vec::new(),
             is_unchanged: is_unchanged && keeps,

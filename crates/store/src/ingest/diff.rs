@@ -236,7 +236,9 @@ impl Session {
     ) -> Result<()> {
         sqlx::query(
             "insert into scope select $1, path, true from unnest($2::text[]) b (path)
-             union all select $1, path, false from unnest($3::text[]) a (path)",
+             union all select $1, path, false from unnest($3::text[]) a (path)
+             -- Nothing has this path: without a row, all would be compared.
+             union all select $1, '', false",
         )
         .bind(repo.0)
         .bind(below)

@@ -344,15 +344,17 @@ async fn skip(
     compares: &str,
     plans: &[Plan],
 ) -> Result<u64> {
+    // The trees of all that is left out may be others.
+    let whole: Vec<i32> = plans.iter().map(Plan::repo).collect();
     let sql = format!(
         "insert into left_out (repo, path, bytes, fingerprint, reason, rule) {}",
-        main_left_out()
+        main_left_out(&whole, compares)
     );
     sqlx::query(AssertSqlSafe(sql)).bind(repos).execute(&mut *conn).await?;
     trees::apply_to_left_out(conn, plans).await?;
     let ended = sqlx::query(AssertSqlSafe(format!(
         "update skipped k set valid_to = $3
-         where k.valid_to = {FOREVER} and (k.repo = any($1) and {compares} or k.repo = any($2))
+         where k.valid_to = {FOREVER} and (k.repo = any($1) and ({compares} or k.repo = any($4)) or k.repo = any($2))
            and not exists (select from left_out o
                where o.repo = k.repo and o.path = k.path and o.reason = k.reason
                  and o.bytes = k.bytes and o.fingerprint = k.fingerprint
@@ -361,6 +363,7 @@ async fn skip(
     .bind(repos)
     .bind(gone)
     .bind(next)
+    .bind(whole)
     .execute(&mut *conn)
     .await?;
     let begun = sqlx::query(AssertSqlSafe(format!(

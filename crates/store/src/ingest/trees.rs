@@ -29,14 +29,19 @@ type MainLeftOut = (String, i64, i64, String, Option<String>, Option<Vec<u8>>);
 type LeftOutColumns = (String, i64, i64, String, Option<String>, i32);
 
 /// Returns a statement for the files that main trees leave out in the next epoch, of the repositories `$1`, without those
-/// that the session has already.
-pub(crate) fn main_left_out() -> String {
+/// that the session has already. Of those in `whole`, it has also those that the session does not compare.
+pub(crate) fn main_left_out(whole: &[i32], compares: &str) -> String {
+    let whole: Vec<String> = whole.iter().map(i32::to_string).collect();
     format!(
         "select repo, path, bytes, fingerprint, reason, rule from seen where reason is not null and repo = any($1)
          union all
          select k.repo, k.path, k.bytes, k.fingerprint, k.reason, k.rule from skipped k
          where k.repo = any($1) and k.valid_to = {FOREVER} and k.reason in {OF_CONTENTS} and k.trees >= 0
-           and exists (select from unchanged u where u.repo = k.repo and u.path = k.path)"
+           and exists (select from unchanged u where u.repo = k.repo and u.path = k.path)
+         union all
+         select k.repo, k.path, k.bytes, k.fingerprint, k.reason, k.rule from skipped k
+         where k.repo = any($1) and k.repo = any('{{{}}}') and k.valid_to = {FOREVER} and k.trees >= 0 and not {compares}",
+        whole.join(",")
     )
 }
 
@@ -117,10 +122,12 @@ impl Session {
         .into_iter()
         .collect();
         let mut files = Vec::new();
+        let compares = self.compares("f");
         for shard in self.shards_of(&[repo.0]).await? {
             let sql = format!(
                 "select f.path, f.blob, f.bytes, f.language, f.trees, f.fingerprint, b.oid,
-                        f.trees >= 0 and exists (select from unchanged u where u.repo = f.repo and u.path = f.path)
+                        f.trees >= 0 and (not {compares} or exists (
+                            select from unchanged u where u.repo = f.repo and u.path = f.path))
                  from {} f left join blobs b on b.shard = f.shard and b.id = f.blob
                  where f.repo = $1 and f.valid_to = {FOREVER}",
                 shard.files()
@@ -206,7 +213,7 @@ impl Session {
                    union all select path, bytes, fingerprint, reason, rule from ({}) m) o
              left join (select distinct on (path) path, oid from seen
                         where repo = any($1) and oid is not null) s on s.path = o.path",
-            main_left_out()
+            main_left_out(&[repo.0], &self.compares("k"))
         )))
         .bind(vec![repo.0])
         .fetch_all(&mut self.conn)

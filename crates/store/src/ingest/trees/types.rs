@@ -111,6 +111,13 @@ pub(crate) struct Plan {
     pub(super) format: i64,
 }
 
+impl Plan {
+    /// Returns the repository.
+    pub(crate) fn repo(&self) -> i32 {
+        self.repo.0
+    }
+}
+
 /// A row of files that ends. If `trees` is given, one with these trees takes its place.
 #[derive(Debug)]
 pub(super) struct Move {
