@@ -56,8 +56,8 @@ impl Session {
         Ok(())
     }
 
-    /// Has tables of some shards reuse the space of deleted rows, before more than a twentieth of their rows is deleted:
-    /// each epoch replaces thousands of filter rows, and Postgres by itself does so once a minute at most, after a fifth.
+    /// Has tables of some shards reuse the space of deleted rows once that is [`LEFT_BEHIND`]: Postgres by itself does so
+    /// once a minute at most, after a fifth of the rows is deleted.
     async fn vacuum(&mut self, shards: BTreeSet<ShardId>) -> Result<()> {
         let own = |shard: &ShardId| {
             [shard.files(), shard.chunks(), shard.documents(), shard.docs(), shard.symbols()]
@@ -69,11 +69,15 @@ impl Session {
         }
         let others = ["blobs", "skipped", "shards", "repos", "state", "switches", "pending"];
         tables.extend(others.map(str::to_owned));
-        let tables: Vec<String> = sqlx::query_scalar(
-            "select relname::text from pg_stat_user_tables
-             where relid in (select to_regclass(name) from unnest($1::text[]) n (name))
-               and n_dead_tup > 500 + n_live_tup / 20",
-        )
+        // What rows keep in TOAST is deleted with them. Sizes are of all pages, so that this comes too early at most.
+        let tables: Vec<String> = sqlx::query_scalar(AssertSqlSafe(format!(
+            "select format('%I.%I', s.schemaname, s.relname) from pg_class c
+             join pg_stat_all_tables s on s.relid in (c.oid, c.reltoastrelid)
+             cross join lateral (select pg_relation_size(s.relid) as size) r
+             where c.oid in (select to_regclass(name) from unnest($1::text[]) n (name))
+               and s.n_dead_tup > 20
+               and s.n_dead_tup * size > (s.n_live_tup + s.n_dead_tup) * ({LEFT_BEHIND} + size / 50)"
+        )))
         .bind(tables)
         .fetch_all(&mut self.conn)
         .await?;
@@ -186,6 +190,9 @@ impl Session {
         Ok(orphans.into_keys().collect())
     }
 }
+
+/// Bytes of deleted rows of a table, besides a fiftieth of it, from which on a quick ingest has their space reused.
+const LEFT_BEHIND: i64 = 256 << 10;
 
 /// Number of contents known not to be texts from which on those of the past may be forgotten.
 const MOST_ODD: i64 = 100_000;
