@@ -1,7 +1,9 @@
 //! The queue of changes: what its rows name is looked at, and then the index is as a new one would be.
 
 mod growth;
+mod kills;
 mod random;
+mod trees;
 
 use std::fs;
 use std::time::Duration;

@@ -108,3 +108,37 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     drop(disk);
     run.end(&format!("the disk was full {full} times, {fitted} ingests fitted"));
 }
+
+/// What waits in the queue is told of, waits on while the disk is full, and is taken once it is not.
+#[test]
+fn a_full_disk_keeps_what_waits() {
+    let home = Home::new();
+    let at = home.path();
+    let Some(disk) = is_root().then(|| Disk::mount(&at)).flatten() else {
+        println!("disk: left out, only root may mount a file system");
+        return;
+    };
+    home.ingest();
+    std::fs::write(home.folder().join("r/a.txt"), "hello again\n").unwrap();
+    let refused = |what: &str| {
+        let err = home.run(&["ingest", "--now", "r"]).code(2).err;
+        assert!(err.contains("disk") && err.contains("full") && err.contains("free"), "{what}: {err}");
+    };
+    disk.resize(disk.used_mib() + 16);
+    refused("little room");
+    let found = home.run(&["search", "hello"]).code(0).out;
+    assert!(found.contains("hello") && !found.contains("again"), "{found}");
+    // Not a byte is left.
+    let filler = at.join("filler");
+    let mut rest = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut rest, &[0; 4096]).is_ok() {}
+    refused("no room");
+    let found = home.run(&["search", "hello"]);
+    assert!(found.out.contains("hello") || found.err.contains("full"), "{} {}", found.out, found.err);
+    std::fs::remove_file(&filler).unwrap();
+    disk.resize(PLENTY);
+    home.run(&["ingest", "--now"]).code(0);
+    assert!(home.run(&["search", "again"]).code(0).out.contains("hello again"));
+    home.run(&["check"]).code(0);
+    home.run(&["db", "stop", "--force"]);
+}
