@@ -33,6 +33,8 @@ pub(crate) struct StoredFilters {
     /// The filters of the chunks of the last piece, if it is not full.
     piece: Option<BitSlices>,
     densities: Option<Densities>,
+    /// Whether the rows of blocks, dense and large chunks are in the table.
+    is_stored: bool,
 }
 
 /// The chunk filters to add to a shard.
@@ -64,6 +66,7 @@ impl StoredFilters {
             starts: Columns::first(0),
             piece: None,
             densities: None,
+            is_stored: false,
         }
     }
 
@@ -92,6 +95,7 @@ impl StoredFilters {
                 _ => stored.large_chunks = numbers(&bits),
             }
         }
+        stored.is_stored = true;
         if chunks == 0 || stored.starts.bytes().len() < (chunks as usize).div_ceil(8) {
             return None;
         }
@@ -150,11 +154,20 @@ impl StoredFilters {
         rows
     }
 
-    /// Adds all rows of `filters` except those of large chunks, for a shard with `chunks` chunks.
-    fn add_rows(&mut self, shard: ShardId, chunks: i32, rows: &mut Rows) {
+    /// Returns the kinds whose rows will be others with more filters: large chunks are rare, and dense ones few.
+    fn changing(&self, new: &NewFilters) -> Vec<i16> {
+        let is_changing = |new: &[(i32, BloomFilter)]| !self.is_stored || !new.is_empty();
+        let mut kinds = vec![BLOCKS, OWN_CHUNKS];
+        kinds.extend(is_changing(&new.dense).then_some(DENSE));
+        kinds.extend(is_changing(&new.large).then_some(LARGE_SLICES));
+        kinds
+    }
+
+    /// Adds the rows of some kinds, for a shard with `chunks` chunks.
+    fn add_rows(&mut self, shard: ShardId, chunks: i32, of: &[i16], rows: &mut Rows) {
         self.starts.grow(chunks as usize);
         let kinds = [(BLOCKS, &self.blocks), (DENSE, &self.dense), (LARGE_SLICES, &self.large)];
-        for (kind, slices) in kinds {
+        for (kind, slices) in kinds.into_iter().filter(|(kind, _)| of.contains(kind)) {
             let slice_bytes = (SLICE_BITS * slices.width()).max(1);
             for (number, slice) in (0..).zip(slices.rows().chunks(slice_bytes)) {
                 rows.row(4).i16(shard.0).i16(kind).i32(number).bytes(slice);
@@ -219,8 +232,8 @@ fn piece_of(rows: &[BitRow], chunks: usize) -> Option<BitSlices> {
     BitSlices::from_rows(FilterKind::Chunk, chunks, all)
 }
 
-/// Takes the bit-sliced filters of `filtered` chunks of a shard out of the tables, to add to them. If some are missing,
-/// deletes all and returns `None`.
+/// Takes the chunk filters of the last piece of a shard with `filtered` chunks out of the tables, and reads its other
+/// bit-sliced filters, to add to them. If some are missing, deletes all and returns `None`.
 pub(crate) async fn take(
     conn: &mut PgConnection,
     groups: Groups,
@@ -228,7 +241,7 @@ pub(crate) async fn take(
     filtered: i32,
 ) -> Result<Option<StoredFilters>> {
     let sql = format!(
-        "delete from {} where shard = {} and {OF_SHARD} returning kind, number, bits",
+        "select kind, number, bits from {} where shard = {} and {OF_SHARD}",
         shard.filters(groups),
         shard.0
     );
@@ -344,8 +357,17 @@ pub(crate) async fn store(
     mut new: NewFilters,
 ) -> Result<()> {
     store_pieces(conn, groups, shard, &mut filters, &mut new, true).await?;
+    let kinds = filters.changing(&new);
+    if filters.is_stored {
+        let sql = format!(
+            "delete from {} where shard = {} and kind = any($1)",
+            shard.filters(groups),
+            shard.0
+        );
+        sqlx::query(AssertSqlSafe(sql)).bind(&kinds).execute(&mut *conn).await?;
+    }
     let mut rows = filters.add(shard, new);
-    filters.add_rows(shard, chunks, &mut rows);
+    filters.add_rows(shard, chunks, &kinds, &mut rows);
     let sql = format!(
         "copy {} (shard, kind, number, bits) from stdin (format binary)",
         shard.filters(groups)

@@ -140,8 +140,12 @@ fn rows_name_the_chunks_that_may_match() {
             7 => format!("large_word {}", "of a long line ".repeat(1000)),
             n => format!("word_{n}_in shared_{}_text", n % 1000),
         };
-        // Fills two pieces in parts, which end within a block, at a piece's end, and after it.
-        let (ends, mut next) = ([100, 700, PIECE_CHUNKS, PIECE_CHUNKS + 5, PIECE_CHUNKS + 900], 0);
+        // Fills two pieces in parts, which end within a block, at a piece's end, and after it. Some are tails: two that
+        // are dropped later, and one that stays.
+        let after = |chunks| PIECE_CHUNKS + chunks;
+        let ends =
+            [100, 130, 200, 700, 702, PIECE_CHUNKS, after(5), after(900), after(910), after(920)];
+        let mut next = 0;
         for end in ends {
             let contents: Vec<crate::Contents> = (next..end)
                 .step_by(2)
@@ -186,6 +190,7 @@ fn rows_name_the_chunks_that_may_match() {
         for again in [false, true] {
             for (literal, expected) in [
                 ("word_8195_in", vec![8195]),
+                ("word_9105_in", vec![9105]),
                 ("WORD_99_in", vec![99]),
                 ("shared_3_text", (3..next).step_by(1000).collect()),
                 ("large_word", vec![7]),
@@ -211,6 +216,14 @@ fn rows_name_the_chunks_that_may_match() {
                     assert_eq!(blob as i32, first + (n - first) / 2 * 2, "{n}");
                 }
             }
+            let whole = lease.filters(&shard).await.unwrap().unwrap();
+            for literal in ["word_9105_in", "word_701_in", "word_150_in"] {
+                assert!(whole.may_hold(&NgramQuery::folded(literal)), "{literal}");
+            }
+            assert!(!whole.may_hold(&NgramQuery::folded("nowhere_at_all")));
+            let mut conn = store.connection().await.unwrap();
+            let tail = read_tail(&mut conn, store.groups(), ShardId(0), next).await.unwrap();
+            assert_eq!(tail.unwrap().map(|tail| tail.first), (!again).then_some(after(900)));
             if !again {
                 let session = crate::testing::session(store).await;
                 store.derive_anew(ShardId(0)).await.unwrap();
