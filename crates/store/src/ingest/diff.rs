@@ -236,9 +236,7 @@ impl Session {
     ) -> Result<()> {
         sqlx::query(
             "insert into scope select $1, path, true from unnest($2::text[]) b (path)
-             union all select $1, path, false from unnest($3::text[]) a (path)
-             -- Nothing has this path: without a row, all would be compared.
-             union all select $1, '', false",
+             union all select $1, path, false from unnest($3::text[]) a (path)",
         )
         .bind(repo.0)
         .bind(below)
@@ -256,12 +254,21 @@ impl Session {
         if self.narrowed.is_empty() {
             return "true".to_owned();
         }
-        format!(
-            "(not exists (select from scope s where s.repo = {row}.repo)
-              or exists (select from scope s where s.repo = {row}.repo and (s.path = {row}.path
-                  or case when s.below then starts_with({row}.path, s.path || '/')
-                          else {row}.path = s.path || '/' end)))"
-        )
+        // The arrays are made once, not for each row.
+        let paths = |repo: i32, what: &str, some: &str| {
+            format!(
+                "any((select coalesce(array_agg({what}), '{{}}') from scope where repo = {repo} and {some})::text[])"
+            )
+        };
+        let of = |repo: &RepoId| {
+            let named = paths(repo.0, "case when below then path else path || '/' end", "true");
+            let below = paths(repo.0, "path || '/'", "below");
+            format!("{row}.repo = {} and ({row}.path = {named} or {row}.path ^@ {below})", repo.0)
+        };
+        let repos: Vec<String> = self.narrowed.iter().map(|repo| repo.0.to_string()).collect();
+        let others = format!("{row}.repo <> all('{{{}}}')", repos.join(","));
+        let parts: Vec<String> = std::iter::once(others).chain(self.narrowed.iter().map(of)).collect();
+        format!("({})", parts.join(" or "))
     }
 
     /// Compares the seen files with the index, and returns how much there is to read.
