@@ -63,7 +63,7 @@ fn an_ingest_that_is_killed_at_any_step_shows_one_state_and_loses_nothing() {
         ("lock table chunk_filters_00 in share mode", "within the transaction that derives"),
         ("lock table files_000 in share mode", "the rows of the next epoch"),
         ("select from repos for update", "between both transactions that publish"),
-        ("lock table pending in share mode", "within the second one"),
+        ("lock table switches in share mode", "within the second one"),
     ];
     for (round, (locks, what)) in (1..).zip(steps) {
         let before = server.search("needle");

@@ -109,9 +109,9 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     run.end(&format!("the disk was full {full} times, {fitted} ingests fitted"));
 }
 
-/// What waits in the queue is told of, waits on while the disk is full, and is taken once it is not.
+/// Whoever asks for a change is told that the disk is full, searches go on, and once it is not, the change is indexed.
 #[test]
-fn a_full_disk_keeps_what_waits() {
+fn a_change_that_finds_the_disk_full_is_refused_until_it_is_not() {
     let home = Home::new();
     let at = home.path();
     let Some(disk) = is_root().then(|| Disk::mount(&at)).flatten() else {
@@ -137,7 +137,7 @@ fn a_full_disk_keeps_what_waits() {
     assert!(found.out.contains("hello") || found.err.contains("full"), "{} {}", found.out, found.err);
     std::fs::remove_file(&filler).unwrap();
     disk.resize(PLENTY);
-    home.run(&["ingest", "--now"]).code(0);
+    home.run(&["ingest", "--now", "r"]).code(0);
     assert!(home.run(&["search", "again"]).code(0).out.contains("hello again"));
     home.run(&["check"]).code(0);
     home.run(&["db", "stop", "--force"]);
