@@ -305,7 +305,8 @@ impl Store {
     }
 
     /// Records the state of a mirror whose clone was fetched, and puts it into the queue if `changed`. The rows of the queue
-    /// that asked for the fetch become rows that an ingest takes, so whoever waits for them waits on. All at once.
+    /// that asked for the fetch, also for an earlier one that failed, become rows that an ingest takes, so whoever waits for
+    /// them waits on. All at once.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -313,9 +314,11 @@ impl Store {
         let mut tx = self.control().begin().await?;
         keep(&mut tx, mirror).await?;
         let turned = sqlx::query(
-            "update pending set reason = 'fetched', due = clock_timestamp(), failures = 0, failure = null where id = any($1)",
+            "update pending set reason = 'fetched', due = clock_timestamp(), failures = 0, failure = null
+             where id = any($1) or source = $2 and reason = 'hook' and failure is not null",
         )
         .bind(hooks)
+        .bind(&mirror.folder)
         .execute(&mut *tx)
         .await?
         .rows_affected();

@@ -214,3 +214,20 @@ fn a_push_survives_kills_until_it_is_delivered() {
     server.stop();
     fixture.check_invariants();
 }
+
+#[test]
+fn a_push_that_cannot_be_fetched_comes_with_the_next_one() {
+    let told = Told::of(Kind::GitHub);
+    let Told { mirrored: Mirrored { fixture, host, .. }, .. } = &told;
+    let server = told.serve_with("needle");
+    host.world().faults.insert("org/one.git".to_owned(), Fault::Status(500, Vec::new()));
+    told.push(&server, "first");
+    let failed = "select count(*) from pending where failure like 'git failed: %' and due > now()";
+    eventually("whoever waits is told why", || fixture.sql::<i64>(failed) == 1);
+    host.world().faults.clear();
+    told.push(&server, "second");
+    assert_eq!((found(&server, "second"), found(&server, "first")), (1, 1));
+    assert_eq!(fixture.sql::<i64>("select count(*) from pending"), 0);
+    server.stop();
+    fixture.check_invariants();
+}
