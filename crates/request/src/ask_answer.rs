@@ -9,7 +9,7 @@ use search::{Stale, Stats, Stopped};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::fresh;
+use crate::fresh::{self, OldestJson};
 use crate::human::{count, grouped};
 use crate::stale::utc;
 
@@ -89,7 +89,7 @@ struct StatsJson {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    oldest: Option<Value>,
+    oldest: Option<OldestJson>,
 }
 
 impl<'a> Answer<'a> {
@@ -111,11 +111,7 @@ impl<'a> Answer<'a> {
                 complete: is_complete(asked),
                 stopped_because: stopped(asked).map(|(word, _)| word),
                 notes: notes(asked),
-                oldest: stats
-                    .covered
-                    .oldest
-                    .as_ref()
-                    .map(|of| json!({ "repo": of.repo, "looked_at": fresh::time(of.looked_at) })),
+                oldest: OldestJson::of(&stats.covered),
             },
             stale: stale(&asked.stale),
         }
@@ -261,7 +257,7 @@ pub fn notes(asked: &Asked) -> Vec<String> {
     if !nowhere.is_empty() {
         notes.push(format!("no file has: {}", nowhere.join(", ")));
     }
-    notes.extend(fresh::outdated(&asked.stats));
+    notes.extend(fresh::outdated(&asked.stats.covered));
     notes
 }
 

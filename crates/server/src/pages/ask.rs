@@ -226,13 +226,11 @@ async fn found(server: &Server, params: &AskParams, asked: Asked) -> Result<Foun
         let repos: Vec<String> = params.given.get(&REPO).map(str::to_owned).into_iter().collect();
         notes.extend(missing_repository(server.view(), &repos).await);
     }
-    let oldest = asked.stats.covered.oldest.as_ref();
-    let at = oldest.map(|of| format!("{}, {}", of.repo, request::fresh::time(of.looked_at)));
     let copies = ListedCopies { all: params.is_on(&COPIES), href: params.with_copies() };
     Ok(Found {
         summary: format!("{} in {}", summary(&asked), duration(asked.stats.duration)),
         stopped: printed::stopped(&asked).map(|(_, why)| why),
-        age: request::fresh::age(&asked.stats).zip(at),
+        age: request::fresh::dated_age(&asked.stats.covered),
         notes,
         stale: request::stale::sentence(&asked.stale),
         files: views(server, &asked, Some(&copies), params.is_on(&EXPLAIN)).await?,
