@@ -189,7 +189,7 @@ pub(crate) fn cut(run: &str, each: &mut dyn FnMut(Range<usize>, bool)) {
 /// Calls `each` for the places of the parts of a name, which may have several runs (`read-file`, `app.config`): what
 /// [`tokens`] makes words of, without their wholes.
 pub fn parts(name: &str, each: &mut dyn FnMut(Range<usize>)) {
-    runs(name, &mut |run| {
+    runs(name, |run: Range<usize>| {
         for (place, class) in parts_of(&name[run.clone()]) {
             let is_word = place.len() > 1 || class == Class::Digit;
             if is_word && place.len() <= MAX_PART {
