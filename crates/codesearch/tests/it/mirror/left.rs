@@ -73,7 +73,7 @@ fn a_host_that_leaves_the_configuration_file_is_told_until_it_is_forgotten() {
     assert!(ran.out.contains("forgotten: host work, 2 clones"), "{}{}", ran.out, ran.err);
     assert_eq!(mirrored.found("needle"), [""; 0]);
     assert!(!mirrored.clone(two).exists());
-    let rows = "select (select count(*) from mirrors) + (select count(*) from mirror_hosts where name = 'work')";
+    let rows = "select (select count(*) from mirrors where host = 'work') + (select count(*) from mirror_hosts where name = 'work')";
     assert_eq!(fixture.sql::<i64>(rows), 0);
     let ran = mirrored.mirror(&["--forget", "work"]).code(2);
     assert!(ran.err.contains("no host work was mirrored"), "{}", ran.err);

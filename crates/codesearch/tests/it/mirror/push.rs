@@ -226,8 +226,8 @@ fn a_push_that_cannot_be_fetched_comes_with_the_next_one() {
     eventually("whoever waits is told why", || fixture.sql::<i64>(failed) == 1);
     host.world().faults.clear();
     told.push(&server, "second");
-    assert_eq!((found(&server, "second"), found(&server, "first")), (1, 1));
-    assert_eq!(fixture.sql::<i64>("select count(*) from pending"), 0);
+    eventually("both are found", || (found(&server, "second"), found(&server, "first")) == (1, 1));
+    eventually("nothing waits", || fixture.sql::<i64>("select count(*) from pending") == 0);
     server.stop();
     fixture.check_invariants();
 }
