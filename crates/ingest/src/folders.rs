@@ -346,7 +346,9 @@ fn add_worktrees(
         let choice = Choice { git_folders: found.git_folders.clone(), ..choice.clone() };
         let folder = found.folder.to_string_lossy().into_owned();
         let is_known = |tree: &&store::Tree| {
-            tree.name == *name && tree.source.as_ref() == Some(&folder) && tree.commit == found.commit
+            tree.name == *name
+                && tree.source.as_ref() == Some(&folder)
+                && tree.commit == found.commit
         };
         let is_known = trees.known.iter().filter(is_worktree).any(|tree| is_known(&tree));
         let parts = parts.filter(|_| is_known && found.unread.is_empty());

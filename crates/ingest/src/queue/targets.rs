@@ -142,9 +142,8 @@ impl Index<'_> {
             trees.map(move |tree| (repo, tree))
         });
         let of_tree = of_tree.max_by_key(|(_, tree)| tree.as_os_str().len());
-        let is_inner = |tree: &Path| {
-            around.is_none_or(|repo| repo.source.len() < tree.as_os_str().len())
-        };
+        let is_inner =
+            |tree: &Path| around.is_none_or(|repo| repo.source.len() < tree.as_os_str().len());
         let is_checkout = |at: &Path| at.join(".git").symlink_metadata().is_ok();
         if let Some((repo, tree)) = of_tree.filter(|(_, tree)| is_inner(tree)) {
             let below = folder.strip_prefix(tree).ok().and_then(Path::to_str);
@@ -152,7 +151,8 @@ impl Index<'_> {
             let paths = below.and_then(|below| match paths {
                 None => (!below.is_empty()).then(|| vec![below.to_owned()]),
                 Some(paths) => {
-                    let join = |path: &String| Path::new(below).join(path).to_str().map(str::to_owned);
+                    let join =
+                        |path: &String| Path::new(below).join(path).to_str().map(str::to_owned);
                     paths.iter().map(join).collect()
                 }
             });

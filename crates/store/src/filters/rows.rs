@@ -5,16 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ngram::{
-    BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, Densities, FilterKind, Hashes, NgramQuery, ShardFilter,
+    BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, Densities, FilterKind, Hashes, NgramQuery,
+    ShardFilter,
 };
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
+use super::tail::{SLICE_SHIFT, TAIL, TAIL_CHUNKS, block_sql};
 use super::{
     BLOCKS, DENSE, DENSE_NUMBERS, DENSITIES, LARGE, LARGE_SLICES, OWN_CHUNKS, PIECE_CHUNKS, Row,
     SLICE_BITS, STARTS, bit_bytes, block_count, numbers,
 };
-use super::tail::{SLICE_SHIFT, TAIL, TAIL_CHUNKS, block_sql};
 use crate::ShardId;
 use crate::catalog::Shard;
 use crate::cost::{ALL_HASHES, MAX_HASHES, MAX_NAMED, MAX_ROWS};

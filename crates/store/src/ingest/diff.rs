@@ -267,7 +267,8 @@ impl Session {
         };
         let repos: Vec<String> = self.narrowed.iter().map(|repo| repo.0.to_string()).collect();
         let others = format!("{row}.repo <> all('{{{}}}')", repos.join(","));
-        let parts: Vec<String> = std::iter::once(others).chain(self.narrowed.iter().map(of)).collect();
+        let parts: Vec<String> =
+            std::iter::once(others).chain(self.narrowed.iter().map(of)).collect();
         format!("({})", parts.join(" or "))
     }
 

@@ -134,7 +134,8 @@ fn many_epochs_leave_little_behind() {
             }
             assert_eq!((report.new_files, report.retired_files), (1, 1));
             if is_measured && epochs.contains(&(epoch + 1)) {
-                let now = std::thread::scope(|scope| scope.spawn(|| sizes(&fixture)).join().unwrap());
+                let now =
+                    std::thread::scope(|scope| scope.spawn(|| sizes(&fixture)).join().unwrap());
                 told(epoch + 1, &before, &now);
             }
         }

@@ -34,8 +34,9 @@ fn kill_at(fixture: &Fixture, locks: &str, args: &[&str]) {
 /// Returns what a server answers, and whether all of it is of one state: which of the two texts each file has.
 fn states(answer: &Value) -> Vec<String> {
     let files = answer["files"].as_array().unwrap().iter();
-    let mut lines: Vec<String> =
-        files.map(|file| file["matches"][0]["text"].as_str().unwrap_or_default().to_owned()).collect();
+    let mut lines: Vec<String> = files
+        .map(|file| file["matches"][0]["text"].as_str().unwrap_or_default().to_owned())
+        .collect();
     lines.sort();
     lines.dedup();
     lines
@@ -80,7 +81,11 @@ fn an_ingest_that_is_killed_at_any_step_shows_one_state_and_loses_nothing() {
         let prepared: bool = fixture.sql("select prepared is not null from state");
         assert_eq!(prepared, round > 4, "{what}");
         let after = server.search("needle");
-        assert_eq!((states(&after), after["files"].clone()), (states(&before), before["files"].clone()), "{what}");
+        assert_eq!(
+            (states(&after), after["files"].clone()),
+            (states(&before), before["files"].clone()),
+            "{what}"
+        );
         assert_eq!(states(&after).len(), 1, "{what}");
         assert_eq!(fixture.search(&["-l", "needle"]).len(), 4, "{what}");
         fixture.run(&["ingest", "--now", "--no-symbols"]).code(0);

@@ -25,7 +25,9 @@ fn trees() -> Fixture {
     fixture.git("r", &["worktree", "add", "--quiet", "../w", "-b", "work"]);
     fixture.git("r", &["worktree", "add", "--quiet", ".worktrees/v", "-b", "b2"]);
     fixture.git(".", &["clone", "--quiet", "--bare", "r", "m.git"]);
-    fixture.run(&["ingest", "--shards", "4", "--no-symbols", BRANCHES[0], BRANCHES[1], "."]).code(0);
+    fixture
+        .run(&["ingest", "--shards", "4", "--no-symbols", BRANCHES[0], BRANCHES[1], "."])
+        .code(0);
     fixture
 }
 
@@ -127,18 +129,23 @@ fn an_index_of_changes_of_trees_is_as_a_new_one() {
                     }
                     8 => {
                         fixture.git(tree, &["add", "--all"]);
-                        fixture.git(tree, &["commit", "--quiet", "--allow-empty", "--message", "x"]);
+                        fixture
+                            .git(tree, &["commit", "--quiet", "--allow-empty", "--message", "x"]);
                         let git = if tree == "r" { ".git/index" } else { ".git" };
                         told.entry(tree).or_default().push(git.to_owned());
                         told.entry("r").or_default().push(".git/refs/heads".to_owned());
                     }
                     9 => {
-                        let (name, from) = (format!("b{}", rng.u8(3..6)), ["main", "work", "b2"][rng.usize(..3)]);
+                        let (name, from) =
+                            (format!("b{}", rng.u8(3..6)), ["main", "work", "b2"][rng.usize(..3)]);
                         fixture.git("r", &["branch", "--quiet", "--force", &name, from]);
                         told.entry("r").or_default().push(format!(".git/refs/heads/{name}"));
                     }
                     _ => {
-                        fixture.git("m.git", &["fetch", "--quiet", "--prune", "../r", "+refs/heads/*:refs/heads/*"]);
+                        fixture.git(
+                            "m.git",
+                            &["fetch", "--quiet", "--prune", "../r", "+refs/heads/*:refs/heads/*"],
+                        );
                         told.entry("m.git").or_default().push("HEAD".to_owned());
                     }
                 }

@@ -122,7 +122,10 @@ fn a_change_that_finds_the_disk_full_is_refused_until_it_is_not() {
     std::fs::write(home.folder().join("r/a.txt"), "hello again\n").unwrap();
     let refused = |what: &str| {
         let err = home.run(&["ingest", "--now", "r"]).code(2).err;
-        assert!(err.contains("disk") && err.contains("full") && err.contains("free"), "{what}: {err}");
+        assert!(
+            err.contains("disk") && err.contains("full") && err.contains("free"),
+            "{what}: {err}"
+        );
     };
     disk.resize(disk.used_mib() + 16);
     refused("little room");
@@ -134,7 +137,12 @@ fn a_change_that_finds_the_disk_full_is_refused_until_it_is_not() {
     while std::io::Write::write_all(&mut rest, &[0; 4096]).is_ok() {}
     refused("no room");
     let found = home.run(&["search", "hello"]);
-    assert!(found.out.contains("hello") || found.err.contains("full"), "{} {}", found.out, found.err);
+    assert!(
+        found.out.contains("hello") || found.err.contains("full"),
+        "{} {}",
+        found.out,
+        found.err
+    );
     std::fs::remove_file(&filler).unwrap();
     disk.resize(PLENTY);
     home.run(&["ingest", "--now", "r"]).code(0);
