@@ -158,7 +158,7 @@ impl View {
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<TreeAt>, Error>> {
         Box::pin(async move {
-            let all = self.searcher.catalog().await?;
+            let all = self.whole().await?;
             all.note_search();
             let catalog = self.catalog().await?;
             let Some((&id, known)) = catalog.repos.iter().find(|(_, known)| known.name == repo)
@@ -276,7 +276,7 @@ impl View {
     /// # Errors
     /// The database query fails.
     pub async fn shard(&self, id: ShardId) -> Result<Option<Shard>, store::Error> {
-        let catalog = self.searcher.catalog().await?;
+        let catalog = self.whole().await?;
         catalog.note_search();
         Ok(catalog.shards.iter().find(|shard| shard.id == id).cloned())
     }

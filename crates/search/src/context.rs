@@ -25,6 +25,25 @@ pub(crate) fn stands_in(line: &Line, text: &str) -> bool {
     text.as_bytes().get(from..from + line.text.len()) == Some(line.text.as_bytes())
 }
 
+/// Returns the numbers of the last lines of the symbols around the lines of a file, by the bytes at which these symbols
+/// end; nothing if the file has another text.
+pub(crate) fn last_lines(file: &FileMatch, text: &str) -> HashMap<u64, u64> {
+    let mut last = HashMap::new();
+    if !file.lines.iter().all(|line| stands_in(line, text)) {
+        return last;
+    }
+    for symbol in file.lines.iter().filter_map(|line| line.enclosing.as_deref()) {
+        let definition = text.as_bytes().get(symbol.start as usize..symbol.end as usize);
+        if let Some(definition) = definition {
+            // What ends with a line feed ends in the line before.
+            let definition = definition.strip_suffix(b"\n").unwrap_or(definition);
+            let feeds = memchr_iter(b'\n', definition).count() as u64;
+            last.insert(symbol.end, symbol.line + feeds);
+        }
+    }
+    last
+}
+
 pub(crate) fn around(matches: Vec<Line>, text: &str, before: usize, after: usize) -> Vec<Line> {
     let mut starts = vec![0];
     starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|i| i + 1));

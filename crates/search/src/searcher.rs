@@ -29,6 +29,10 @@ pub struct Searcher {
     snapshots: Snapshots,
     cache: Option<Arc<ShardCache>>,
     tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+    /// The files of an earlier epoch, for views that read it.
+    earlier_tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+    /// Whether catalogs of earlier epochs are kept for a while.
+    keeps_earlier: bool,
     /// Commits that were searched on demand.
     commits: Arc<Commits>,
     asked: AskMemory,
@@ -40,6 +44,7 @@ impl Searcher {
     /// Creates a searcher that searches `parallel` shards at a time and keeps no shards in memory.
     pub fn new(store: Store, parallel: usize) -> Self {
         let (snapshots, tree) = (Snapshots::default(), tokio::sync::Mutex::default());
+        let (earlier_tree, keeps_earlier) = (tokio::sync::Mutex::default(), false);
         let commits = Arc::default();
         Self {
             store,
@@ -49,6 +54,8 @@ impl Searcher {
             snapshots,
             cache: None,
             tree,
+            earlier_tree,
+            keeps_earlier,
             commits,
             asked: AskMemory::default(),
             waiting_in_turn: Semaphore::new(MOST_IN_TURN),
@@ -72,6 +79,14 @@ impl Searcher {
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ShardCache::new(bytes)));
+        self.keeping_earlier()
+    }
+
+    /// Keeps earlier epochs for some minutes, so that searches can go on in them. [`refresh`](Self::refresh) must be
+    /// called periodically, since their rows are not deleted meanwhile.
+    #[must_use]
+    pub fn keeping_earlier(mut self) -> Self {
+        self.keeps_earlier = true;
         self
     }
 
@@ -98,7 +113,7 @@ impl Searcher {
                 cache.clear_if_stale(fresh);
             }
         };
-        self.snapshots.newest(&self.store, self.cache.is_some(), replaces).await
+        self.snapshots.newest(&self.store, self.keeps_earlier, replaces).await
     }
 
     /// Listens for changes of the index until the connection fails, and calls `changed` after each. Meanwhile searches
@@ -119,6 +134,12 @@ impl Searcher {
         self.store.trim();
         self.snapshots.expire();
         self.catalog().await?;
+        if let Ok(mut tree) = self.earlier_tree.try_lock()
+            && let Some(epoch) = tree.as_ref().map(|tree| tree.epoch())
+            && !self.snapshots.earlier_epochs().contains(&epoch)
+        {
+            *tree = None;
+        }
         self.snapshots.renew_freshness(&self.store).await
     }
 
@@ -172,6 +193,11 @@ impl Searcher {
     /// Returns the files of the newest epoch, if they were requested before.
     pub(crate) fn tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
         &self.tree
+    }
+
+    /// Returns the files of the earlier epoch that was read last.
+    pub(crate) fn earlier_tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
+        &self.earlier_tree
     }
 
     /// Returns the commits that were searched on demand.

@@ -86,6 +86,15 @@ impl Snapshots {
         None
     }
 
+    /// Like [`earlier`](Self::earlier), by the number of the epoch.
+    pub(crate) async fn earlier_at(&self, epoch: Epoch) -> Option<Arc<Catalog>> {
+        let switch = {
+            let kept = self.earlier.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.iter().find(|(kept, _)| kept.epoch == epoch).map(|(kept, _)| kept.switch)
+        };
+        self.earlier(switch?).await
+    }
+
     /// Returns the epochs of the catalogs that searches can still resume in, besides the newest.
     pub(crate) fn earlier_epochs(&self) -> Vec<Epoch> {
         self.earlier.drop_expired();

@@ -74,13 +74,16 @@ pub struct View {
     is_unlimited: bool,
     /// Whether clones are not read.
     without_clones: bool,
+    /// The state of the index that is read; `None` for the newest at each read.
+    pinned: Option<Arc<Catalog>>,
 }
 
 impl View {
     /// Creates a view of the visible repositories of an index.
     pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
         let trees = Arc::default();
-        Self { searcher, visible, trees, is_unlimited: false, without_clones: false }
+        let (is_unlimited, without_clones, pinned) = (false, false, None);
+        Self { searcher, visible, trees, is_unlimited, without_clones, pinned }
     }
 
     /// Returns the view without the limit on the time of every search.
@@ -107,6 +110,32 @@ impl View {
         Self { trees: trees.into(), ..self }
     }
 
+    /// Returns the view that reads one state of the index, whatever is published meanwhile: the newest, or that of an
+    /// epoch while it is kept. `None` if that epoch is gone.
+    ///
+    /// # Errors
+    /// The database query fails, or the database has no index.
+    pub async fn pinned(&self, epoch: Option<Epoch>) -> Result<Option<Self>, store::Error> {
+        let newest = self.searcher.catalog().await?;
+        let wanted = epoch.filter(|epoch| *epoch != newest.epoch);
+        let catalog = match wanted {
+            None => Some(newest),
+            Some(epoch) => self.searcher.snapshots().earlier_at(epoch).await,
+        };
+        let Some(catalog) = catalog else { return Ok(None) };
+        // Others may go on from what this view reads.
+        catalog.note_search();
+        Ok(Some(Self { pinned: Some(catalog), ..self.clone() }))
+    }
+
+    /// Returns the catalog of all repositories that this view reads now.
+    pub(crate) async fn whole(&self) -> Result<Arc<Catalog>, store::Error> {
+        match &self.pinned {
+            Some(catalog) => Ok(Arc::clone(catalog)),
+            None => self.searcher.catalog().await,
+        }
+    }
+
     /// Returns the trees that take the place of main ones.
     pub(crate) fn trees(&self) -> &[InTree] {
         &self.trees
@@ -117,7 +146,7 @@ impl View {
     /// # Errors
     /// The database query fails, or the database has no index.
     pub fn catalog(&self) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
-        Box::pin(async move { Ok(self.visible_of(self.searcher.catalog().await?)) })
+        Box::pin(async move { Ok(self.visible_of(self.whole().await?)) })
     }
 
     pub(crate) fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
@@ -473,14 +502,18 @@ impl View {
     /// Returns the catalog that a search reads, with all repositories: the newest, or that of the position from which it
     /// resumes.
     pub(crate) async fn snapshot(&self, resume: Option<&Resume>) -> Result<Arc<Catalog>, Error> {
-        let newest = self.searcher.catalog().await?;
+        let read = self.whole().await?;
         match resume {
-            Some(from) if from.switch != newest.switch => {
+            Some(from) if from.switch != read.switch => {
+                let newest = self.searcher.catalog().await?;
+                if from.switch == newest.switch {
+                    return Ok(newest);
+                }
                 self.searcher.snapshots().earlier(from.switch).await.ok_or(Error::Gone)
             }
             _ => {
-                newest.note_search();
-                Ok(newest)
+                read.note_search();
+                Ok(read)
             }
         }
     }
@@ -495,22 +528,25 @@ impl View {
 
     /// Like [`state`](Self::state), with all repositories: the contents of a result may lie in any shard.
     async fn whole_state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
-        let newest = self.searcher.catalog().await?;
-        Ok(if newest.switch == switch {
-            newest
+        let read = self.whole().await?;
+        Ok(if read.switch == switch {
+            read
         } else {
-            self.searcher.snapshots().earlier(switch).await.unwrap_or(newest)
+            self.searcher.snapshots().earlier(switch).await.unwrap_or(read)
         })
     }
 
-    /// Returns all files of the newest epoch. Builds them on first use, then keeps them.
+    /// Returns all files of the epoch that this view reads. Builds them on first use, then keeps them.
     ///
     /// # Errors
     /// The database query fails.
     pub fn tree(&self) -> BoxFuture<'_, Result<Arc<Tree>, store::Error>> {
         Box::pin(async move {
             let catalog = self.catalog().await?;
-            let mut kept = self.searcher.tree().lock().await;
+            let is_earlier =
+                self.pinned.as_ref().is_some_and(|pinned| self.searcher.snapshots().is_old(pinned));
+            let kept = if is_earlier { self.searcher.earlier_tree() } else { self.searcher.tree() };
+            let mut kept = kept.lock().await;
             if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
                 return Ok(Arc::clone(tree));
             }
@@ -576,6 +612,45 @@ impl View {
                 }
             }
             Ok(())
+        })
+    }
+
+    /// Returns for each of some files the numbers of the last lines of the symbols around its lines, by the bytes at which
+    /// these symbols end. `switch` identifies the epoch in which the files were found. Nothing is known of files whose
+    /// text is gone since then.
+    ///
+    /// # Errors
+    /// The database query fails.
+    pub fn last_lines<'a>(
+        &'a self,
+        files: &'a [&'a FileMatch],
+        switch: Switch,
+    ) -> BoxFuture<'a, Result<Vec<HashMap<u64, u64>>, store::Error>> {
+        Box::pin(async move {
+            let mut all = vec![HashMap::new(); files.len()];
+            let has_symbols =
+                |file: &FileMatch| file.lines.iter().any(|line| line.enclosing.is_some());
+            let mut by_shard: BTreeMap<ShardId, Vec<usize>> = BTreeMap::new();
+            for (at, file) in files.iter().enumerate().filter(|(_, file)| has_symbols(file)) {
+                by_shard.entry(file.blob_key.0).or_default().push(at);
+            }
+            if by_shard.is_empty() {
+                return Ok(all);
+            }
+            let catalog = self.whole_state(switch).await?;
+            for (id, places) in by_shard {
+                let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
+                    continue;
+                };
+                let blobs = places.iter().map(|at| (files[*at].blob_key.1, files[*at].bytes));
+                let texts = self.texts(shard, &blobs.collect::<Vec<(BlobId, usize)>>()).await?;
+                for at in places {
+                    if let Some(text) = texts.get(&files[at].blob_key.1) {
+                        all[at] = context::last_lines(files[at], text);
+                    }
+                }
+            }
+            Ok(all)
         })
     }
 
