@@ -4,6 +4,7 @@
 //! it reads or writes. So planning does not go through all partitions, and a shard can lie on another server. `tables`
 //! lists them. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between the tables.
 
+mod bounded;
 mod candidates;
 mod catalog;
 mod check;
@@ -46,6 +47,7 @@ mod trees;
 mod watching;
 mod word_index;
 
+pub use bounded::{More, SqlBounds, SqlRows};
 pub use candidates::IndexAnswer;
 pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile, Told};
 pub use check::{Check, Problem};

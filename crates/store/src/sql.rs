@@ -98,7 +98,7 @@ impl Store {
 
 /// Returns whether a statement begins with `explain` or `show`. If `explain analyze` runs a write, the read-only
 /// transaction refuses it.
-fn only_tells(statement: &str) -> bool {
+pub(crate) fn only_tells(statement: &str) -> bool {
     let mut rest = statement.trim_start();
     loop {
         // Nested comments are not parsed: a statement after one counts as another kind, and is refused.
@@ -117,6 +117,16 @@ fn only_tells(statement: &str) -> bool {
 }
 
 impl SqlQuery {
+    /// Returns its connection, on which nothing has run yet.
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        &mut self.conn
+    }
+
+    /// Closes its connection without waiting for the server.
+    pub(crate) fn close(self) {
+        drop(self.conn);
+    }
+
     /// Runs it, and passes each row to `each` as the server's text; none for null.
     ///
     /// # Errors
@@ -158,7 +168,7 @@ fn kind(name: &str) -> SqlKind {
 const UNDEFINED_TABLE: &str = "42P01";
 
 /// Returns the server's message about a statement, with the position in it.
-fn refused(error: sqlx::Error, statement: &str) -> Error {
+pub(crate) fn refused(error: sqlx::Error, statement: &str) -> Error {
     let sqlx::Error::Database(reply) = &error else { return error.into() };
     let Some(reply) = reply.try_downcast_ref::<PgDatabaseError>() else { return error.into() };
     let mut said = reply.message().to_owned();
