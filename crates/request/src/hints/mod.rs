@@ -4,19 +4,26 @@
 //! All hints are bounded in time. Queries are counted only if the original search found nothing or was invalid.
 
 mod count;
+mod loosened;
 mod near;
 mod nothing;
 mod property;
 mod show;
 mod typo;
 
+use std::time::Instant;
+
 use query::{OperatorInText, Query, QueryParts, Suggestion, operator_in_text};
+use search::View;
 use serde::Serialize;
+
+use crate::{Client, Options};
 
 pub use count::{FileCount, QueryContext, count};
 pub use near::{missing_repository, near_name, near_path};
 pub use nothing::{NoResultsQuery, for_no_results};
 pub use show::{line, with_query};
+pub use typo::near_symbol;
 
 /// A change to the query that may help.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,6 +58,18 @@ impl From<Suggestion> for Suggested {
     fn from(suggestion: Suggestion) -> Self {
         Self { query: suggestion.query, text: suggestion.text, count: None }
     }
+}
+
+/// Returns the query that finds the text of an error message without its numbers and names, with the number of its files;
+/// `None` if the query is no message, or nothing is found until `until`.
+pub async fn without_numbers(
+    view: &View,
+    query: &str,
+    client: Client,
+    until: Instant,
+) -> Option<Hint> {
+    let beside = QueryContext { options: Options::default(), client };
+    loosened::hint(view, query, &beside, until).await
 }
 
 /// Longest query that gets hints, in bytes, since hints repeat it.

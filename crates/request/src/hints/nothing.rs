@@ -11,7 +11,7 @@ use search::docs::{Dictionary, DocsRequest};
 use tokio::time::timeout_at;
 
 use super::count::{FileCount, QueryContext, compiled, count};
-use super::{Hint, MAX_QUERY, near, property, typo};
+use super::{Hint, MAX_QUERY, loosened, near, property, typo};
 use crate::{Client, Options};
 
 /// Number of changed queries that are counted concurrently.
@@ -70,16 +70,18 @@ pub async fn for_no_results(view: &View, asked: &NoResultsQuery<'_>) -> Vec<Hint
     let mut hints = Vec::new();
     let only = search.terms().map(|(at, _)| at).collect::<Vec<usize>>();
     let only = <[usize; 1]>::try_from(only).ok().map(|[at]| at);
-    let (counted, names, properties, others, near) = tokio::join!(
+    let (counted, names, properties, others, near, loosened) = tokio::join!(
         Box::pin(search.counted(asked.query)),
         Box::pin(search.repositories()),
         Box::pin(search.properties()),
         Box::pin(search.elsewhere()),
-        Box::pin(search.near_word(only))
+        Box::pin(search.near_word(only)),
+        Box::pin(search.loosened(asked.query))
     );
     hints.extend(names);
     hints.extend(properties);
     hints.extend(near);
+    hints.extend(loosened);
     hints.extend(Box::pin(search.hints_of(&counted)).await);
     hints.extend(others);
     hints.extend(Box::pin(search.left_out(asked)).await);
@@ -193,6 +195,15 @@ impl Search<'_> {
         let found = count(self.view, &query, &self.beside, self.until).await?;
         let message = format!("a similar name, {word}");
         (found.files > 0).then(|| counted_hint(message, &query, found))
+    }
+
+    /// Returns the query of a message without its numbers, if it has any.
+    async fn loosened(&self, query: &str) -> Option<Hint> {
+        let has_numbers = query.contains(|c: char| c.is_ascii_digit() || "'`/".contains(c));
+        if !has_numbers || !query.contains(' ') {
+            return None;
+        }
+        loosened::hint(self.view, query, &self.beside, self.until).await
     }
 
     /// Names the terms that match no file, and counts the query without them.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use answer::FileMatch;
 use query::{Case, Count, distance};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use super::count::QueryContext;
-use crate::Options;
+use crate::{Client, Options};
 
 /// Lengths of words, in letters, for which names are searched: shorter ones resemble too many, longer ones take long.
 const LETTERS: std::ops::RangeInclusive<usize> = 4..=40;
@@ -38,6 +38,15 @@ pub(super) async fn near_word(
         }
     }
     None
+}
+
+/// Returns the defined name that a mistyped name of a symbol probably stands for: Foo.bar keeps its container.
+pub async fn near_symbol(view: &View, typed: &str, within: Duration) -> Option<String> {
+    let last = typed.rfind(['.', ':']).map_or(0, |at| at + 1);
+    let (container, name) = typed.split_at(last);
+    let beside = QueryContext { options: Options::default(), client: Client::AGENT };
+    let near = near_word(view, name, &beside, Instant::now() + within).await?;
+    Some(format!("{container}{near}"))
 }
 
 /// Returns a pattern of the words that are one typing error away from a word, and of the word itself.
