@@ -5,13 +5,14 @@
 //! [`Engine`] in this process answers them. So an agent's process costs little memory beside a server, and does not end with it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::remote::{Error, Remote};
@@ -25,8 +26,14 @@ const PATH: &str = "/mcp";
 /// The accepted media types: progress arrives as events.
 const ACCEPTED: &str = "application/json, text/event-stream";
 
-/// The field of a call's metadata that names the folder in which the agent works.
+/// The field of a call's metadata that names the folders in which the agent works.
 const FOLDER: &str = "codesearch/folder";
+
+/// Most roots that are told to a server.
+const MAX_ROOTS: usize = 20;
+
+/// Longest time that calls wait for the agent to tell its roots. Most agents send their first call a while later.
+const WAIT_FOR_ROOTS: Duration = Duration::from_secs(1);
 
 /// The id of this process's own request to the agent.
 const ROOTS: &str = "codesearch-roots";
@@ -62,7 +69,7 @@ pub async fn serve<E: Engine>(
         answers,
         initialize: Mutex::default(),
         has_roots: Mutex::default(),
-        root: Mutex::default(),
+        roots: watch::channel(Roots::default()).0,
         running: Mutex::default(),
         own: OnceCell::new(),
     });
@@ -101,15 +108,23 @@ struct Agent<E> {
     initialize: Mutex<Option<String>>,
     /// Whether the agent tells its roots.
     has_roots: Mutex<bool>,
-    /// The folder of its first root.
-    root: Mutex<Option<PathBuf>>,
+    /// What is known of its roots.
+    roots: watch::Sender<Roots>,
     /// The requests that a server answers, by their ids.
     running: Mutex<HashMap<String, AbortHandle>>,
     own: OnceCell<Result<Own, String>>,
 }
 
+/// The folders of an agent's roots.
+#[derive(Debug, Default)]
+struct Roots {
+    folders: Vec<PathBuf>,
+    /// Whether the agent was asked for them, and has not answered yet.
+    are_awaited: bool,
+}
+
 impl<E: Engine> Agent<E> {
-    fn pass(self: &Arc<Self>, mut line: String, tasks: &mut JoinSet<()>) {
+    fn pass(self: &Arc<Self>, line: String, tasks: &mut JoinSet<()>) {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         match message["method"].as_str() {
             Some("initialize") => {
@@ -120,10 +135,11 @@ impl<E: Engine> Agent<E> {
             Some("notifications/initialized" | "notifications/roots/list_changed") => {
                 self.ask_roots(tasks);
             }
-            Some("tools/call") => line = self.with_folder(message.clone()).to_string(),
             None if message["id"] == ROOTS => {
-                let uri = message["result"]["roots"][0]["uri"].as_str();
-                *lock(&self.root) = uri.and_then(folder_of);
+                let roots = message["result"]["roots"].as_array();
+                let uris = roots.into_iter().flatten().filter_map(|root| root["uri"].as_str());
+                let folders = uris.filter_map(folder_of).take(MAX_ROOTS).collect();
+                self.roots.send_replace(Roots { folders, are_awaited: false });
                 return;
             }
             Some("notifications/cancelled") => {
@@ -141,6 +157,12 @@ impl<E: Engine> Agent<E> {
         let (registered, wait) = tokio::sync::oneshot::channel::<()>();
         let handle = tasks.spawn(async move {
             let _ = wait.await;
+            let line = match message["method"].as_str() {
+                Some("tools/call" | "resources/read") => {
+                    agent.with_folders(message.clone()).await.to_string()
+                }
+                _ => line,
+            };
             agent.answer(&line, &message["id"]).await;
             if let Some(key) = key {
                 lock(&agent.running).remove(&key);
@@ -157,6 +179,7 @@ impl<E: Engine> Agent<E> {
         if !*lock(&self.has_roots) {
             return;
         }
+        self.roots.send_modify(|roots| roots.are_awaited = true);
         let agent = Arc::clone(self);
         tasks.spawn(async move {
             let ask = json!({ "jsonrpc": "2.0", "id": ROOTS, "method": "roots/list" });
@@ -164,15 +187,23 @@ impl<E: Engine> Agent<E> {
         });
     }
 
-    /// Returns a call with the folder in which the agent works: its first root, or else that of this process.
-    fn with_folder(&self, mut call: Value) -> Value {
-        let root = lock(&self.root).clone();
-        let folder = root.or_else(|| std::env::current_dir().ok());
-        let folder = folder.as_deref().and_then(Path::to_str);
-        if let (Some(folder), Some(params)) = (folder, call["params"].as_object_mut()) {
+    /// Returns a call with the folders in which the agent works: its roots, or else that of this process.
+    async fn with_folders(&self, mut call: Value) -> Value {
+        let mut roots = self.roots.subscribe();
+        let known = roots.wait_for(|roots| !roots.are_awaited);
+        if tokio::time::timeout(WAIT_FOR_ROOTS, known).await.is_err() {
+            // It will not answer. Later calls do not wait for it.
+            self.roots.send_modify(|roots| roots.are_awaited = false);
+        }
+        let mut folders = self.roots.borrow().folders.clone();
+        if folders.is_empty() {
+            folders.extend(std::env::current_dir());
+        }
+        let folders: Vec<&str> = folders.iter().filter_map(|folder| folder.to_str()).collect();
+        if let Some(params) = call["params"].as_object_mut() {
             let meta = params.entry("_meta").or_insert_with(|| json!({}));
             if let Some(meta) = meta.as_object_mut() {
-                meta.insert(FOLDER.to_owned(), json!(folder));
+                meta.insert(FOLDER.to_owned(), json!(folders));
             }
         }
         call
@@ -331,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_root_is_a_folder() {
-        assert_eq!(folder_of("file:///a/b%20c").as_deref(), Some(Path::new("/a/b c")));
+        assert_eq!(folder_of("file:///a/b%20c"), Some(PathBuf::from("/a/b c")));
         assert_eq!(folder_of("https://x.example/a"), None);
         assert_eq!(folder_of("/a"), None);
     }
