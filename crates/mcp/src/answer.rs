@@ -2,6 +2,7 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
+use store::Epoch;
 
 /// Most bytes of text in an answer, and the default: some thousand tokens, a part of an agent's context window.
 pub(super) const MAX_BYTES: usize = 32 * 1024;
@@ -25,9 +26,13 @@ pub(super) const MAX_LINE_BYTES: usize = 500;
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: String,
-    /// The answer in the form of the tool's output schema: a summary (the first lines and the last), the list, and the
-    /// number of items left out here because JSON takes more bytes.
+    /// The answer as JSON (`schemas`): a summary (the first lines and the last), the list, and the number of items left
+    /// out here because JSON takes more bytes.
     pub(super) structured: JsonObject,
+    /// The epoch that was read, if the tool chose it.
+    pub(super) epoch: Option<Epoch>,
+    /// Whether a search has found nothing.
+    pub(super) is_empty: bool,
 }
 
 impl Answer {
@@ -41,7 +46,7 @@ impl Answer {
         let (items, left) = fitting(items, max.saturating_sub(bytes(&json!(structured)) + FURTHER));
         structured.insert("left_out".to_owned(), json!(left));
         structured.insert(name.to_owned(), json!(items));
-        Self { text, structured }
+        Self { text, structured, epoch: None, is_empty: false }
     }
 
     /// Makes an answer without a list.
@@ -55,6 +60,35 @@ impl Answer {
         let gap = if self.text.ends_with('\n') { "\n" } else { "\n\n" };
         self.text.push_str(&format!("{gap}(Read {trees}.)\n"));
         self.and("in_trees", json!(trees))
+    }
+
+    /// Marks the answer of a search that has found nothing.
+    pub(super) fn empty(self) -> Self {
+        Self { is_empty: true, ..self }
+    }
+
+    /// Puts a sentence before the answer, and before its summary.
+    pub(super) fn after(mut self, sentence: &str) -> Self {
+        self.text.insert_str(0, sentence);
+        if let Some(Value::String(summary)) = self.structured.get_mut("summary") {
+            summary.insert_str(0, sentence);
+        }
+        self
+    }
+
+    /// Sets the epoch that was read.
+    pub(super) fn at(self, epoch: Epoch) -> Self {
+        Self { epoch: Some(epoch), ..self }
+    }
+
+    /// Says at the very end which epoch was read.
+    pub(super) fn with_epoch(mut self) -> Self {
+        let Some(Epoch(epoch)) = self.epoch else { return self };
+        match self.text.ends_with('\n') {
+            true => self.text.push_str(&format!("(epoch {epoch})\n")),
+            false => self.text.push_str(&format!("\n(epoch {epoch})")),
+        }
+        self.and("epoch", json!(epoch))
     }
 
     /// Adds a value, such as where to continue.
@@ -119,6 +153,31 @@ impl Text {
         self.text.is_empty()
     }
 
+    /// Returns the number of bytes of the list.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Takes the items of the JSON list, for one beside it.
+    pub(super) fn take_items(&mut self) -> Value {
+        Value::Array(std::mem::take(&mut self.items))
+    }
+
+    /// Reserves room in the JSON for another list.
+    pub(super) fn reserve(&mut self, other: &Value) {
+        self.max = self.max.saturating_sub(bytes(other));
+    }
+
+    /// Puts another list before this one, which gets a title.
+    pub(super) fn after(mut self, before: &Self, title: &str) -> Self {
+        if !before.is_empty() && !self.is_empty() {
+            self.text = format!("{}\n{title}\n{}", before.text, self.text);
+        } else {
+            self.text.insert_str(0, &before.text);
+        }
+        self
+    }
+
     /// Adds a piece; returns false if it does not fit.
     pub(super) fn add(&mut self, piece: &str) -> bool {
         let fits = piece.len() <= self.room();
@@ -179,6 +238,16 @@ pub(super) fn shown(line: &str, matched: usize) -> String {
         bytes => format!("[... {bytes} bytes ...]"),
     };
     format!("{}{}{}", left(start), &line[start..end], left(line.len() - end))
+}
+
+/// Returns advice for a search that timed out.
+pub(super) fn late(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    format!(
+        "timed out after {seconds} s. Narrow the query with repo:, file: or lang:, or raise the timeout, as in \
+         timeout:{:.0}s.",
+        (seconds * 6.0).max(60.0)
+    )
 }
 
 /// Formats a number of things: `1 file`, `2 files`.

@@ -14,10 +14,44 @@ const MAX_TEXT: usize = 4096;
 /// Longest number given as text, in bytes.
 const MAX_NUMBER: usize = 64;
 
-/// Simplifies a schema: one type for each argument, without null and without the widths of numbers. Limits every text.
+/// Names that agents know from other tools, and the names here, if a tool has such an argument.
+const SYNONYMS: [(&str, &str); 26] = [
+    ("pattern", "query"),
+    ("regex", "query"),
+    ("q", "query"),
+    ("text", "query"),
+    ("question", "query"),
+    ("statement", "query"),
+    ("sql", "query"),
+    ("symbol", "name"),
+    ("identifier", "name"),
+    ("query", "name"),
+    ("query", "typed"),
+    ("name", "typed"),
+    ("pattern", "typed"),
+    ("repository", "repo"),
+    ("repository", "filter"),
+    ("repo", "filter"),
+    ("file", "path"),
+    ("file_path", "path"),
+    ("lang", "language"),
+    ("start_line", "from_line"),
+    ("end_line", "to_line"),
+    ("max_results", "limit"),
+    ("revisions", "range"),
+    ("rev", "revision"),
+    ("cwd", "folder"),
+    ("context", "context_lines"),
+];
+
+/// Most bytes of a value that an error repeats.
+const MAX_TOLD: usize = 20;
+
+/// Simplifies a schema: one type for each argument, without null and without the widths of numbers.
 pub(super) fn plain(schema: &mut JsonObject) {
     schema.remove("$schema");
     schema.remove("title");
+    schema.remove("description");
     let Some(Value::Object(arguments)) = schema.get_mut("properties") else { return };
     for argument in arguments.values_mut().filter_map(Value::as_object_mut) {
         argument.remove("format");
@@ -27,9 +61,6 @@ pub(super) fn plain(schema: &mut JsonObject) {
         let types = argument.get("type").and_then(Value::as_array).cloned().unwrap_or_default();
         if let Some(only) = types.into_iter().find(|one| one != "null") {
             argument.insert("type".to_owned(), only);
-        }
-        if argument.get("type") == Some(&json!("string")) {
-            argument.entry("maxLength").or_insert(json!(MAX_TEXT));
         }
     }
 }
@@ -42,20 +73,31 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> 
     let empty = JsonObject::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut arguments = JsonObject::new();
-    for (name, value) in given {
-        let Some(takes) = known.get(&name) else {
-            let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            let name = shortened(&name, MAX_NUMBER);
-            bail!("{tool} has no argument {name}; use {}", names.join(", "));
+    let has = |name: &str| given.contains_key(name);
+    let mut meant = Vec::with_capacity(given.len());
+    for (name, value) in &given {
+        let synonym = || {
+            let one =
+                SYNONYMS.iter().find(|(other, here)| other == name && known.contains_key(*here));
+            one.map(|(_, here)| *here).filter(|here| !has(here))
         };
-        let most = takes["maxLength"].as_u64().map_or(MAX_NUMBER, |most| most as usize);
+        match known.get_key_value(name).map(|(name, _)| name.as_str()).or_else(synonym) {
+            Some(here) => meant.push((here.to_owned(), value.clone())),
+            None => bail!("{}", unknown(tool, name, known)),
+        }
+    }
+    for (name, value) in meant {
+        let takes = &known[&name];
+        let is_text = takes["type"] == "string";
+        let most = takes["maxLength"].as_u64().map(|most| most as usize);
+        let most = most.unwrap_or(if is_text { MAX_TEXT } else { MAX_NUMBER });
         // Parsing the value later may take more than linear time.
         if value.as_str().is_some_and(|text| text.len() > most) {
             bail!("{name} is longer than {most} bytes; give a shorter text");
         }
         if !value.is_null() {
             let Some(value) = of_type(takes, &value) else {
-                bail!("{name}: give {}", wanted(takes))
+                bail!("the argument {name} takes {}, not {}", wanted(takes), told(&value))
             };
             arguments.insert(name, value);
         }
@@ -63,10 +105,33 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> 
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
         if !arguments.contains_key(name) {
-            bail!("{tool} needs {name}: give {}", wanted(&known[name]));
+            bail!("{tool} needs the argument {name}; give {}", wanted(&known[name]));
         }
     }
     Ok(Value::Object(arguments))
+}
+
+/// Returns the error for an argument that a tool does not have.
+fn unknown(tool: &str, name: &str, known: &JsonObject) -> String {
+    let shown = shortened(name, MAX_TOLD);
+    if let Some(near) = query::nearest(name, known.keys().map(String::as_str)) {
+        return format!("{tool} has no argument {shown}; did you mean {near}?");
+    }
+    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    // Those that few calls need are left out of a long list.
+    let few = ["copies", "cursor", "epoch", "folder", "fresh", "from_byte", "max_bytes", "offset"];
+    let names: Vec<&str> = names.into_iter().filter(|name| !few.contains(name)).collect();
+    format!("{tool} has no argument {shown}; use {}", names.join(", "))
+}
+
+/// Returns a value as an error repeats it.
+fn told(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::String(text) => shortened(text, MAX_TOLD).into_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// Converts a value to the type that a schema wants; `None` if that is not possible.
@@ -140,7 +205,6 @@ mod tests {
             json!({ "type": "integer", "minimum": 1, "maximum": 500 })
         );
         assert_eq!(schema().get("$schema"), None);
-        assert_eq!(schema()["properties"]["query"]["maxLength"], json!(MAX_TEXT));
     }
 
     #[test]
@@ -159,13 +223,14 @@ mod tests {
         for limit in
             [json!(0), json!(501), json!(1.5), json!("many"), json!(-1), json!([5]), json!(true)]
         {
-            let why = "limit: give a whole number from 1 to 500".to_owned();
-            assert_eq!(of(json!({ "query": "x", "limit": limit })), Err(why), "{limit}");
+            let why = of(json!({ "query": "x", "limit": limit })).unwrap_err();
+            let expected = "the argument limit takes a whole number from 1 to 500, not ";
+            assert!(why.starts_with(expected) && why.len() <= 100, "{why}");
         }
         for (given, why) in [
-            (json!({}), "search needs query: give a text"),
-            (json!({ "query": null }), "search needs query: give a text"),
-            (json!({ "query": {} }), "query: give a text"),
+            (json!({}), "search needs the argument query; give a text"),
+            (json!({ "query": null }), "search needs the argument query; give a text"),
+            (json!({ "query": {} }), "the argument query takes a text, not an object"),
             (
                 json!({ "query": "x".repeat(4097) }),
                 "query is longer than 4096 bytes; give a shorter text",
@@ -178,13 +243,31 @@ mod tests {
                 json!({ "query": "x", "order": "x".repeat(4097) }),
                 "order is longer than 4096 bytes; give a shorter text",
             ),
-            (json!({ "query": "x", "order": "worst" }), "order: give best or exhaustive"),
+            (
+                json!({ "query": "x", "order": "worst" }),
+                "the argument order takes best or exhaustive, not worst",
+            ),
             (
                 json!({ "query": "x", "lines": 1 }),
                 "search has no argument lines; use limit, order, query",
             ),
+            (json!({ "querry": "x" }), "search has no argument querry; did you mean query?"),
         ] {
+            assert!((40..=100).contains(&why.len()), "{why}");
             assert_eq!(of(given), Err(why.to_owned()));
         }
+    }
+
+    #[test]
+    fn names_that_other_tools_use_are_understood() {
+        let of = |given: Value| {
+            let given = given.as_object().unwrap().clone();
+            understood("search", &schema(), given).map_err(|error| error.to_string())
+        };
+        let expected = Ok(json!({ "query": "x", "limit": 5 }));
+        assert_eq!(of(json!({ "pattern": "x", "max_results": 5 })), expected);
+        // An argument of its own name is never replaced.
+        assert!(of(json!({ "pattern": "x", "query": "y" })).unwrap_err().contains("pattern"));
+        assert!(of(json!({ "repository": "x", "query": "y" })).is_err());
     }
 }

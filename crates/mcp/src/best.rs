@@ -8,18 +8,22 @@ use query::Select;
 use search::{Ranked, ShownFiles, Stats, Stopped, View};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, MAX_NEAR_BYTES, Text, count};
+use super::answer::{Answer, MAX_NEAR_BYTES, Text, count, late};
 use super::hints;
-use super::navigate::{self, file_json, line_json};
+use super::navigate::{self, LastLines, file_json, line_json};
 use super::progress::FileCounter;
 use super::search::{
-    BROKEN, Cursor, Search, freshness, late, left_out, named, numbered, request, run, stale,
+    BROKEN, Cursor, Search, freshness, left_out, named, numbered, request, run, stale,
 };
 use rank::Order;
 use rank::{RankedFile, TopK};
 
 /// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;
+
+/// Files whose texts are read together, for the lines around matches and the ends of functions. An answer shows about so
+/// many.
+const BATCH: usize = 12;
 
 /// Copies listed of a file, unless all are requested.
 const FEW_COPIES: usize = 3;
@@ -48,6 +52,7 @@ pub(super) async fn answer(
         true
     })
     .await?;
+    let epoch = view.state(stats.switch).await?.epoch;
     let select = request.query().settings.select;
     let top = ranked.top();
     let (files, summary) = (top.files, summary(top, &stats, select));
@@ -57,7 +62,8 @@ pub(super) async fn answer(
     if files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
-        return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
+        let answer = Answer::bare(text, "files").and("cursor", Value::Null);
+        return Ok(answer.at(epoch).empty());
     }
     let mut page = Page {
         select,
@@ -73,12 +79,25 @@ pub(super) async fn answer(
         lines_cut: false,
         full: false,
     };
-    for (mut ranked, _) in best.files {
-        if context != (0, 0) && select.has_lines() && page.has_room() {
-            view.add_context(vec![&mut ranked.file], stats.switch, context).await?;
-        }
-        if !page.add(&ranked) {
+    let mut rest = best.files.into_iter().map(|(ranked, _)| ranked);
+    'all: loop {
+        let mut batch: Vec<RankedFile> = rest.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
             break;
+        }
+        if context != (0, 0) && select.has_lines() {
+            let files = batch.iter_mut().map(|ranked| &mut ranked.file).collect();
+            view.add_context(files, stats.switch, context).await?;
+        }
+        let files: Vec<&FileMatch> = batch.iter().map(|ranked| &ranked.file).collect();
+        let ends = match select.has_lines() {
+            true => view.last_lines(&files, stats.switch).await?,
+            false => vec![LastLines::new(); files.len()],
+        };
+        for (ranked, ends) in batch.iter().zip(&ends) {
+            if !page.add(ranked, ends) {
+                break 'all;
+            }
         }
     }
     let resume = if page.upto < page.results {
@@ -97,7 +116,7 @@ pub(super) async fn answer(
     }
     let hints = hints::appendix(view, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
-    let answer = page.text.below(&head, "files", &hints).and("cursor", next);
+    let answer = page.text.below(&head, "files", &hints).and("cursor", next).at(epoch);
     Ok(if near.items.is_empty() {
         answer
     } else {
@@ -159,12 +178,8 @@ struct Page {
 }
 
 impl Page {
-    fn has_room(&self) -> bool {
-        self.text.room() > 0
-    }
-
     /// Adds a file; returns false if it does not fit. The first file is cut rather than left out.
-    fn add(&mut self, ranked: &RankedFile) -> bool {
+    fn add(&mut self, ranked: &RankedFile, ends: &LastLines) -> bool {
         let RankedFile { file, matches, .. } = ranked;
         if !self.select.has_lines() {
             let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
@@ -193,14 +208,15 @@ impl Page {
             let gap = in_context && last.is_some_and(|last| last + 1 < line.number);
             last = Some(line.number);
             let gap = if gap { "--\n" } else { "" };
-            let shown = format!("{gap}{}{}", navigate::around(line, &mut around), numbered(line));
+            let around = navigate::around(line, ends, &mut around);
+            let shown = format!("{gap}{around}{}", numbered(line));
             let is_match = usize::from(!line.ranges.is_empty());
             let rest = left(matching + is_match);
             if first && piece.len() + shown.len() + rest.len() > self.text.room() {
                 break;
             }
             piece.push_str(&shown);
-            lines.push(line_json(line));
+            lines.push(line_json(line, ends));
             matching += is_match;
         }
         let rest = left(matching);

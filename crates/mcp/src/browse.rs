@@ -13,8 +13,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{MAIN_TREE, Repo, RepoTrees};
 
-use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
-use super::navigate::lines_of_symbol;
+use super::answer::{Answer, Text, count, default_bytes};
+use super::navigate::{lines_of_symbol, outline_from};
+use super::near::{check_repo, no_file};
 use request::about::{about_json, about_words};
 use request::fresh;
 use request::human;
@@ -26,39 +27,38 @@ const MOST_TREES: usize = 20;
 /// Default number of files or repositories in an answer.
 const ENTRIES: usize = 50;
 
-/// Most similar paths or repositories that are named in place of a missing one.
-const NEAR: usize = 3;
-
 /// What can be asked of `read_file`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct ReadFile {
-    /// The name of the repository, as other tools print it.
+    /// The repository, as answers name it.
     repo: String,
-    /// The path of a file or folder in the repository; empty for the root folder.
+    /// A file or folder in it; empty for the root.
     #[serde(default)]
     path: String,
-    /// A branch, a tag or a commit, or the name of an indexed worktree, to read the file there; by default, the current
-    /// file.
+    /// A branch, tag, commit or worktree; the current file if left out.
     #[serde(default)]
     revision: Option<String>,
-    /// A symbol of the file, as outline prints it, or with its container (Foo.bar), to read only its definition.
+    /// Read only this definition: bar, or Foo.bar.
     #[serde(default)]
     symbol: Option<String>,
-    /// The first line to read, counted from 1.
+    /// The first line.
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     from_line: usize,
-    /// The last line to read; by default the last of the file.
+    /// The last line.
     #[serde(default)]
     #[schemars(range(min = 1))]
     to_line: Option<usize>,
-    /// Number of bytes of the first line to skip, for a line that is longer than an answer.
+    /// Bytes of a long first line to skip.
     #[serde(default)]
     #[schemars(range(min = 0))]
     from_byte: usize,
-    /// Maximum number of bytes of text in the answer.
-    #[serde(default = "most")]
+    /// List definitions instead of lines.
+    #[serde(default)]
+    outline: bool,
+    /// Most bytes of the answer.
+    #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
 }
@@ -67,24 +67,23 @@ pub(super) struct ReadFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct FindFile {
-    /// The name, a part of the path, or some of its letters in order: fmtprint finds src/fmt/print.go. A few letters
-    /// may be wrong. Parts separated by spaces may be in any order. The path may begin with the name of the repository.
+    /// Some letters of the path in order (fmtprint finds src/fmt/print.go); parts separated by spaces in any order.
     typed: String,
-    /// Search only repositories whose names contain this text, in any case.
+    /// Only repositories with this in their names.
     #[serde(default)]
     repo: Option<String>,
-    /// Search only this language: its name (c++, plain text) or file extension (rs, py).
+    /// Only this language: rust or rs.
     #[serde(default)]
     language: Option<String>,
-    /// Maximum number of files in the answer.
+    /// Most files.
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
     limit: usize,
-    /// Number of files to skip: those in previous answers.
+    /// Files to skip: those of earlier answers.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Maximum number of bytes of text in the answer.
+    /// Most bytes of the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -94,18 +93,18 @@ pub(super) struct FindFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct ListRepos {
-    /// List only repositories whose names contain this text, in any case.
+    /// Only names with this.
     #[serde(default)]
     filter: Option<String>,
-    /// Maximum number of repositories in the answer.
+    /// Most repositories.
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
     limit: usize,
-    /// Number of repositories to skip: those in previous answers.
+    /// Repositories to skip.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Maximum number of bytes of text in the answer.
+    /// Most bytes of the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -119,43 +118,28 @@ fn entries() -> usize {
     ENTRIES
 }
 
-/// Returns the largest size, the default for a file that a call asks to read.
-fn most() -> usize {
-    MAX_BYTES
-}
+pub(super) const READ: &str = "Reads a file, some of its lines, or the definition of one symbol, as NUMBER:LINE; \
+or lists a folder. With outline, lists what the file defines, as FIRST-LAST: KIND NAME. The first line gives the range and the \
+total.";
 
-pub(super) fn read_description() -> String {
-    format!(
-        "Reads a file, some of its lines, or the definition of one symbol, as NUMBER:LINE; or lists a folder. An \
-         answer has up to `max_bytes` bytes ({MAX_BYTES} at most). Its first line gives the range of lines and their \
-         total; if the answer is cut off, also the from_line to continue with."
-    )
-}
+pub(super) const FIND: &str = "Finds files by parts of their paths, gaps and typing errors allowed, the best first. \
+It does not search contents; search does.";
 
-pub(super) fn find_description() -> String {
-    format!(
-        "Finds files by parts of their paths, allowing gaps and a few wrong letters, the best first, as REPOSITORY: \
-         PATH. It does not search their contents; search does. An answer has up to `limit` files and `max_bytes` \
-         bytes ({MAX_BYTES} at most). Its first line gives the total, and the offset to continue with."
-    )
-}
-
-pub(super) fn list_description() -> String {
-    format!(
-        "Lists the indexed repositories by name, with their size and when an ingest last looked at them. An answer has up \
-         to `limit` repositories and `max_bytes` bytes ({MAX_BYTES} at most). Its first line gives the total, and the \
-         offset to continue with."
-    )
-}
+pub(super) const LIST: &str = "Lists the indexed repositories: names, sizes, trees, what their hosts say, and how fresh they are.";
 
 pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer> {
+    check_repo(view, &asked.repo).await?;
     let tree = view.tree().await?;
     let Some(repo) = tree.repo(&asked.repo) else {
-        let near = near_repos(&tree, &asked.repo, NEAR);
-        bail!("no repository is named '{}'{near}; list_repos lists them", asked.repo);
+        bail!("the repository {} has no files; list_repos tells why", asked.repo);
     };
     let path = plain_path(&asked.path);
     let path = path.as_str();
+    if asked.outline && tree.folder(repo, path).is_none() {
+        let revision = asked.revision.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        let at = (asked.repo.as_str(), path, revision);
+        return outline_from(view, at, asked.from_line, asked.max_bytes).await;
+    }
     if let Some(revision) = asked.revision.take().filter(|revision| !revision.trim().is_empty()) {
         return read_at(view, asked, path, revision.trim()).await;
     }
@@ -186,20 +170,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     if let Some(why) = browse::why_left_out(view, &asked.repo, path).await? {
         bail!("'{path}' in {} is not in the index: it was left out ({why})", asked.repo);
     }
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let (typed, within, kept) = (name.to_owned(), asked.repo.clone(), Arc::clone(&tree));
-    let work = tokio::task::spawn_blocking(move || {
-        let within = Some(within.as_str());
-        let finding =
-            FindRequest { query: &typed, repo: within, limit: NEAR, ..FindRequest::default() };
-        browse::find(&kept, &finding).unwrap_or_default()
-    });
-    let (near, _) = work.await?;
-    let near: Vec<String> = near.into_iter().map(|near| near.path).collect();
-    if near.is_empty() {
-        bail!("there is no file '{path}' in {}; find_file finds files by their paths", asked.repo);
-    }
-    bail!("there is no file '{path}' in {}; similar paths: {}", asked.repo, near.join(", "));
+    Err(no_file(view, &asked.repo, path).await)
 }
 
 /// Chooses the lines of a symbol, at a revision if one is given. Returns the description of the file with them.
@@ -237,7 +208,10 @@ async fn read_at(view: &View, mut asked: ReadFile, path: &str, revision: &str) -
         Some((children, at.is_indexed()))
     });
     let Some((children, has_sizes)) = folder else {
-        bail!("there is no file or folder '{path}' in {} at {revision}", asked.repo);
+        bail!(
+            "{} has no file or folder '{path}' at {revision}; try it without revision",
+            asked.repo
+        );
     };
     let plain = |child: &FolderItem| match child.files {
         None if !has_sizes => format!("{}\n", child.name),
@@ -260,28 +234,6 @@ fn plain_path(path: &str) -> String {
     parts.join("/")
 }
 
-/// Returns the repositories with the most similar names, as the rest of a sentence; empty if there are none.
-pub(super) fn near_repos(tree: &Tree, typed: &str, most: usize) -> String {
-    let typed = typed.to_lowercase();
-    let cost = |name: &str| {
-        let name = name.to_lowercase();
-        let last = name.rsplit('/').next().unwrap_or(&name);
-        if last == typed {
-            return Some(0);
-        }
-        if name.contains(&typed) || typed.contains(last) {
-            return Some(1);
-        }
-        query::nearest(&typed, [last, name.as_str()]).map(|_| 2)
-    };
-    let costs =
-        tree.repos().iter().filter_map(|repo| Some((cost(&repo.name)?, repo.name.as_str())));
-    let mut near: Vec<(usize, &str)> = costs.collect();
-    near.sort_by_key(|(cost, name)| (*cost, name.len(), *name));
-    let near: Vec<&str> = near.into_iter().take(most).map(|(_, name)| name).collect();
-    if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) }
-}
-
 /// Formats an item of a folder as a line.
 fn entry(child: &FolderItem) -> String {
     match (child.files, &child.language) {
@@ -302,10 +254,10 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
         return Ok(answer.and("first_line", json!(0)));
     }
     if from == 0 || from > all {
-        bail!("from_line: use a line from 1 to {all}");
+        bail!("the argument from_line takes a line of the file, from 1 to {all}");
     }
     if to < from {
-        bail!("to_line must not be less than from_line");
+        bail!("the argument to_line must not be less than from_line");
     }
     let full =
         format!("the answer is full, at {} bytes. For the rest, read again with", asked.max_bytes);
@@ -340,7 +292,7 @@ fn lines(what: &str, text: &str, asked: &ReadFile) -> Result<Answer> {
 
 pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     if asked.typed.trim().is_empty() {
-        bail!("typed: give some letters of the path");
+        bail!("the argument typed is empty; give some letters of a path");
     }
     let tree = view.tree().await?;
     let page = (asked.limit, asked.offset, asked.max_bytes);

@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes, shown};
+use super::answer::{Answer, Text, count, default_bytes, shown};
+use super::near::check_repo;
 
 /// What can be asked.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,21 +21,20 @@ use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes, shown};
 pub(super) struct Diff {
     /// The name of the repository.
     repo: String,
-    /// A..B; A...B for what changed in B since it left A; or one commit for what it changed. A and B are branches, tags
-    /// or commits; either can be left out for HEAD.
+    /// A..B; A...B for B since it left A; or one commit. A and B are branches, tags or commits; HEAD if left out.
     range: String,
     /// Only this file, or files in this folder.
     #[serde(default)]
     path: Option<String>,
-    /// Number of unchanged lines around changed ones.
+    /// Unchanged lines around changes.
     #[serde(default = "context")]
     #[schemars(range(min = 0, max = 100))]
     context_lines: usize,
-    /// Number of changed files to skip: `next_offset` of the previous answer.
+    /// Files to skip: those of earlier answers.
     #[serde(default)]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Maximum number of bytes of text in the answer.
+    /// Most bytes of the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -44,19 +44,15 @@ fn context() -> usize {
     CONTEXT
 }
 
-pub(super) fn description() -> String {
-    format!(
-        "Shows what changed between two revisions of a repository, or in a commit, as a unified diff by path. Renamed \
-         files are found by their contents. An answer has up to `max_bytes` bytes ({MAX_BYTES} at most) and says whether \
-         that is all. To find changed lines, use search with diff:A..B in the query: diff:v1..v2 added:unsafe repo:name."
-    )
-}
+pub(super) const DESCRIPTION: &str = "Shows what changed between two revisions of a repository, or in a commit, \
+as a unified diff. To find changed lines in it, use search with diff:A..B in the query.";
 
 pub(super) async fn diff(view: &View, asked: Diff) -> Result<Answer> {
+    check_repo(view, &asked.repo).await?;
     let range = match Comparison::parse(&asked.range) {
         Some(comparison) => Range::Between(comparison),
         None if asked.range.is_empty() || asked.range.contains("..") => {
-            bail!("range: give A..B, A...B, or one commit")
+            bail!("the argument range takes A..B, A...B, or one commit")
         }
         None => Range::Commit(asked.range.clone()),
     };

@@ -8,7 +8,7 @@ use search::{Covered, View};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
+use super::answer::{Answer, Text, count, default_bytes};
 use request::docs_answer::stopped;
 use request::{self, DocsQuery};
 
@@ -40,12 +40,11 @@ fn documents() -> usize {
     10
 }
 
-pub(super) fn description() -> String {
-    format!(
-        "Answers questions in words (how do I configure retries) from READMEs, manuals and the comments at the head \
-         of source files, the best first, as REPOSITORY: PATH with title and the best lines. For names and code, use \
-         search. An answer has up to `limit` documents and `max_bytes` bytes ({MAX_BYTES} at most)."
-    )
+impl FindDocs {
+    /// Asks for documents with these words, in an answer of at most `max_bytes` bytes.
+    pub(super) fn of(query: String, max_bytes: usize) -> Self {
+        Self { query, repo: None, language: None, limit: documents(), max_bytes }
+    }
 }
 
 pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
@@ -68,7 +67,7 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
         let missing = request::hints::missing_repository(view, &repos).await;
         let none = missing.map_or_else(
             || {
-                "No document has all of these words; use fewer words, or use search for names and code."
+                "No document has all of these words; use fewer words, or the order best for names and code."
                     .to_owned()
             },
             |missing| format!("Nothing found ({missing})."),

@@ -7,12 +7,12 @@ use query::Select;
 use search::{AnswerProgress, ShownFiles, Stats, Stopped, View};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Text, count};
+use super::answer::{Answer, Text, count, late};
 use super::hints;
-use super::navigate::{self, file_json, line_json};
+use super::navigate::{self, LastLines, file_json, line_json};
 use super::progress::FileCounter;
 use super::search::{
-    BROKEN, Cursor, Search, freshness, late, left_out, named, numbered, request, run, stale,
+    BROKEN, Cursor, Search, freshness, left_out, named, numbered, request, run, stale,
 };
 
 pub(super) async fn answer(
@@ -34,10 +34,12 @@ pub(super) async fn answer(
         full: false,
     };
     let stats = run(view, &request, found, |file| page.add(&file)).await?;
+    let epoch = view.state(stats.switch).await?.epoch;
     if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
-        return Ok(Answer::bare(text, "files").and("cursor", Value::Null));
+        let answer = Answer::bare(text, "files").and("cursor", Value::Null);
+        return Ok(answer.at(epoch));
     }
     let cursor =
         Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
@@ -49,7 +51,7 @@ pub(super) async fn answer(
     let hints = hints::appendix(view, &asked.query, &request, &stats).await;
     let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
     let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
-    Ok(page.text.below(&head, "files", &hints).and("cursor", next))
+    Ok(page.text.below(&head, "files", &hints).and("cursor", next).at(epoch))
 }
 
 /// An answer under construction.
@@ -90,7 +92,9 @@ impl Page {
         // A file is named only together with one of its lines.
         let mut line = lines.next();
         let mut around = None;
-        let mut shown = |line| format!("{}{}", navigate::around(line, &mut around), numbered(line));
+        let ends = LastLines::new();
+        let mut shown =
+            |line| format!("{}{}", navigate::around(line, &ends, &mut around), numbered(line));
         if let Some((_, line)) = line {
             piece.push_str(&shown(line));
         }
@@ -104,7 +108,7 @@ impl Page {
                 self.files.add(file);
             }
             match line {
-                Some((_, line)) => self.text.note_line(file_json(file), line_json(line)),
+                Some((_, line)) => self.text.note_line(file_json(file), line_json(line, &ends)),
                 None if self.select == Select::Repos => {
                     self.text.note(json!({ "repo": file.repo }));
                 }

@@ -8,22 +8,30 @@ use request::Here;
 use search::{NamedTree, View};
 use serde_json::{Value, json};
 
-/// The description of the argument.
-pub(super) const DESCRIPTION: &str = "The absolute path of the folder you work in. In a worktree of a clone, its files take the place of the main checkout's.";
-
-/// Returns the place of the folder that a call names, or else of the one in which its client runs.
+/// Returns the place of the folder that a call names, or else of the first of its client's folders that is in a
+/// repository.
 ///
 /// # Errors
 /// The named folder is not absolute or in no indexed repository, or the database query fails.
-pub(super) async fn of(view: &View, named: Option<&str>, client: Option<&str>) -> Result<Here> {
+pub(super) async fn of(view: &View, named: Option<&str>, client: &[String]) -> Result<Here> {
     let named = named.map(str::trim).filter(|named| !named.is_empty());
-    let Some(folder) = named.or(client).map(Path::new) else { return Ok(Here::default()) };
-    if named.is_some() && !folder.is_absolute() {
-        bail!("folder: give an absolute path, not {}", folder.display());
+    let Some(folder) = named.map(Path::new) else {
+        let mut first = None;
+        for folder in client {
+            let here = Here::of(view, Some(Path::new(folder))).await?;
+            if here.inside().is_some() {
+                return Ok(here);
+            }
+            first.get_or_insert(here);
+        }
+        return Ok(first.unwrap_or_default());
+    };
+    if !folder.is_absolute() {
+        bail!("the argument folder takes an absolute path, not {}", folder.display());
     }
     let here = Here::of(view, Some(folder)).await?;
     // Above several repositories is a fine place to work, too.
-    if named.is_some() && here.inside().is_none() && here.below(".")?.is_none() {
+    if here.inside().is_none() && here.below(".")?.is_none() {
         bail!(
             "folder: {} is in no indexed repository, and has none below it; leave it out to search the main checkouts, or \
              run: codesearch ingest {}",
@@ -51,7 +59,7 @@ pub(super) async fn take_trees(
         here = std::mem::take(&mut here).choosing(&trees);
         true
     };
-    let is_pattern = matches!(tool, "definitions" | "references");
+    let is_pattern = matches!(tool, "symbol" | "definitions" | "references");
     if let Some(repo) = asked["repo"].as_str()
         && (is_pattern || matches!(tool, "outline" | "read_file" | "find_file" | "diff"))
     {

@@ -16,18 +16,36 @@ const COUNTING: Duration = Duration::from_millis(50);
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Returns the error of a call, with a suggested query.
-pub(super) async fn refused(view: &View, refused: Refused) -> anyhow::Error {
+pub(super) async fn refused(view: &View, query: &str, refused: Refused) -> anyhow::Error {
     let suggestion = match &refused {
         Refused::Query(error) => error.suggestion.clone(),
-        Refused::Option { .. } => None,
+        Refused::Option { .. } => return refused.into(),
     };
-    let Some(suggestion) = suggestion else { return refused.into() };
-    let suggested = Suggested::from(*suggestion);
-    let beside = QueryContext { options: Options::default(), client: Client::AGENT };
-    let until = Instant::now() + COUNTING;
-    let count = hints::count(view, &suggested.query, &beside, until).await;
+    let mut hint = None;
+    if let Some(suggestion) = suggestion {
+        let suggested = Suggested::from(*suggestion);
+        let beside = QueryContext { options: Options::default(), client: Client::AGENT };
+        let until = Instant::now() + COUNTING;
+        let count = hints::count(view, &suggested.query, &beside, until).await;
+        hint = Some((count, suggested.query));
+    }
+    // The message of an error is often no query of this language.
+    if hint.as_ref().is_none_or(|(count, _)| count.is_some_and(|count| count.files == 0))
+        && let Some(found) = loosened(view, query).await
+    {
+        hint = found.query.map(|query| (found.count, query));
+    }
+    let Some((count, query)) = hint else { return refused.into() };
     let count = count.map_or_else(String::new, |count| format!(" ({})", count.text()));
-    anyhow::anyhow!("{refused}\nTry this query{count}: {}", suggested.query)
+    anyhow::anyhow!("{refused}\nTry this query{count}: {query}")
+}
+
+/// Returns the query of an error message without its numbers and names; `None` if nothing has that either.
+pub(super) async fn loosened(view: &View, query: &str) -> Option<Hint> {
+    if !query.trim().contains(' ') {
+        return None;
+    }
+    hints::without_numbers(view, query, Client::AGENT, Instant::now() + WITHIN).await
 }
 
 /// Returns hints to append to an answer; empty if there are none.

@@ -1,9 +1,9 @@
 //! The tools for agents, by the Model Context Protocol: on standard input and output (`codesearch mcp`), and at `/mcp`
 //! of a server.
 //!
-//! `search`, `navigate`, `docs` and `browse` implement the tools, `arguments` parses their arguments, and `answer`
-//! bounds their answers. This file lists the tools and dispatches calls. A failed call returns an answer of the tool,
-//! since agents do not see errors of the protocol.
+//! `tools` lists the tools. `search`, `symbol`, `browse`, `diff`, `docs` and `sql` implement them, `arguments` parses their
+//! arguments, and `answer` bounds their answers. `resources` gives files and manuals. This file dispatches calls. A failed
+//! call returns an answer of the tool, since agents do not see errors of the protocol.
 
 mod answer;
 mod arguments;
@@ -15,47 +15,50 @@ mod exhaustive;
 mod folder;
 mod hints;
 mod navigate;
+mod near;
 mod progress;
+mod resources;
 mod schemas;
 mod search;
+mod sql;
+mod symbol;
+mod tools;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    JsonObject, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
+    ServerCapabilities, ServerConfig, Tool,
 };
-use rmcp::schemars::JsonSchema;
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
 pub use search::View;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
+use store::Epoch;
 
 use self::answer::Answer;
 use self::progress::FileCounter;
+pub use self::sql::Sql;
 
 /// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
-Searches the source code of all indexed repositories. Use search for names and code in files, definitions and references \
-to follow a name, outline for what a file defines, docs for questions in words, find_file for files by their names, \
-read_file for the lines around a match, diff for what changed between revisions, list_repos for the indexed repositories. Answers name a file by its \
-repository and path, as REPOSITORY: PATH. If you work in a worktree of a clone, give its folder in folder: then its \
-files are searched instead of those of the main checkout. Answers are limited: the first line \
-says whether the answer is complete, and how to get the rest.";
+Searches the code of all indexed repositories at once, by an index that is always current: use it instead of grep and find. \
+search finds names, code, error texts and answers to questions in words; symbol tells where a name is defined and who uses it. \
+Answers name a file by its repository and path, as REPOSITORY: PATH; read_file reads it. The first line of an answer says \
+whether it is complete, and how to get the rest. An answer ends with its epoch: give it to further calls to read the same \
+state of the index.";
 
-/// The argument of all tools that names the agent's folder.
-const FOLDER: &str = "folder";
-
-/// The field of a request's metadata in which `codesearch mcp` tells the agent's folder.
+/// The field of a request's metadata in which `codesearch mcp` tells the agent's folders.
 pub const FOLDER_OF_CLIENT: &str = "codesearch/folder";
 
-/// Most bytes of a tool's name that an error repeats.
-const MAX_NAME: usize = 64;
+/// The field of a call's metadata by which a program asks for its answer as JSON, too (`structuredContent`).
+const WANTS_JSON: &str = "codesearch/structured";
 
 /// Longest error of a call, in bytes: it repeats the request.
 const MAX_ERROR: usize = 2000;
@@ -63,52 +66,110 @@ const MAX_ERROR: usize = 2000;
 /// Answers the calls of one agent.
 pub struct Tools {
     view: View,
+    sql: Option<Arc<Sql>>,
 }
 
 impl Tools {
     /// Makes tools that read a view.
     pub fn new(view: View) -> Self {
-        Self { view }
+        Self { view, sql: None }
     }
 
-    /// Runs the tool that a call names, for an agent in a folder.
+    /// Adds the tool `sql`, if there is anything to run statements on. They read all repositories, whatever the view shows.
+    #[must_use]
+    pub fn with_sql(self, sql: Option<Arc<Sql>>) -> Self {
+        Self { sql, ..self }
+    }
+
+    /// Returns the tool with a name, if this agent may call it.
+    fn tool(&self, name: &str) -> Result<&'static Tool> {
+        tools::named(name, self.sql.is_some())
+    }
+
+    /// Runs the tool that a call names, for an agent in one of some folders.
     async fn call(
         &self,
         tool: &Tool,
         given: JsonObject,
-        folder: Option<String>,
+        folders: &[String],
         found: &FileCounter,
     ) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
-        let here = folder::of(&self.view, asked[FOLDER].as_str(), folder.as_deref()).await?;
-        let (asked, here) = folder::take_trees(&self.view, &tool.name, asked, here).await?;
-        let answer = self.answer(tool, asked, &here.in_view(&self.view), found).await?;
+        if tool.name == tools::SQL {
+            let Some(sql) = &self.sql else { bail!("the tool sql is only for operators") };
+            return sql.answer(of(asked)?).await;
+        }
+        let (view, pinned) = self.pinned(&asked).await?;
+        let here = folder::of(&view, asked[tools::FOLDER].as_str(), folders).await?;
+        let (asked, here) = folder::take_trees(&view, &tool.name, asked, here).await?;
+        let mut answer = answer(tool, asked, &here.in_view(&view), found).await?;
+        answer.epoch = answer.epoch.or(pinned);
         Ok(match here.trees_note() {
             Some(trees) => answer.in_trees(&trees),
             None => answer,
         })
     }
 
-    async fn answer(
-        &self,
-        tool: &Tool,
-        asked: Value,
-        view: &View,
-        found: &FileCounter,
-    ) -> Result<Answer> {
-        match &*tool.name {
-            "search" => answer_search(view, of(asked)?, found).await,
-            "docs" => docs::docs(view, of(asked)?).await,
-            "definitions" => navigate::definitions(view, of(asked)?).await,
-            "references" => navigate::references(view, of(asked)?).await,
-            "outline" => navigate::outline(view, of(asked)?).await,
-            "read_file" => browse::read_file(view, of(asked)?).await,
-            "find_file" => browse::find_file(view, of(asked)?).await,
-            "diff" => diff::diff(view, of(asked)?).await,
-            "list_repos" => browse::list_repos(view, of(asked)?).await,
-            other => unreachable!("{other} is in the list of tools"),
+    /// Returns the view of one state of the index, and its epoch, for all that a call reads: that of the epoch that the call
+    /// names, or the newest. A search that waits for changes, or goes on, chooses its state itself.
+    async fn pinned(&self, asked: &Value) -> Result<(View, Option<Epoch>)> {
+        let epoch = asked[tools::EPOCH].as_u64().map(|epoch| Epoch(epoch as i32));
+        if epoch.is_none() && (asked["fresh"] == true || asked["cursor"].is_string()) {
+            return Ok((self.view.clone(), None));
         }
+        let Some(view) = self.view.pinned(epoch).await? else {
+            let (gone, newest) = (epoch.unwrap_or_default().0, self.view.catalog().await?.epoch.0);
+            bail!("epoch {gone} is gone, and {newest} is the newest; call again without epoch");
+        };
+        let epoch = view.catalog().await?.epoch;
+        Ok((view, Some(epoch)))
     }
+}
+
+/// Returns the answer of a tool.
+async fn answer(tool: &Tool, asked: Value, view: &View, found: &FileCounter) -> Result<Answer> {
+    match &*tool.name {
+        "search" => answer_search(view, of(asked)?, found).await,
+        "symbol" => symbol::symbol(view, of(asked)?).await,
+        "read_file" => browse::read_file(view, of(asked)?).await,
+        "find_file" => browse::find_file(view, of(asked)?).await,
+        "diff" => diff::diff(view, of(asked)?).await,
+        "list_repos" => browse::list_repos(view, of(asked)?).await,
+        "docs" => docs::docs(view, of(asked)?).await,
+        "definitions" => navigate::definitions(view, &of(asked)?).await,
+        "references" => navigate::references(view, &of(asked)?).await,
+        "outline" => navigate::outline(view, of(asked)?).await,
+        other => unreachable!("{other} is in the list of tools"),
+    }
+}
+
+/// Answers the tool `search` in the requested order.
+async fn answer_search(view: &View, asked: search::Search, found: &FileCounter) -> Result<Answer> {
+    if asked.order == "docs" {
+        return docs::docs(view, docs::FindDocs::of(asked.query, asked.max_bytes)).await;
+    }
+    let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
+    let is_best = asked.order == "best";
+    if from.is_some_and(|from| from.best != is_best) {
+        bail!("this cursor belongs to the other order; use the order of the original call");
+    }
+    if !is_best {
+        return exhaustive::answer(view, &asked, from, found).await;
+    }
+    let answer = best::answer(view, &asked, from, found).await?;
+    if !answer.is_empty {
+        return Ok(answer);
+    }
+    // An error message that was pasted with its numbers: the code has placeholders for them.
+    let Some(query) = hints::loosened(view, &asked.query).await.and_then(|hint| hint.query) else {
+        return Ok(answer);
+    };
+    let said = format!(
+        "Nothing matches the query as it is. Without its numbers and names, as {query}, it matches: "
+    );
+    let max_bytes = asked.max_bytes.saturating_sub(said.len()).max(2048);
+    let loosened = search::Search { query, max_bytes, ..asked };
+    Ok(best::answer(view, &loosened, None, found).await?.after(&said))
 }
 
 /// Converts the arguments of a call to the tool's own type.
@@ -116,37 +177,21 @@ fn of<T: DeserializeOwned>(asked: Value) -> Result<T> {
     serde_json::from_value(asked).context("invalid arguments")
 }
 
-/// The tools that an agent can call.
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    vec![
-        tool::<search::Search>("search", search::description()),
-        tool::<docs::FindDocs>("docs", docs::description()),
-        tool::<navigate::Name>("definitions", navigate::definitions_description()),
-        tool::<navigate::Name>("references", navigate::references_description()),
-        tool::<navigate::OutlineOf>("outline", navigate::outline_description()),
-        tool::<browse::ReadFile>("read_file", browse::read_description()),
-        tool::<browse::FindFile>("find_file", browse::find_description()),
-        tool::<diff::Diff>("diff", diff::description()),
-        tool::<browse::ListRepos>("list_repos", browse::list_description()),
-    ]
-});
-
-fn tool<T: JsonSchema + 'static>(name: &'static str, description: String) -> Tool {
-    let reads_only = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-    let mut tool = Tool::new(name, description, JsonObject::new())
-        .with_input_schema::<T>()
-        .with_annotations(reads_only)
-        .with_raw_output_schema(schemas::output(name));
-    let schema = Arc::make_mut(&mut tool.input_schema);
-    let arguments = schema.entry("properties").or_insert_with(|| json!({}));
-    arguments[FOLDER] = json!({ "type": "string", "description": folder::DESCRIPTION });
-    arguments::plain(schema);
-    tool
+/// Returns the folders that the client of a call works in, the most important first.
+fn folders(meta: &RequestMetaObject) -> Vec<String> {
+    match meta.get(FOLDER_OF_CLIENT) {
+        Some(Value::String(folder)) => vec![folder.clone()],
+        Some(Value::Array(all)) => {
+            all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl ServerHandler for Tools {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let can = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(can)
             .with_server_info(Implementation::new("codesearch", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
     }
@@ -156,7 +201,39 @@ impl ServerHandler for Tools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
+        Ok(ListToolsResult::with_all_items(tools::listed(self.sql.is_some())))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::manuals()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let here = folder::of(&self.view, None, &folders(&context.meta)).await;
+        let read = async { resources::read(&here?.in_view(&self.view), &request.uri).await };
+        match read.await {
+            Ok(result) => Ok(result.into()),
+            Err(error) => {
+                let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
+                Err(ErrorData::resource_not_found(told, None))
+            }
+        }
     }
 
     async fn call_tool(
@@ -164,14 +241,14 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
-            let name = query::shortened(&request.name, MAX_NAME);
-            let message = format!("unknown tool {name}; see tools/list");
-            return Err(ErrorData::invalid_params(message, None));
+        let tool = match self.tool(&request.name) {
+            Ok(tool) => tool,
+            Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
         };
         let found = FileCounter::default();
-        let folder = context.meta.get(FOLDER_OF_CLIENT).and_then(Value::as_str).map(str::to_owned);
-        let call = self.call(tool, request.arguments.unwrap_or_default(), folder, &found);
+        let folders = folders(&context.meta);
+        let wants_json = context.meta.get(WANTS_JSON) == Some(&Value::Bool(true));
+        let call = self.call(tool, request.arguments.unwrap_or_default(), &folders, &found);
         let call = AssertUnwindSafe(progress::with_progress(&context, &found, call)).catch_unwind();
         let done = tokio::select! {
             done = call => done,
@@ -181,9 +258,10 @@ impl ServerHandler for Tools {
         let done =
             done.unwrap_or_else(|_| Err(anyhow::anyhow!("the tool failed; see the log on stderr")));
         let result = match done {
-            Ok(Answer { text, structured }) => {
+            Ok(answer) => {
+                let Answer { text, structured, .. } = answer.with_epoch();
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-                result.structured_content = Some(Value::Object(structured));
+                result.structured_content = wants_json.then_some(Value::Object(structured));
                 result
             }
             Err(error) => {
@@ -192,23 +270,5 @@ impl ServerHandler for Tools {
             }
         };
         Ok(result.into())
-    }
-}
-
-/// Answers the tool `search` in the requested order.
-async fn answer_search(
-    view: &View,
-    asked: search::Search,
-    found: &progress::FileCounter,
-) -> anyhow::Result<Answer> {
-    let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
-    let is_best = asked.order == "best";
-    if from.is_some_and(|from| from.best != is_best) {
-        anyhow::bail!("this cursor belongs to the other order; use the order of the original call");
-    }
-    if is_best {
-        best::answer(view, &asked, from, found).await
-    } else {
-        exhaustive::answer(view, &asked, from, found).await
     }
 }

@@ -1,5 +1,6 @@
 //! The tools that follow names: `definitions`, `references` and `outline`.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use answer::symbol::Symbol;
@@ -12,8 +13,8 @@ use search::{Stats, Stopped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes, shown};
-use super::search::late;
+use super::answer::{Answer, Text, count, default_bytes, late, shown};
+use super::near::{check_repo, no_file};
 use request::notes::outline_note;
 
 /// Default number of definitions, or of files with references, in an answer.
@@ -22,6 +23,9 @@ const ENTRIES: usize = 30;
 /// Timeout of a search.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Longest time to find the name that was meant.
+const NEAR_WITHIN: Duration = Duration::from_secs(1);
+
 /// Most repositories that are named with their numbers of lines.
 const NAMED: usize = 6;
 
@@ -29,29 +33,30 @@ const NAMED: usize = 6;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Name {
-    /// The exact name, optionally with its container: Foo, or Foo.bar for bar in Foo. By default, the name at the line
-    /// and column of `from`.
+    /// The exact name: bar, or Foo.bar for bar in Foo. By default, the one at `from`.
     #[serde(default)]
-    name: String,
-    /// The place where you see the name, as REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN (in bytes, from 1);
-    /// REPOSITORY@TREE/PATH:LINE searches another indexed tree of the repository. The nearest results come first, and only languages of the same family are searched. If a SCIP index covers the
-    /// place, the symbol that it names there comes first.
+    pub(super) name: String,
+    /// Where you see the name: REPOSITORY/PATH:LINE or REPOSITORY/PATH:LINE:COLUMN. What is nearest to it comes first.
     #[serde(default)]
     from: Option<String>,
-    /// Search only repositories whose names match this regular expression.
+    /// What to find.
+    #[serde(default = "both")]
+    #[schemars(extend("enum" = ["both", "definitions", "references"]))]
+    pub(super) find: String,
+    /// Only repositories whose names match this regular expression.
     #[serde(default)]
     repo: Option<String>,
-    /// Search only this language: its name (c++) or file extension (rs, py).
+    /// Only this language: rust or rs.
     #[serde(default)]
     language: Option<String>,
-    /// Maximum number of definitions, or of files with references, in the answer.
+    /// Most definitions, and most files with references.
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
-    limit: usize,
-    /// Maximum number of bytes of text in the answer.
+    pub(super) limit: usize,
+    /// Most bytes of the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
-    max_bytes: usize,
+    pub(super) max_bytes: usize,
 }
 
 /// What can be asked of `outline`.
@@ -76,42 +81,41 @@ pub(super) struct OutlineOf {
     max_bytes: usize,
 }
 
+impl Name {
+    /// Returns whether the call names a place.
+    pub(super) fn has_place(&self) -> bool {
+        self.from.as_ref().is_some_and(|from| !from.trim().is_empty())
+    }
+}
+
+fn both() -> String {
+    "both".to_owned()
+}
+
 fn entries() -> usize {
     ENTRIES
 }
 
-pub(super) fn definitions_description() -> String {
-    format!(
-        "Finds the definitions of a name (function, type, method, constant, field, ...), as NUMBER:LINE below \
-         REPOSITORY: PATH, the nearest to `from` first. A definition marked precise is the one that the name at \
-         `from` refers to, according to a compiler; the others only have the same name, so check which one is meant. \
-         To find names by a pattern, use search with sym:REGEX. An answer has up to `limit` definitions and \
-         `max_bytes` bytes ({MAX_BYTES} at most); its first line gives the total."
-    )
+pub(super) async fn definitions(view: &View, asked: &Name) -> Result<Answer> {
+    let (head, text) = definitions_of(view, asked, asked.max_bytes).await?;
+    Ok(text.below(&head, "definitions", ""))
 }
 
-pub(super) fn references_description() -> String {
-    format!(
-        "Finds where a name is used: every line with the name as a whole word, except its definitions, with the kind \
-         of use (call, type, use, import, comment, string) and the enclosing function or type. Lines marked precise \
-         refer to the same symbol as the name at `from`, according to a compiler. Comments and strings come last. An \
-         answer has up to `limit` files and `max_bytes` bytes ({MAX_BYTES} at most); it begins with counts, also by \
-         repository."
-    )
+pub(super) async fn references(view: &View, asked: &Name) -> Result<Answer> {
+    let (head, text) = references_of(view, asked, asked.max_bytes).await?;
+    Ok(text.below(&head, "files", ""))
 }
 
-pub(super) fn outline_description() -> String {
-    format!(
-        "Lists the definitions in a file, in order, as FIRST-LAST: KIND NAME, indented by their containers. read_file \
-         with `symbol` reads one of them. An answer has up to `max_bytes` bytes ({MAX_BYTES} at most)."
-    )
-}
-
-pub(super) async fn definitions(view: &View, asked: Name) -> Result<Answer> {
-    let request = request(view, &asked).await?;
+/// Returns the head and the list of an answer with the definitions of a name, in at most `max` bytes.
+pub(super) async fn definitions_of(
+    view: &View,
+    asked: &Name,
+    max: usize,
+) -> Result<(String, Text)> {
+    let request = request(view, asked).await?;
     let found = navigate::definitions(view, &request).await?;
     let is_precise = !found.symbols.is_empty();
-    let mut text = Text::of(asked.max_bytes);
+    let mut text = Text::of(max);
     let (mut told, mut last) = (0, String::new());
     for one in &found.found {
         let file = format!("{}: {}", one.repo, one.path);
@@ -133,19 +137,19 @@ pub(super) async fn definitions(view: &View, asked: Name) -> Result<Answer> {
         (told, last) = (told + 1, file);
     }
     let what = count(found.count, "definition", "definitions");
-    let head = head(&what, (told, found.count, "definitions"), &found.stats, asked.max_bytes);
-    Ok(if found.count == 0 {
-        Answer::bare(format!("No definition of that name. {head}"), "definitions")
-    } else {
-        text.below(&head, "definitions", "")
-    })
+    let mut head = head(&what, (told, found.count, "definitions"), &found.stats, max);
+    if found.count == 0 {
+        head = format!("No definition of that name{}. {head}", nearest(view, asked).await);
+    }
+    Ok((head, text))
 }
 
-pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
-    let request = request(view, &asked).await?;
+/// Returns the head and the list of an answer with the uses of a name, in at most `max` bytes.
+pub(super) async fn references_of(view: &View, asked: &Name, max: usize) -> Result<(String, Text)> {
+    let request = request(view, asked).await?;
     let found = navigate::references(view, &request).await?;
     let is_precise = !found.symbols.is_empty();
-    let mut text = Text::of(asked.max_bytes);
+    let mut text = Text::of(max);
     let (mut told, mut cut) = (0, false);
     for file in &found.files {
         let gap = if text.is_empty() { "" } else { "\n" };
@@ -170,12 +174,13 @@ pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
     }
     let lines = count(found.lines, "line", "lines");
     let what = format!("{lines} in {}", count(found.count, "file", "files"));
-    let mut head = head(&what, (told, found.count, "files"), &found.stats, asked.max_bytes);
+    let mut head = head(&what, (told, found.count, "files"), &found.stats, max);
     if cut {
         head += " The first file has more lines; use search for them.";
     }
     if found.count == 0 {
-        return Ok(Answer::bare(format!("Nothing uses that name. {head}"), "files"));
+        let near = if asked.find == "both" { String::new() } else { nearest(view, asked).await };
+        head = format!("Nothing uses that name{near}. {head}");
     }
     let repos = found.repos.iter().take(NAMED).map(|(repo, lines)| format!("{repo} {lines}"));
     let repos: Vec<String> = repos.collect();
@@ -184,7 +189,20 @@ pub(super) async fn references(view: &View, asked: Name) -> Result<Answer> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         head += &format!("\nLines by repository: {}{more}", repos.join(", "));
     }
-    Ok(text.below(&head, "files", ""))
+    Ok((head, text))
+}
+
+/// Returns the name that was probably meant instead of one that is not defined, as the rest of a sentence: of the
+/// repository, or of the symbol.
+async fn nearest(view: &View, asked: &Name) -> String {
+    let repos: Vec<String> = asked.repo.iter().cloned().collect();
+    if let Some(missing) = request::hints::missing_repository(view, &repos).await {
+        return format!(" ({missing})");
+    }
+    match request::hints::near_symbol(view, &asked.name, NEAR_WITHIN).await {
+        Some(near) => format!("; did you mean {near}?"),
+        None => String::new(),
+    }
 }
 
 pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
@@ -223,6 +241,49 @@ pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
     Ok(text.below(&format!("{head}{note}"), "symbols", "").and("next_offset", next))
 }
 
+/// Returns what a file defines from a line on, as `read_file` lists it.
+pub(super) async fn outline_from(
+    view: &View,
+    (repo, path, revision): (&str, &str, Option<&str>),
+    from_line: usize,
+    max_bytes: usize,
+) -> Result<Answer> {
+    let outline = outline_of(view, repo, path, revision).await?;
+    let note = outline_note(&outline);
+    let all = outline.symbols.len();
+    let none = |text: String| Ok(Answer::bare(text, "lines").and("first_line", json!(from_line)));
+    if all == 0 {
+        return none(format!("Nothing to list: {note}."));
+    }
+    let before = outline.symbols.iter().take_while(|one| (one.symbol.line as usize) < from_line);
+    let before = before.count();
+    if before == all {
+        return none(format!("All {all} definitions begin before line {from_line}."));
+    }
+    let (mut text, mut upto, mut next) = (Text::of(max_bytes), before, None);
+    for one in outline.symbols.iter().skip(before) {
+        let row = row(one);
+        if !text.add(&row) {
+            next = Some(one.symbol.line);
+            break;
+        }
+        text.note(json!(row.trim_end()));
+        upto += 1;
+    }
+    let mut head =
+        format!("{} to {upto} of {}", before + 1, count(all, "definition", "definitions"));
+    head += &match next {
+        None => ". That is all.".to_owned(),
+        Some(line) => format!(
+            ": the answer is full, at {max_bytes} bytes. For the rest, call again with from_line={line}."
+        ),
+    };
+    if !note.is_empty() {
+        head += &format!(" Note: {note}.");
+    }
+    Ok(text.below(&head, "lines", "").and("first_line", json!(from_line)))
+}
+
 /// Returns the outline of a file, at a revision if one is given.
 async fn outline_of(
     view: &View,
@@ -236,8 +297,9 @@ async fn outline_of(
         None => navigate::outline(view, &place).await,
     };
     match outline {
-        Err(navigate::Error::NoFile(file)) => {
-            bail!("there is no file {file}; find_file finds files by their paths")
+        Err(navigate::Error::NoFile(_)) => {
+            check_repo(view, repo).await?;
+            Err(no_file(view, repo, path).await)
         }
         other => Ok(other?),
     }
@@ -268,7 +330,12 @@ pub(super) async fn lines_of_symbol(
     let Some((first, others)) = found.split_first() else {
         let note = outline_note(&outline);
         let note = if note.is_empty() { String::new() } else { format!("; {note}") };
-        bail!("symbol: {path} defines no {name}{note}; outline lists what it defines");
+        let names = outline.symbols.iter().map(|one| one.symbol.name.as_str());
+        let hint = match query::nearest(last, names) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "outline=true lists what it defines".to_owned(),
+        };
+        bail!("{path} defines no {name}{note}; {hint}");
     };
     let others: Vec<String> = others.iter().map(|one| one.symbol.line.to_string()).collect();
     let others = match &*others {
@@ -281,7 +348,18 @@ pub(super) async fn lines_of_symbol(
 async fn request(view: &View, asked: &Name) -> Result<NameRequest> {
     let from = match asked.from.as_deref().map(str::trim).filter(|from| !from.is_empty()) {
         // Other tools print places in this form.
-        Some(from) => Some(navigate::place(view, &from.replacen(": ", "/", 1)).await?),
+        Some(from) => {
+            let place = navigate::place(view, &from.replacen(": ", "/", 1)).await;
+            Some(match place {
+                Err(navigate::Error::NoFile(file)) => {
+                    match request::hints::near_path(view, &file).await {
+                        Some(near) => bail!("unknown file {file}; did you mean {near}?"),
+                        None => bail!("unknown file {file}; find_file finds files by their paths"),
+                    }
+                }
+                other => other?,
+            })
+        }
         None => None,
     };
     Ok(NameRequest {
@@ -370,12 +448,18 @@ fn row(one: &OutlineSymbol) -> String {
     format!("{}{}-{last_line}: {} {}\n", "  ".repeat(*depth), symbol.line, symbol.kind, symbol.name)
 }
 
-/// Returns the enclosing symbol of the next line, if it differs from the last one.
-pub(super) fn around(line: &Line, last: &mut Option<String>) -> String {
+/// The last lines of symbols, by the bytes at which they end.
+pub(super) type LastLines = HashMap<u64, u64>;
+
+/// Returns the enclosing symbol of the next line, if it differs from the last one, with its lines.
+pub(super) fn around(line: &Line, ends: &LastLines, last: &mut Option<String>) -> String {
     if line.ranges.is_empty() {
         return String::new();
     }
-    let around = line.enclosing.as_ref().map(|of| named_kind(of));
+    let around = line.enclosing.as_ref().map(|of| match ends.get(&of.end) {
+        Some(end) if *end > of.line => format!("{}, {}-{end}", named_kind(of), of.line),
+        _ => named_kind(of),
+    });
     if *last == around {
         return String::new();
     }
@@ -417,17 +501,30 @@ pub(super) fn file_json(file: &FileMatch) -> Value {
 }
 
 /// Returns a line as JSON, with its enclosing symbol.
-pub(super) fn line_json(line: &Line) -> Value {
+pub(super) fn line_json(line: &Line, ends: &LastLines) -> Value {
     let matched = line.ranges.first().map_or(0, |range| range.start);
     let text = shown(&line.text, matched);
     let mut told = json!({ "line": line.number, "text": text, "matches": !line.ranges.is_empty() });
     if let Some(around) = &line.enclosing {
         told["in"] = json!(named_kind(around));
+        if let Some(end) = ends.get(&around.end) {
+            told["in_lines"] = json!([around.line, end]);
+        }
+    }
+    if let Some(defined) = defines(line) {
+        told["defines"] = json!(defined);
     }
     if let Some(change) = line.change {
         told["change"] = json!(change.word());
     }
     told
+}
+
+/// Returns the kinds of the symbols that a line defines: those whose names the query is about.
+pub(super) fn defines(line: &Line) -> Option<String> {
+    let mut kinds: Vec<&str> = line.symbols.iter().map(|found| found.symbol.kind).collect();
+    kinds.dedup();
+    (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
 /// For example, `method of Server`.

@@ -1,18 +1,38 @@
-//! The output schemas of the tools.
+//! The schemas of the tools' answers as JSON, for programs that ask for it. `tools/list` does not have them, since agents
+//! read texts.
 
-use std::sync::Arc;
+use serde_json::{Map, Value, json};
 
-use rmcp::model::JsonObject;
-use serde_json::{Value, json};
+/// The tools, also those that are not listed.
+const TOOLS: [&str; 11] = [
+    "search",
+    "symbol",
+    "read_file",
+    "find_file",
+    "diff",
+    "list_repos",
+    "sql",
+    "docs",
+    "definitions",
+    "references",
+    "outline",
+];
 
-/// Returns the output schema of a tool.
-pub(super) fn output(tool: &str) -> Arc<JsonObject> {
+/// Returns the schemas of all tools, by their names.
+pub(super) fn all() -> Value {
+    let schemas = TOOLS.iter().map(|tool| ((*tool).to_owned(), output(tool)));
+    Value::Object(schemas.collect::<Map<_, _>>())
+}
+
+/// Returns the schema of a tool's answer.
+fn output(tool: &str) -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer", "minimum": 0 });
     let lines = |more: Value| {
         let mut line = json!({
             "line": number(), "text": text(),
             "in": { "type": "string", "description": "The enclosing definition." },
+            "in_lines": { "type": "array", "items": number(), "description": "Its first and its last line." },
         });
         extend(&mut line, more);
         json!({ "type": "array", "items": object(&line, &["line", "text"]) })
@@ -35,10 +55,18 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             "commit": object(&commit, &["hash", "author", "summary", "time"]),
         })
     };
+    let definition = || {
+        let one = json!({
+            "line": number(), "text": text(), "name": text(), "kind": text(), "container": text(), "basis": basis(),
+        });
+        let needed = ["repo", "path", "line", "text", "name", "kind", "basis"];
+        object(&file(one), &needed)
+    };
     let (name, item, next) = match tool {
         "search" => {
             let matches = json!({
                 "matches": { "type": "boolean", "description": "true: the line matches; false: it is context." },
+                "defines": { "type": "string", "description": "The kinds of the names in the query that the line defines." },
                 "change": { "enum": ["added", "removed"] },
             });
             let copy = object(&json!({ "repo": text(), "path": text() }), &["repo", "path"]);
@@ -53,12 +81,8 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             let one = file(json!({ "title": text(), "text": text() }));
             ("documents", object(&one, &["repo", "path", "title", "text"]), None)
         }
-        "definitions" => {
-            let one = json!({ "line": number(), "text": text(), "name": text(), "kind": text(), "container": text(), "basis": basis() });
-            let needed = ["repo", "path", "line", "text", "name", "kind", "basis"];
-            ("definitions", object(&file(one), &needed), None)
-        }
-        "references" => {
+        "definitions" => ("definitions", definition(), None),
+        "references" | "symbol" => {
             let label = json!({ "label": { "type": "string", "description": "call, type, use, import, comment or \
             string." } });
             let one = file(json!({ "lines": lines(label), "basis": basis() }));
@@ -82,7 +106,11 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             let needed = ["repo", "path", "status", "lines"];
             ("files", object(&one, &needed), Some(("next_offset", "integer")))
         }
+        // Of a file, its lines; of an outline, its symbols.
         "read_file" => ("lines", text(), None),
+        "sql" => {
+            ("rows", json!({ "type": "array", "items": { "type": ["string", "null"] } }), None)
+        }
         "find_file" => {
             ("files", object(&file(json!({})), &["repo", "path"]), Some(("next_offset", "integer")))
         }
@@ -115,6 +143,7 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
             "description": "Number of entries at the end of the text that this JSON omits for lack of space.",
         },
         name: { "type": "array", "items": item },
+        "epoch": { "type": "integer", "minimum": 0, "description": "The state of the index that was read." },
         "in_trees": { "type": "string", "description": "The trees that were read instead of main checkouts." },
     });
     let mut needed = vec!["summary", "left_out", name];
@@ -135,8 +164,13 @@ pub(super) fn output(tool: &str) -> Arc<JsonObject> {
         });
         needed.push("first_line");
     }
-    let Value::Object(schema) = object(&all, &needed) else { unreachable!("it is an object") };
-    Arc::new(schema)
+    if tool == "symbol" {
+        all["definitions"] = json!({ "type": "array", "items": definition() });
+    }
+    if tool == "sql" {
+        all["columns"] = json!({ "type": "array", "items": text() });
+    }
+    object(&all, &needed)
 }
 
 fn object(properties: &Value, required: &[&str]) -> Value {

@@ -1,4 +1,4 @@
-//! The tool `search`: its arguments and cursor. `best` answers with the best results, `exhaustive` with all of them.
+//! The tool `search`: its arguments and cursor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,8 +14,9 @@ use search::{Error, Holds, Request, Resume, Stale, Stats};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::answer::{MAX_BYTES, MAX_LINE_BYTES, default_bytes, shown};
+use super::answer::{default_bytes, shown};
 use super::hints;
+use super::navigate;
 use super::progress::FileCounter;
 use request::cursor;
 use request::human;
@@ -28,43 +29,43 @@ const FOUND_AHEAD: usize = 2;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Search {
-    /// The query, in the language of this tool's description.
+    /// The query.
     #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
-    /// best: the most relevant files first, each with its most relevant lines. exhaustive: every file and every line,
-    /// in the order of the index.
-    #[serde(default = "best")]
-    #[schemars(extend("enum" = ["best", "exhaustive"]))]
+    /// best: the most relevant first. exhaustive: every line, page by page. docs: READMEs, manuals and comments with
+    /// these words.
+    #[serde(default = "by_relevance")]
+    #[schemars(extend("enum" = ["best", "exhaustive", "docs"]))]
     pub(super) order: String,
-    /// Maximum number of files in the answer.
+    /// Most files.
     #[serde(default = "files")]
     #[schemars(range(min = 1, max = 500))]
     pub(super) limit: usize,
-    /// Maximum number of matching lines of each file, with order=best.
+    /// Most matching lines of a file.
     #[serde(default = "lines")]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) lines_per_file: usize,
-    /// Number of lines before and after each matching line.
+    /// Lines around each match.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(super) context_lines: usize,
-    /// Whether to list all identical copies of each file, with order=best, not only the first ones.
+    /// List all equal files.
     #[serde(default)]
     pub(super) copies: bool,
-    /// Whether to wait, up to the timeout, until the known changes of the searched repositories are indexed.
+    /// Wait until known changes are indexed.
     #[serde(default)]
     pub(super) fresh: bool,
-    /// Maximum number of bytes of text in the answer.
+    /// Most bytes of the answer.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     pub(super) max_bytes: usize,
-    /// The cursor of the previous answer, to continue the same query and order.
+    /// From an answer, to continue its query and order.
     #[serde(default)]
     #[schemars(extend("maxLength" = cursor::MAX_CURSOR))]
     pub(super) cursor: Option<String>,
 }
 
-fn best() -> String {
+fn by_relevance() -> String {
     "best".to_owned()
 }
 
@@ -78,34 +79,25 @@ fn lines() -> usize {
 
 pub(super) fn description() -> String {
     format!(
-        r#"Searches all indexed repositories and gives the matching lines, as NUMBER:LINE below REPOSITORY: PATH
-(NUMBER-LINE for context), under the enclosing function or type (in KIND NAME:). Definitions of the name,
-and files with that name, come first.
+        r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its matching
+lines (NUMBER:LINE) below REPOSITORY: PATH and the enclosing function or type with its lines (in function f, 10-24:);
+lines that define a name are marked [defines ...], so one search tells where a name is defined and who uses it. Begins with the
+numbers of lines, files and repositories that match, and says whether that is all.
 
-A query consists of terms separated by spaces; a file matches if every term matches one of its lines or its path. A
-term is a regular expression (Rust syntax, matched line by line); without capital letters it matches any case.
-  fmt\.Print.* lang:go         files in Go; escape . ( ) [ * + ? | \ with a backslash
-  json.Unmarshal               uses, and the definition of Unmarshal in a folder or file called json
-  "two words"                  a phrase: spaces need quotes (it is still a regular expression)
-  lit:a[i]   lit:"f(x) + 1"    exactly these characters, without escapes
-  foo or bar   -foo   (a or b) c
-  file:\.go$  repo:name  lang:rust   regular expressions for path and repository, and a language; negate: -file:_test
-  sym:^New   sym:Foo.bar       names of definitions; kind:function,class restricts them
-  content:foo                  in lines only, not in paths
-  case:yes                     match case exactly
-  foo\n\s*bar                  a pattern with \n matches across lines
-  worktree:fix-1  rev:v1.2.0   another worktree of a clone; a branch, tag or commit (globs: rev:release/*)
-  diff:main..HEAD foo          lines with foo that changed between two revisions; added:foo, removed:foo
-  history:foo                  commits that added or removed a line with foo, where history is indexed
-  type:file, type:repo         only paths, only repositories; type:symbol: only definitions
-  timeout:60s                  instead of 10 s
-
-An answer has up to `limit` files, `lines_per_file` lines of each, and `max_bytes` bytes ({MAX_BYTES} at most). It
-begins with counts and says whether that is all; files with the same contents are one entry, with its copies below
-it; if not, it has a cursor: for the next files, call again with the
-same query and this cursor. It ends with the files that were not searched. With order=exhaustive, the answers
-together contain every matching line. Of a line over {MAX_LINE_BYTES} bytes, only the part around its first match is
-shown; read_file shows all of it."#
+A query has terms separated by spaces; a file matches if each term matches one of its lines or its path. A term is a
+regular expression (Rust); without capitals it matches any case:
+  parse_config lang:go         escape . ( ) [ {{ * + ? | \ with a backslash
+  "two words"  lit:a[i]  lit:"f(x) + 1"   a phrase (a regular expression); exactly this text
+  foo or bar  -foo  (a or b) c
+  file:\.go$  repo:name  lang:rust   path, repository, language; negated: -file:_test
+  sym:^New  sym:Foo.bar  kind:function,class   names of definitions
+  content:foo  case:yes  foo
+\s*bar   lines only; exact case; across lines
+  foo type:repo   which repositories, and how many; type:file: only paths; type:symbol: only definitions
+  worktree:fix-1  rev:v1.2.0   another worktree; a branch, tag or commit
+  diff:main..HEAD added:foo   lines that changed between revisions; removed:foo; history:foo: commits
+  timeout:60s   instead of 10 s
+An error text: paste it in quotes; if nothing has it as it is, its parts without numbers and names are searched. Files with equal contents are one entry."#
     )
 }
 
@@ -160,7 +152,7 @@ pub(super) async fn request<T: Send + 'static>(
     });
     let (mut request, changed) = match work.await.expect("compiling does not panic") {
         Ok(request) => request,
-        Err(refused) => return Err(hints::refused(view, refused).await),
+        Err(refused) => return Err(hints::refused(view, &asked.query, refused).await),
     };
     // The next part of an answer is of the epoch of the first one.
     if asked.fresh && resume.is_none() {
@@ -217,10 +209,12 @@ pub(super) fn numbered(line: &Line) -> String {
     };
     let sign = line.change.map_or("", LineChange::sign);
     let text = shown(&line.text, matched);
+    let defines = navigate::defines(line).map(|kinds| format!("  [defines {kinds}]"));
+    let defines = defines.unwrap_or_default();
     match line.number {
         // Lines of the history have none.
-        0 => format!("{sign}{text}\n"),
-        number => format!("{number}{mark}{sign}{text}\n"),
+        0 => format!("{sign}{text}{defines}\n"),
+        number => format!("{number}{mark}{sign}{text}{defines}\n"),
     }
 }
 
@@ -239,16 +233,6 @@ pub(super) fn stale(stale: &Stale) -> String {
         }
     });
     sentence.map_or_else(String::new, |sentence| format!("\nNote: {sentence}."))
-}
-
-/// Returns advice for a search that timed out.
-pub(super) fn late(time: std::time::Duration) -> String {
-    let seconds = time.as_secs_f64();
-    format!(
-        "timed out after {seconds} s. Narrow the query with repo:, file: or lang:, or raise the timeout, as in \
-         timeout:{:.0}s.",
-        (seconds * 6.0).max(60.0)
-    )
 }
 
 /// Returns a line about how fresh the repositories of an answer are. If a search was stopped, also names those that could

@@ -142,6 +142,23 @@ impl FromRequestParts<Server> for MayIngest {
     }
 }
 
+/// Whether the client of a request may see what others search for, as it may at addresses for operators.
+pub(super) struct IsOperator(pub(super) bool);
+
+impl FromRequestParts<Server> for IsOperator {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Infallible> {
+        if parts.extensions.get::<OnSocket>().is_some() {
+            return Ok(Self(true));
+        }
+        let Access { needs_token, is_public } = server.access;
+        let has_right = parts.extensions.get::<Caller>().is_some_and(Caller::is_operator);
+        let is_here = Sender::of_head(parts).is_here();
+        Ok(Self(has_right || !needs_token && !is_public && is_here))
+    }
+}
+
 /// Marks an answer as dependent on the token, so that shared caches do not give it to other clients.
 pub(super) fn mark(server: &Server, admits: Admits, response: &mut Response) {
     if server.access.needs_token && admits != Admits::Anyone {

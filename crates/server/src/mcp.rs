@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 
+use super::access::IsOperator;
 use super::endpoint::{Class, Endpoint};
 use super::error::Failure;
 use super::layers::MAX_BODY;
@@ -35,7 +36,11 @@ const EVENTS: &str = "text/event-stream";
 /// Longest repeated message of the library, in bytes.
 const MAX_TOLD: usize = 1000;
 
-async fn mcp(State(server): State<Server>, request: Request) -> Response {
+async fn mcp(
+    State(server): State<Server>,
+    IsOperator(is_operator): IsOperator,
+    request: Request,
+) -> Response {
     if request.method() != Method::POST {
         let mut failure = Failure::method_not_allowed();
         "use POST: there are no sessions, and no events outside answers"
@@ -71,7 +76,9 @@ async fn mcp(State(server): State<Server>, request: Request) -> Response {
         .with_legacy_session_mode(false)
         .with_json_response(true);
     let view = server.view().clone();
-    let tools = move || Ok(Tools::new(view.clone()));
+    // Statements see all repositories, and what others search for.
+    let sql = server.sql.clone().filter(|_| is_operator);
+    let tools = move || Ok(Tools::new(view.clone()).with_sql(sql.clone()));
     let service =
         StreamableHttpService::new(tools, Arc::new(NeverSessionManager::default()), config);
     let request = Request::from_parts(head, Body::from(body));

@@ -63,6 +63,8 @@ pub struct Settings {
     pub only_repos: Vec<String>,
     /// The configuration file, which is read again when it has changed.
     pub configuration: Arc<settings::Watched>,
+    /// Where statements of operators' agents run; `None` if nowhere.
+    pub sql: Option<Arc<mcp::Sql>>,
 }
 
 /// Returns the default number of concurrent searches.
@@ -86,6 +88,8 @@ pub struct Server {
     pub(super) threads: Handle,
     pub(super) commands: Option<Arc<dyn Commands>>,
     pub(super) only_repos: Arc<[String]>,
+    /// Where statements of operators' agents run.
+    pub(super) sql: Option<Arc<mcp::Sql>>,
     pub(super) hooks: Arc<Hooks>,
     /// The configuration file.
     pub(super) configuration: Arc<settings::Watched>,
@@ -135,6 +139,7 @@ impl Server {
             threads: Handle::current(),
             commands: settings.commands,
             only_repos: settings.only_repos.into(),
+            sql: settings.sql,
             hooks: Arc::default(),
             configuration: settings.configuration,
             ingests: Arc::new(Rates::new(INGESTS_PER_MINUTE)),

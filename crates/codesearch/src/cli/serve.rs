@@ -34,14 +34,15 @@ standard input ends, and logs to stderr. In an agent's configuration:
   {\"mcpServers\": {\"codesearch\": {\"command\": \"codesearch\", \"args\": [\"mcp\"]}}}
 
 Tools:
-  search       lines, paths or repositories that match a query
-  definitions  where a name is defined
-  references   where a name is used
-  outline      what a file defines
-  read_file    the lines of a file, or the contents of a folder
-  find_file    files by parts of their paths
-  list_repos   the repositories that are indexed
-  docs         documents and comments that contain words
+  search      lines, paths or repositories that match a query; documents for words
+  symbol      where a name is defined, and who uses it
+  read_file   the lines of a file, what it defines, or the contents of a folder
+  find_file   files by parts of their paths
+  diff        what changed between two revisions
+  list_repos  the repositories that are indexed
+  sql         one query of the views of codesearch sql
+
+sql needs all repositories, and the private Postgres or CODESEARCH_READER_URL; at a server's /mcp, only operators have it.
 
 An answer has at most 8 KiB of text unless the agent asks for more. If that cuts it off, the answer says how to get \
 the rest.";

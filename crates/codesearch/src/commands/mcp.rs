@@ -65,7 +65,8 @@ impl Own {
         start_threads();
         let mut database = Database::open_to_serve(&self.database, connections())?;
         // Only the names of files are cached.
-        let searcher = Arc::new(Searcher::new(database.store.clone(), cores()));
+        let searcher = Searcher::new(database.store.clone(), cores()).keeping_earlier();
+        let searcher = Arc::new(searcher);
         let postgres = database.take_postgres().map(Arc::new);
         let (watched, watching) = (postgres.clone(), Arc::clone(&searcher));
         database.runtime.spawn(async move { serve::supervise(&watching, watched.as_ref()).await });
@@ -93,7 +94,8 @@ impl Engine for Own {
             return Err("the index is closed".to_owned());
         };
         let (ours, theirs) = tokio::io::duplex(PIPE);
-        let tools = Tools::new(View::new(Arc::clone(searcher), database.visible()));
+        let tools = Tools::new(View::new(Arc::clone(searcher), database.visible()))
+            .with_sql(super::sql::for_agents(database));
         database.runtime.spawn(async move {
             match Box::pin(tools.serve(tokio::io::split(theirs))).await {
                 Ok(running) => drop(running.waiting().await),

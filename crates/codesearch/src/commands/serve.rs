@@ -91,6 +91,7 @@ pub(crate) fn settings(
         commands: Some(Arc::new(Runner)),
         only_repos,
         configuration,
+        sql: None,
     };
     Ok((settings, file))
 }
@@ -132,10 +133,11 @@ pub(crate) fn serve(
     mut database: Database,
     (listener, mut socket): (TcpListener, Option<Socket>),
     args: &ServeArgs,
-    (settings, tokens): (Settings, Option<TokenFile>),
+    (mut settings, tokens): (Settings, Option<TokenFile>),
     symbols: Symbols,
     (keep, into): (Keep, PathBuf),
 ) -> Result<u8> {
+    settings.sql = super::sql::for_agents(&database);
     let watches = keep.watches;
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;

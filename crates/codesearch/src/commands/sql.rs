@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, Read};
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use percent_encoding::percent_decode_str;
+use search::Visible;
 use store::{READER, Store, Target, reader_settings};
 
 use crate::cli::{DatabaseArgs, SqlArgs};
@@ -40,6 +42,23 @@ fn reader(database: &Database, args: &SqlArgs) -> Target {
             database: database.clone(),
         },
     }
+}
+
+/// Returns where statements of agents run: in the private Postgres, or at `CODESEARCH_READER_URL`. `None` if the operator
+/// names no URL, or shows only some repositories, since the views show all.
+pub(crate) fn for_agents(database: &Database) -> Option<Arc<mcp::Sql>> {
+    if !matches!(database.visible(), Visible::All) {
+        return None;
+    }
+    let reader = match database.target() {
+        Target::Url(_) => Target::Url(std::env::var("CODESEARCH_READER_URL").ok()?),
+        Target::Socket { folder, role: _, database } => Target::Socket {
+            folder: folder.clone(),
+            role: READER.to_owned(),
+            database: database.clone(),
+        },
+    };
+    Some(Arc::new(mcp::Sql::new(database.store.clone(), reader)))
 }
 
 /// Runs one statement, and prints its rows.

@@ -1,6 +1,7 @@
 //! The Model Context Protocol, as an agent uses it.
 
 pub(crate) mod agent;
+mod sessions;
 
 use std::fmt::Write as _;
 use std::io::BufRead;
@@ -22,16 +23,18 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn the_tools_say_what_they_take_and_how_much_they_tell() {
+fn the_tools_say_what_they_take_in_few_bytes() {
     let fixture = fixture();
     let mut agent = Agent::of(&fixture);
+    assert!(agent.bytes_of_tools() <= 9_000, "{}", agent.bytes_of_tools());
     let answer = agent.ask("tools/list", &json!({}));
     let tools = answer["result"]["tools"].as_array().unwrap();
-    let described: Vec<(&str, Vec<&str>, &Value)> = tools
+    let described: Vec<(&str, String, &Value)> = tools
         .iter()
         .map(|tool| {
-            assert!(tool["description"].as_str().unwrap().contains("(32768 at most)"));
+            assert!(tool["description"].as_str().is_some_and(|text| !text.is_empty()), "{tool}");
             assert_eq!(tool["annotations"]["readOnlyHint"], true);
+            assert!(tool.get("outputSchema").is_none(), "{tool}");
             let schema = &tool["inputSchema"];
             let takes = schema["properties"].as_object().unwrap();
             for (name, what) in takes {
@@ -42,82 +45,43 @@ fn the_tools_say_what_they_take_and_how_much_they_tell() {
                     assert!(what["minimum"].is_u64(), "{name}: {what}");
                 }
             }
-            let names = takes.keys().map(String::as_str).collect();
-            (tool["name"].as_str().unwrap(), names, &schema["required"])
+            let names: Vec<&str> = takes.keys().map(String::as_str).collect();
+            (tool["name"].as_str().unwrap(), names.join(" "), &schema["required"])
         })
         .collect();
-    assert_eq!(
-        described,
-        [
-            (
-                "search",
-                vec![
-                    "context_lines",
-                    "copies",
-                    "cursor",
-                    "folder",
-                    "fresh",
-                    "limit",
-                    "lines_per_file",
-                    "max_bytes",
-                    "order",
-                    "query"
-                ],
-                &json!(["query"])
-            ),
-            (
-                "docs",
-                vec!["folder", "language", "limit", "max_bytes", "query", "repo"],
-                &json!(["query"])
-            ),
-            (
-                "definitions",
-                vec!["folder", "from", "language", "limit", "max_bytes", "name", "repo"],
-                &Value::Null,
-            ),
-            (
-                "references",
-                vec!["folder", "from", "language", "limit", "max_bytes", "name", "repo"],
-                &Value::Null,
-            ),
-            (
-                "outline",
-                vec!["folder", "max_bytes", "offset", "path", "repo", "revision"],
-                &json!(["repo", "path"])
-            ),
-            (
-                "read_file",
-                vec![
-                    "folder",
-                    "from_byte",
-                    "from_line",
-                    "max_bytes",
-                    "path",
-                    "repo",
-                    "revision",
-                    "symbol",
-                    "to_line"
-                ],
-                &json!(["repo"])
-            ),
-            (
-                "find_file",
-                vec!["folder", "language", "limit", "max_bytes", "offset", "repo", "typed"],
-                &json!(["typed"])
-            ),
-            (
-                "diff",
-                vec!["context_lines", "folder", "max_bytes", "offset", "path", "range", "repo"],
-                &json!(["repo", "range"])
-            ),
-            ("list_repos", vec!["filter", "folder", "limit", "max_bytes", "offset"], &Value::Null),
-        ]
-    );
+    let expected: [(&str, &str, Value); 7] = [
+        (
+            "search",
+            "context_lines copies cursor epoch folder fresh limit lines_per_file max_bytes order query",
+            json!(["query"]),
+        ),
+        ("symbol", "epoch find folder from language limit max_bytes name repo", Value::Null),
+        (
+            "read_file",
+            "epoch folder from_byte from_line max_bytes outline path repo revision symbol to_line",
+            json!(["repo"]),
+        ),
+        ("find_file", "epoch folder language limit max_bytes offset repo typed", json!(["typed"])),
+        (
+            "diff",
+            "context_lines epoch folder max_bytes offset path range repo",
+            json!(["repo", "range"]),
+        ),
+        ("list_repos", "filter folder limit max_bytes offset", Value::Null),
+        ("sql", "limit max_bytes query", json!(["query"])),
+    ];
+    let expected: Vec<(&str, String, &Value)> =
+        expected.iter().map(|(name, takes, needs)| (*name, (*takes).to_owned(), needs)).collect();
+    assert_eq!(described, expected);
     let limit = &tools[0]["inputSchema"]["properties"]["limit"];
     let (default, most) = (&limit["default"], &limit["maximum"]);
     assert_eq!((default, &limit["minimum"], most), (&json!(50), &json!(1), &json!(500)));
-    let none = agent.ask("tools/call", &json!({ "name": "write_file", "arguments": {} }));
-    assert_eq!(none["error"]["message"], "unknown tool write_file; see tools/list");
+    let none = agent.ask("tools/call", &json!({ "name": "raed_file", "arguments": {} }));
+    assert_eq!(none["error"]["message"], "unknown tool raed_file; did you mean read_file?");
+    // A program that wants JSON asks for it; a model reads the text, and nothing twice.
+    let params = json!({ "name": "search", "arguments": { "query": "func" } });
+    let plain = agent.ask("tools/call", &params);
+    assert!(plain["result"].get("structuredContent").is_none(), "{plain}");
 }
 
 #[test]
@@ -128,7 +92,7 @@ fn searches() {
         agent.told("search", &json!({ "query": "func repo:one", "context_lines": 1 })),
         "3 matching lines in 2 files. That is all.\n\n\
          one: a.go (Go)\n2-\n3:func A() {\n4-\treturn\n--\n6-\n7:func B() {\n8-}\n\n\
-         one: lib/b.py (Python)\n1-def a():\nin function a:\n2:    return func\n"
+         one: lib/b.py (Python)\n1-def a():\nin function a, 1-2:\n2:    return func\n"
     );
     // Files that were left out of the index might match.
     assert_eq!(
@@ -361,8 +325,7 @@ fn files_are_read_in_parts() {
         let (mut whole, mut parts) = (String::new(), 0);
         let (mut line, mut byte) = (json!(1), json!(0));
         loop {
-            let part =
-                json!({ "repo": "three", "path": path, "from_line": line, "from_byte": byte });
+            let part = json!({ "repo": "three", "path": path, "from_line": line, "from_byte": byte, "max_bytes": 32768 });
             let part = read(&mut agent, part);
             parts += 1;
             let (head, body) = part.split_once("\n\n").unwrap();
@@ -396,19 +359,19 @@ fn files_are_read_in_parts() {
     for (arguments, expected) in [
         (
             json!({ "repo": "four", "path": "a.go" }),
-            "no repository is named 'four'; list_repos lists them",
+            "unknown repository 'four'; list_repos lists those that exist",
         ),
         (
             json!({ "repo": "thre", "path": "a.go" }),
-            "no repository is named 'thre'; nearest: three; list_repos lists them",
+            "unknown repository 'thre'; did you mean three?",
         ),
         (
             json!({ "repo": "one", "path": "src/b.py" }),
-            "there is no file 'src/b.py' in one; similar paths: lib/b.py",
+            "one has no file 'src/b.py'; did you mean lib/b.py?",
         ),
         (
             json!({ "repo": "one", "path": "zzz" }),
-            "there is no file 'zzz' in one; find_file finds files by their paths",
+            "one has no file 'zzz'; find_file finds files by their paths",
         ),
         (
             json!({ "repo": "two", "path": "binary" }),
@@ -416,11 +379,11 @@ fn files_are_read_in_parts() {
         ),
         (
             json!({ "repo": "one", "path": "a.go", "from_line": 9 }),
-            "from_line: use a line from 1 to 8",
+            "the argument from_line takes a line of the file, from 1 to 8",
         ),
         (
             json!({ "repo": "one", "path": "a.go", "from_line": 3, "to_line": 2 }),
-            "to_line must not be less than from_line",
+            "the argument to_line must not be less than from_line",
         ),
     ] {
         assert_eq!(agent.refused("read_file", &arguments), expected);
@@ -547,24 +510,37 @@ fn errors_are_answers_that_say_what_to_do() {
     let why = "unclosed group: write \\( for the character (at character 4)\n    foo(bar\n       ^\nTry this query";
     assert!(told.starts_with(why) && told.ends_with(": lit:foo(bar"), "{told}");
     for (arguments, expected) in [
-        (json!({}), "search needs query: give a text"),
-        (json!({ "query": [] }), "query: give a text"),
-        (json!({ "query": "a", "limit": 0 }), "limit: give a whole number from 1 to 500"),
-        (json!({ "query": "a", "limit": "many" }), "limit: give a whole number from 1 to 500"),
-        (json!({ "query": "a", "order": "worst" }), "order: give best or exhaustive"),
-        (json!({ "query": "a", "lines": 1 }), "search has no argument lines; use context_lines, "),
+        (json!({}), "search needs the argument query; give a text"),
+        (json!({ "query": [] }), "the argument query takes a text, not a list"),
+        (
+            json!({ "query": "a", "limit": 0 }),
+            "the argument limit takes a whole number from 1 to 500, not 0",
+        ),
+        (
+            json!({ "query": "a", "limit": "many" }),
+            "the argument limit takes a whole number from 1 to 500, not many",
+        ),
+        (
+            json!({ "query": "a", "order": "worst" }),
+            "the argument order takes best or exhaustive or docs, not worst",
+        ),
+        (
+            json!({ "query": "a", "lines": 1 }),
+            "search has no argument lines; use context_lines, limit, lines_per_file, order, query",
+        ),
         (json!({ "query": " " }), "the query is empty; type what to search for (at character 1)"),
     ] {
         let told = agent.refused("search", &arguments);
         assert!(told.starts_with(expected), "{told}");
+        assert!((40..=100).contains(&told.len()), "{told}");
     }
     assert_eq!(
         agent.refused("find_file", &json!({ "typed": " " })),
-        "typed: give some letters of the path"
+        "the argument typed is empty; give some letters of a path"
     );
     assert_eq!(
         agent.refused("list_repos", &json!({ "limit": 501 })),
-        "limit: give a whole number from 1 to 500"
+        "the argument limit takes a whole number from 1 to 500, not 501"
     );
     assert_eq!(agent.end().code(0).err, "");
 }

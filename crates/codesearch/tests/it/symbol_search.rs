@@ -415,7 +415,9 @@ fn agent(server: &Server, method: &str, params: &Value) -> Value {
 /// Returns the text of a tool's answer.
 pub(crate) fn told(server: &Server, tool: &str, arguments: &Value) -> String {
     let result = agent(server, "tools/call", &json!({ "name": tool, "arguments": arguments }));
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"));
+    let end = regex::Regex::new(r"\n\(epoch [0-9]+\)$|\(epoch [0-9]+\)\n$").unwrap();
+    end.replace(text, "").into_owned()
 }
 
 #[test]
@@ -512,17 +514,7 @@ fn agents_follow_names_over_http() {
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
     names.sort_unstable();
-    let expected = [
-        "definitions",
-        "diff",
-        "docs",
-        "find_file",
-        "list_repos",
-        "outline",
-        "read_file",
-        "references",
-        "search",
-    ];
+    let expected = ["diff", "find_file", "list_repos", "read_file", "search", "sql", "symbol"];
     assert_eq!(names, expected);
     assert_eq!(
         told(&server, "definitions", &json!({ "name": "Serve", "from": "one: main.go:7" })),
@@ -532,6 +524,18 @@ fn agents_follow_names_over_http() {
     assert_eq!(
         refs,
         "1 line in 1 file. That is all.\n\none: main.go\n7:\tharbor.NewServer().Serve()  [call in main]\n"
+    );
+    let both = told(&server, "symbol", &json!({ "name": "NewServer" }));
+    assert_eq!(
+        both,
+        "Definitions: 1 definition. That is all.\nReferences: 1 line in 1 file. That is all.\n\n\
+         one: harbor/server.go\n10:func NewServer() *Server { return &Server{} }  [function]\n\nReferences:\n\
+         one: main.go\n7:\tharbor.NewServer().Serve()  [call in main]\n"
+    );
+    let outline = json!({ "repo": "one", "path": "main.go", "outline": true });
+    assert_eq!(
+        told(&server, "read_file", &outline),
+        "1 to 2 of 2 definitions. That is all.\n\n1-1: package main\n5-8: function main\n"
     );
     let outline = told(&server, "outline", &json!({ "repo": "one", "path": "main.go" }));
     assert_eq!(
@@ -544,11 +548,14 @@ fn agents_follow_names_over_http() {
     assert!(read.contains("\n12:func (s *Server) Serve() error {\n"), "{read}");
     let missing = json!({ "repo": "one", "path": "main.go", "symbol": "none" });
     assert!(
-        told(&server, "read_file", &missing).contains("main.go defines no none; outline lists")
+        told(&server, "read_file", &missing)
+            .contains("main.go defines no none; outline=true lists")
     );
     for order in ["best", "exhaustive"] {
         let found = told(&server, "search", &json!({ "query": "content:Println", "order": order }));
-        assert!(found.contains("\nin method Server.Serve:\n13:\tfmt.Println"), "{found}");
+        let lines = if order == "best" { ", 12-15" } else { "" };
+        let part = format!("\nin method Server.Serve{lines}:\n13:\tfmt.Println");
+        assert!(found.contains(&part), "{found}");
     }
     assert!(
         told(&server, "definitions", &json!({ "name": "nothing" })).starts_with("No definition")

@@ -17,8 +17,12 @@ pub(crate) struct Agent {
     pub(crate) input: Option<ChildStdin>,
     pub(crate) output: BufReader<ChildStdout>,
     calls: u64,
-    /// The tools, with the schemas of their answers.
+    /// The tools.
     tools: Value,
+    /// The schemas of their answers.
+    schemas: Value,
+    /// The epoch of the last answer.
+    pub(crate) epoch: Value,
 }
 
 impl Agent {
@@ -28,7 +32,17 @@ impl Agent {
     }
 
     /// Does the same with a command.
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        let mut agent = Self::with_capabilities(command, &json!({}));
+        agent.tools = agent.ask("tools/list", &json!({}))["result"]["tools"].take();
+        let schemas = agent.ask("resources/read", &json!({ "uri": "codesearch://schemas" }));
+        let schemas = schemas["result"]["contents"][0]["text"].as_str().unwrap();
+        agent.schemas = serde_json::from_str(schemas).unwrap();
+        agent
+    }
+
+    /// Starts a command and initialises the session, with the client's capabilities.
+    pub(crate) fn with_capabilities(mut command: Command, capabilities: &Value) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -37,12 +51,13 @@ impl Agent {
             .unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut agent = Self { child, input, output, calls: 0, tools: Value::Null };
+        let (calls, tools, schemas, epoch) = (0, Value::Null, Value::Null, Value::Null);
+        let mut agent = Self { child, input, output, calls, tools, schemas, epoch };
         let hello = agent.ask(
             "initialize",
             &json!({
                 "protocolVersion": "2025-06-18",
-                "capabilities": {},
+                "capabilities": capabilities,
                 "clientInfo": { "name": "test", "version": "1" },
             }),
         );
@@ -50,8 +65,14 @@ impl Agent {
         assert_eq!(hello["result"]["serverInfo"]["name"], "codesearch");
         assert!(hello["result"]["capabilities"]["tools"].is_object());
         agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        agent.tools = agent.ask("tools/list", &json!({}))["result"]["tools"].take();
         agent
+    }
+
+    /// Reads the next message.
+    pub(crate) fn message(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
@@ -63,9 +84,7 @@ impl Agent {
         self.calls += 1;
         let id = self.calls;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
+        let answer = self.message();
         assert_eq!(answer["id"], id, "{answer}");
         answer
     }
@@ -80,36 +99,39 @@ impl Agent {
     /// Like [`call`](Self::call), with the age of the answer.
     #[track_caller]
     pub(crate) fn call_whole(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
-        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
+        let meta = json!({ "codesearch/structured": true });
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let answer = self.ask("tools/call", &params);
         let content = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
         assert_eq!(content.len(), 1);
         assert_eq!(content[0]["type"], "text");
         let text = content[0]["text"].as_str().unwrap().to_owned();
         assert!(text.len() <= MAX_BYTES, "{} bytes", text.len());
         let failed = answer["result"]["isError"] == true;
-        if !failed {
-            self.check(tool, arguments, &text, &answer["result"]["structuredContent"]);
+        if failed {
+            return (failed, text);
         }
-        (failed, text)
+        let structured = &answer["result"]["structuredContent"];
+        self.check(tool, arguments, &text, structured);
+        self.epoch = structured["epoch"].clone();
+        let end = Regex::new(r"\n\(epoch [0-9]+\)$|\(epoch [0-9]+\)\n$").unwrap();
+        assert_eq!(end.is_match(&text), self.epoch.is_u64(), "{text}");
+        (failed, end.replace(&text, "").into_owned())
     }
 
     /// Checks a tool's answer as JSON: it follows the tool's schema, is no larger than requested, and begins like the
     /// text.
     #[track_caller]
     fn check(&self, tool: &str, arguments: &Value, text: &str, structured: &Value) {
-        let tools = self.tools.as_array().unwrap();
-        let described = tools.iter().find(|one| one["name"] == tool).unwrap();
-        let schema = &described["outputSchema"];
-        assert_eq!(schema["type"], "object", "{described}");
+        let schema = &self.schemas[tool];
+        assert_eq!(schema["type"], "object", "{tool}");
         let validator = jsonschema::validator_for(schema).unwrap();
         let wrong: Vec<String> =
             validator.iter_errors(structured).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{tool} {arguments}: {wrong:#?}\n{structured:#}");
         let most = match &arguments["max_bytes"] {
             Value::String(most) => most.parse().unwrap(),
-            Value::Null => described["inputSchema"]["properties"]["max_bytes"]["default"]
-                .as_u64()
-                .unwrap() as usize,
+            Value::Null => 8192,
             most => most.as_f64().unwrap() as usize,
         };
         let bytes = structured.to_string().len();
@@ -138,6 +160,11 @@ impl Agent {
         let (failed, text) = self.call(tool, arguments);
         assert!(failed, "{text}");
         text
+    }
+
+    /// Returns the bytes of the list of tools.
+    pub(crate) fn bytes_of_tools(&self) -> usize {
+        self.tools.to_string().len()
     }
 
     /// Returns all pages of a search, each without its first line.

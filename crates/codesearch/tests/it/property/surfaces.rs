@@ -59,7 +59,9 @@ pub(super) fn check_ranked(
     }
 
     let asked = json!({ "query": text, "limit": 100, "max_bytes": 32768 });
-    let called = agent.ask("tools/call", &json!({ "name": "search", "arguments": asked }));
+    let meta = json!({ "codesearch/structured": true });
+    let params = json!({ "name": "search", "arguments": asked, "_meta": meta });
+    let called = agent.ask("tools/call", &params);
     let told = &called["result"]["structuredContent"];
     let summary = told["summary"].as_str().unwrap_or_else(|| panic!("{place}: {called}"));
     if expected.is_empty() {

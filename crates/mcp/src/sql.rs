@@ -1,0 +1,233 @@
+//! The tool `sql`: one query of the views of the index.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use rmcp::schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::{More, SqlBounds, Store, Target};
+use tokio::sync::Semaphore;
+
+use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
+
+pub(super) const DESCRIPTION: &str = "\
+Answers questions about the whole index by one read-only PostgreSQL query: how many, which repositories, largest, by language. \
+Views:
+repositories(repository, folder, files, bytes, left_out, indexed_at, topics, stars, archived, fork, description)
+files(repository, path, language, bytes, lines, hash); file_texts(repository, path, text): name a path
+symbols(repository, path, language, symbol, kind, container, line)
+left_out(repository, path, bytes, reason); trees(repository, tree, kind, commit); tree_files(repository, tree, path, hash)
+grep(regex, repositories => regex, paths => regex, ignore_case => true) gives repository, path, line, text by the trigram index
+Examples:
+select count(distinct repository) from grep('log4j', paths => 'pom\\.xml$')
+select language, count(*), sum(lines) from files group by 1 order by 3 desc limit 10
+select repository, path, line from symbols where symbol = 'main' and kind = 'function'
+select repository, count(*) from left_out group by 1 order by 2 desc limit 5
+select hash, count(*), min(path) from files group by 1 having count(*) > 3 order by 2 desc
+select text from file_texts where repository = 'a/b' and path = 'go.mod'";
+
+/// Longest statement, in bytes.
+const MAX_STATEMENT: usize = 10_000;
+
+/// Longest time of a statement.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest time that a statement waits for its turn.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Statements that run at once, for all agents of a process.
+const AT_ONCE: usize = 2;
+
+/// Highest expected cost of a statement. Postgres expects about 10 million for reading every text of some gigabytes; what
+/// joins large views without conditions is far above.
+const MAX_COST: f64 = 1e8;
+
+/// Most letters of a value.
+const MAX_LETTERS: usize = 4000;
+
+/// Most letters of a value in an answer of many rows.
+const MAX_LETTERS_OF_MANY: usize = 300;
+
+/// What can be asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct Statement {
+    /// One SELECT, EXPLAIN or SHOW.
+    #[schemars(extend("maxLength" = MAX_STATEMENT))]
+    query: String,
+    /// Most rows.
+    #[serde(default = "rows")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: usize,
+    /// Most bytes of the answer.
+    #[serde(default = "default_bytes")]
+    #[schemars(range(min = 2048, max = 32768))]
+    max_bytes: usize,
+}
+
+fn rows() -> usize {
+    100
+}
+
+/// Where statements run: as a role that may only read the views of the index, all of whose repositories they see.
+#[derive(Debug)]
+pub struct Sql {
+    store: Store,
+    reader: Target,
+    turns: Semaphore,
+}
+
+impl Sql {
+    /// Makes statements run as the role of `reader`, which [`Store::sql_within`] checks.
+    pub fn new(store: Store, reader: Target) -> Self {
+        Self { store, reader, turns: Semaphore::new(AT_ONCE) }
+    }
+
+    pub(super) async fn answer(&self, asked: Statement) -> Result<Answer> {
+        if asked.query.trim().is_empty() {
+            bail!("the query is empty; try: select repository, files from repositories");
+        }
+        let Ok(turn) = tokio::time::timeout(MAX_WAIT, self.turns.acquire()).await else {
+            bail!("other statements are running; try again in some seconds");
+        };
+        let _turn = turn?;
+        let bounds = SqlBounds {
+            timeout: TIMEOUT,
+            cost: MAX_COST,
+            rows: asked.limit,
+            bytes: MAX_BYTES,
+            letters: MAX_LETTERS,
+        };
+        let found = match self.store.sql_within(&self.reader, &asked.query, &bounds).await {
+            Err(store::Error::Statement(why)) => bail!("{}", with_near_view(&why)),
+            other => other?,
+        };
+        let mut text = Text::of(asked.max_bytes);
+        text.add(&format!("{}\n", found.columns.join(" | ")));
+        let mut shown = 0;
+        for row in &found.rows {
+            let is_only = found.rows.len() == 1;
+            let mut line = line(row, is_only);
+            if is_only && line.len() > text.room() {
+                line.truncate(line.floor_char_boundary(text.room()));
+            }
+            if !text.add(&line) {
+                break;
+            }
+            text.note(json!(row));
+            shown += 1;
+        }
+        let all = found.rows.len();
+        let mut head = count(all, "row", "rows");
+        head += &match found.more {
+            Some(More::Rows) => {
+                ", and there are more: the limit was reached. Count them in the query, or raise limit."
+                    .to_owned()
+            }
+            Some(More::Bytes) => {
+                ", and there are more: the answer is full. Select fewer columns, or count in the query."
+                    .to_owned()
+            }
+            None if shown == all => ". That is all.".to_owned(),
+            None => format!(
+                ". Here are 1 to {shown}: the answer is full, at {} bytes. Select fewer columns, or raise max_bytes.",
+                asked.max_bytes
+            ),
+        };
+        let columns: Vec<Value> = found.columns.iter().map(|name| json!(name)).collect();
+        Ok(text.below(&head, "rows", "").and("columns", Value::Array(columns)))
+    }
+}
+
+/// Formats a row: values between bars, each in one line unless it is the only row.
+fn line(row: &[Option<String>], is_only: bool) -> String {
+    let value = |value: &Option<String>| {
+        let text = value.as_deref().unwrap_or("null");
+        if is_only {
+            return text.to_owned();
+        }
+        let text = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+        let letters = text.chars().count();
+        match letters.checked_sub(MAX_LETTERS_OF_MANY) {
+            None | Some(0) => text,
+            Some(left) => {
+                let mut cut: String = text.chars().take(MAX_LETTERS_OF_MANY).collect();
+                let _ = write!(cut, "[... {left} letters ...]");
+                cut
+            }
+        }
+    };
+    let values: Vec<String> = row.iter().map(value).collect();
+    format!("{}\n", values.join(" | "))
+}
+
+/// The views and functions that statements may name.
+const VIEWS: [&str; 17] = [
+    "repositories",
+    "pending",
+    "files",
+    "trees",
+    "tree_files",
+    "file_texts",
+    "symbols",
+    "scip_indexes",
+    "left_out",
+    "history_commits",
+    "history_lines",
+    "searches",
+    "search_times",
+    "slow_searches",
+    "refusals",
+    "grep",
+    "explain_grep",
+];
+
+/// Adds the nearest view to Postgres's message about one that does not exist.
+fn with_near_view(why: &str) -> String {
+    let missing = why.split_once("relation \"").and_then(|(_, rest)| rest.split_once('"'));
+    let Some((missing, _)) = missing.filter(|_| why.contains("does not exist")) else {
+        return why.to_owned();
+    };
+    let name = missing.rsplit('.').next().unwrap_or(missing);
+    let meant = match name {
+        "repos" | "repository" | "repositorys" => Some("repositories"),
+        "file" => Some("files"),
+        "contents" | "texts" | "chunks" | "blobs" => Some("file_texts"),
+        _ => query::nearest(name, VIEWS),
+    };
+    let why = why.split("; codesearch sql").next().unwrap_or(why);
+    match meant {
+        Some(near) => format!("{why}; did you mean {near}?"),
+        None => format!(
+            "{why}; the views are repositories, files, file_texts, symbols, left_out, trees"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_line() {
+        let row = [Some("a\nb".to_owned()), None, Some("x".repeat(310))];
+        let expected = format!("a\\nb | null | {}[... 10 letters ...]\n", "x".repeat(300));
+        assert_eq!(line(&row, false), expected);
+        assert_eq!(line(&row[..1], true), "a\nb\n");
+    }
+
+    #[test]
+    fn a_missing_view_has_a_near_one() {
+        let why = |name: &str| {
+            with_near_view(&format!(
+                "relation \"{name}\" does not exist (line 1, column 15); codesearch sql --help lists the views"
+            ))
+        };
+        assert!(why("repos").ends_with("(line 1, column 15); did you mean repositories?"));
+        assert!(why("codesearch_sql.symbol").ends_with("did you mean symbols?"));
+        assert!(why("zzz").contains("the views are"));
+        assert_eq!(with_near_view("syntax error"), "syntax error");
+    }
+}
