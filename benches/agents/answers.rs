@@ -1,5 +1,6 @@
 //! The answers of a tool and of ripgrep.
 
+use std::collections::HashSet;
 use std::io::Error;
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,10 @@ use ureq::Agent;
 
 use crate::Result;
 use crate::shared::server::timed;
-use crate::tasks::Task;
+use crate::tasks::{Sought, Task};
+
+/// Most calls for a task: the first, and those that answers suggest.
+const MOST_CALLS: usize = 3;
 
 /// An answer to a task.
 pub(crate) struct Answer {
@@ -19,6 +23,8 @@ pub(crate) struct Answer {
     pub(crate) upto: Option<usize>,
     /// Whether the answer is incomplete and does not say so.
     pub(crate) cut_silently: bool,
+    /// Calls until the answer is known, if the next one is what the answer suggests first; `None` if it never is.
+    pub(crate) calls: Option<usize>,
 }
 
 impl Answer {
@@ -28,49 +34,80 @@ impl Answer {
     }
 }
 
+/// What a line of an answer names: a file, and a line of it; the line 0 is the file itself.
+type Place = (String, u64);
+
 /// Calls a tool.
 pub(crate) fn of_tool(agent: &Agent, url: &str, task: &Task) -> Result<Answer> {
+    let text = called(agent, url, &task.tool, &task.arguments)?;
+    let upto = upto(&text, &places(&text), &task.answer);
+    let head = text.lines().next().unwrap_or_default();
+    let says = ["That is all", "That is the rest", "there is more", "there are more", "Here are"];
+    let says_why = ["there may be more", "not all", "Nothing matches.", "No definition"];
+    let says = says.iter().chain(&says_why).any(|says| head.contains(says));
+    let mut calls = upto.map(|_| 1);
+    let mut next = suggested(&text);
+    for call in 2..=MOST_CALLS {
+        let Some(query) = next.filter(|_| calls.is_none()) else { break };
+        let text = called(agent, url, "search", &json!({ "query": query }))?;
+        calls = self::upto(&text, &places(&text), &task.answer).map(|_| call);
+        next = suggested(&text);
+    }
+    Ok(Answer { bytes: text.len(), upto, cut_silently: !says, calls })
+}
+
+fn called(agent: &Agent, url: &str, tool: &str, arguments: &Value) -> Result<String> {
     let body = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": task.tool, "arguments": task.arguments },
+        "params": { "name": tool, "arguments": arguments },
     });
     let address = format!("{}/mcp", url.trim_end_matches('/'));
     let ask = || {
         let request = agent.post(&address).header("Content-Type", "application/json");
-        let request = request.header("Accept", "application/json, text/event-stream");
         request.send(body.to_string())
     };
     let (_, answer) = timed(ask, |answer| serde_json::from_slice::<Value>(answer))?;
     let answer = answer?;
     let text = answer["result"]["content"][0]["text"].as_str();
-    let text = text.ok_or_else(|| Error::other(format!("{}: {answer}", task.tool)))?;
-    // A line `REPOSITORY: PATH` precedes its lines `NUMBER:LINE`.
-    let (mut file, mut places) = (String::new(), Vec::new());
-    for line in text.lines() {
+    Ok(text.ok_or_else(|| Error::other(format!("{tool}: {answer}")))?.to_owned())
+}
+
+/// Returns the first query that an answer suggests.
+fn suggested(text: &str) -> Option<String> {
+    let (_, others) = text.split_once("\nOther queries:\n- ")?;
+    let (_, query) = others.lines().next()?.split_once("): ")?;
+    Some(query.to_owned())
+}
+
+/// Returns the places that the lines of an answer name: `REPOSITORY: PATH` precedes its lines `NUMBER:LINE`.
+fn places(text: &str) -> Vec<Place> {
+    let mut file = String::new();
+    let place = |line: &str| {
         if let Some((number, _)) = line.split_once(':')
             && let Ok(number) = number.parse::<u64>()
         {
-            places.push((file.clone(), number));
-            continue;
+            return (file.clone(), number);
         }
         if let Some((repo, path)) = line.split_once(": ") {
             let path = path.rsplit_once(" (").map_or(path, |(path, _)| path);
             file = format!("{repo}/{path}");
+            return (file.clone(), 0);
         }
-        places.push((String::new(), 0));
-    }
-    let head = text.lines().next().unwrap_or_default();
-    let upto = upto(text, &places, task);
-    let says_all = ["That is all", "That is the rest"].iter().any(|says| head.contains(says));
-    let says_cut = ["there is more", "there are more", "there may be more", "Here are", "not all"];
-    let says_cut = says_cut.iter().any(|says| head.contains(says));
-    Ok(Answer { bytes: text.len(), upto, cut_silently: !says_all && !says_cut })
+        (String::new(), 0)
+    };
+    text.lines().map(place).collect()
 }
 
 /// Runs ripgrep.
-pub(crate) fn of_ripgrep(tree: &Path, task: &Task) -> Result<Answer> {
+pub(crate) fn of_ripgrep(tree: &Path, worktree: Option<&Path>, task: &Task) -> Result<Answer> {
     let mut command = Command::new("rg");
-    command.args(["-n", "--sort", "path", "-e", &task.pattern]).current_dir(tree);
+    let counts = task.answer.iter().any(|sought| matches!(sought, Sought::Repositories(_)));
+    let (folder, pattern) = match task.pattern.split_once("/ ") {
+        Some((folder, pattern)) if counts => (tree.join(folder), pattern),
+        _ => (worktree.filter(|_| task.is_in_worktree()).unwrap_or(tree).to_owned(), &*task.pattern),
+    };
+    command.args([if counts { "-l" } else { "-n" }, "--sort", "path", "-e", pattern]);
+    command.current_dir(folder);
     let out = command.output()?;
     let text = String::from_utf8_lossy(&out.stdout);
     let place = |line: &str| {
@@ -78,17 +115,46 @@ pub(crate) fn of_ripgrep(tree: &Path, task: &Task) -> Result<Answer> {
         let path = parts.next().unwrap_or_default().to_owned();
         (path, parts.next().and_then(|number| number.parse().ok()).unwrap_or(0))
     };
-    let places: Vec<(String, u64)> = text.lines().map(place).collect();
-    let upto = upto(&text, &places, task);
-    Ok(Answer { bytes: text.len(), upto, cut_silently: false })
+    let places: Vec<Place> = text.lines().map(place).collect();
+    let upto = upto(&text, &places, &task.answer);
+    Ok(Answer { bytes: text.len(), upto, cut_silently: false, calls: upto.map(|_| 1) })
 }
 
 /// Returns the bytes up to the end of the last required line, given the place that each line of a text names; `None` if
 /// some are missing.
-fn upto(text: &str, places: &[(String, u64)], task: &Task) -> Option<usize> {
+fn upto(text: &str, places: &[Place], answer: &[Sought]) -> Option<usize> {
+    let is = |place: &Place, path: &str, line: Option<u64>| {
+        let is_file = place.0 == path || place.0.ends_with(&format!("/{path}"));
+        is_file && line.is_none_or(|line| line == place.1)
+    };
     let mut last = 0;
-    for sought in &task.lines {
-        last = last.max(places.iter().position(|place| place == sought)?);
+    for sought in answer {
+        let found = match sought {
+            Sought::Place(any) => {
+                places.iter().position(|at| any.iter().any(|(path, line)| is(at, path, *line)))?
+            }
+            Sought::Repositories(number) => counted(text, places, *number)?,
+        };
+        last = last.max(found);
     }
     Some(text.split_inclusive('\n').take(last + 1).map(str::len).sum())
+}
+
+/// Returns the line after which a number of repositories is known: the one that tells it, or the last one if all files
+/// are listed.
+fn counted(text: &str, places: &[Place], number: usize) -> Option<usize> {
+    let said = [format!("{number} repositories"), format!("{number} repository")];
+    let says = |line: &str| {
+        let is_number = |at: usize| !line[..at].ends_with(|c: char| c.is_ascii_digit() || c == ',');
+        !line.contains("at least")
+            && said.iter().any(|said| line.find(said.as_str()).is_some_and(is_number))
+    };
+    if let Some(at) = text.lines().position(says) {
+        return Some(at);
+    }
+    let repository = |path: &str| path.split('/').next().map(str::to_owned);
+    // Only ripgrep's answers begin with a path.
+    let is_list = text.lines().next().is_some_and(|line| !line.contains(' '));
+    let all: HashSet<_> = places.iter().filter_map(|(path, _)| repository(path)).collect();
+    (is_list && all.len() == number).then(|| places.len().saturating_sub(1))
 }

@@ -2,14 +2,16 @@
 //! how many bytes the agent reads until then; compared with ripgrep, on the fetched corpus.
 //!
 //! The tasks are those of `corpus/agent-tasks.tsv`: where a name is defined, who calls it, where a configuration key is
-//! defined, where the text of an error comes from. The tools are called at `/mcp` of a running server, with default
-//! arguments. ripgrep gets the expression that one types first, and prints sorted paths.
+//! defined, where the text of an error comes from, in how many repositories something stands, what a worktree has
+//! changed, and questions in words. The tools are called at `/mcp` of a running server, with default arguments. ripgrep
+//! gets the expression that one types first, and prints sorted paths.
 //!
-//!     --ours URL    a running `codesearch serve`
-//!     --tree DIR    the corpus
-//!     --details     also print what each task took
+//!     --ours URL        a running `codesearch serve`
+//!     --tree DIR        the corpus
+//!     --worktree DIR    what `corpus/worktree` has made; without it, tasks in a worktree are left out
+//!     --details         also print what each task took
 //!
-//! A task is a *hit* if all its lines are in the first answer. *Bytes to the answer* are all bytes up to the end of the
+//! A task is a *hit* if all that was sought is in the first answer; else the calls that the answer suggests follow. *Bytes to the answer* are all bytes up to the end of the
 //! last of these lines; without them, all bytes of the answer. An answer is *cut silently* if its first line says
 //! neither that it is complete nor what is left out.
 
@@ -37,6 +39,7 @@ struct Row {
 struct Args {
     ours: String,
     tree: PathBuf,
+    worktree: Option<PathBuf>,
     details: bool,
 }
 
@@ -48,9 +51,9 @@ fn bench() -> Result<()> {
     let args = args();
     let agent = shared::server::agent();
     let mut rows = Vec::new();
-    for task in tasks::tasks()? {
+    for task in tasks::tasks(args.worktree.as_deref())? {
         let ours = answers::of_tool(&agent, &args.ours, &task)?;
-        let ripgrep = answers::of_ripgrep(&args.tree, &task)?;
+        let ripgrep = answers::of_ripgrep(&args.tree, args.worktree.as_deref(), &task)?;
         let row = Row { task, ours, ripgrep };
         if args.details {
             println!("{}", report::detail(&row));
@@ -64,13 +67,15 @@ fn bench() -> Result<()> {
 
 /// Reads the command line; exits if it is wrong.
 fn args() -> Args {
-    let mut args = Args { ours: String::new(), tree: PathBuf::new(), details: false };
+    let mut args =
+        Args { ours: String::new(), tree: PathBuf::new(), worktree: None, details: false };
     let mut given = std::env::args().skip(1);
     while let Some(arg) = given.next() {
         let mut value = || given.next().unwrap_or_else(|| wrong(&format!("{arg} wants a value")));
         match arg.as_str() {
             "--ours" => args.ours = value(),
             "--tree" => args.tree = shared::path(&value()),
+            "--worktree" => args.worktree = Some(shared::path(&value())),
             "--details" => args.details = true,
             // Passed by cargo.
             "--bench" => {}

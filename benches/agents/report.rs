@@ -11,7 +11,8 @@ pub(crate) fn detail(row: &Row) -> String {
     let of = |answer: &Answer| {
         let hit = if answer.upto.is_some() { "hit " } else { "miss" };
         let cut = if answer.cut_silently { " cut silently" } else { "" };
-        format!("{hit} {:>7} of {:>7}{cut}", answer.read(), answer.bytes)
+        let calls = answer.calls.map_or("-".to_owned(), |calls| calls.to_string());
+        format!("{hit} {calls} {:>7} of {:>7}{cut}", answer.read(), answer.bytes)
     };
     let task = &row.task;
     format!(
@@ -27,12 +28,13 @@ pub(crate) fn detail(row: &Row) -> String {
 /// Returns the table.
 pub(crate) fn report(rows: &[Row]) -> String {
     let mut text = format!(
-        "What an agent reads until it knows, {}, {}\ncargo bench --bench agents\n\n{:<12}{:>6} |{:>16}{:>10}{:>8}{:>13} |{:>14}{:>10}{:>8}{:>7}\n",
+        "What an agent reads until it knows, {}, {}\ncargo bench --bench agents\n\n{:<12}{:>6} |{:>16}{:>7}{:>10}{:>8}{:>13} |{:>14}{:>10}{:>8}{:>7}\n",
         shared::today(),
         shared::machine(),
         "tasks",
         "",
         "codesearch: hits",
+        "calls",
         "bytes to",
         "all",
         "cut silently",
@@ -52,7 +54,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         line(&mut text, kind, &of);
     }
     line(&mut text, "all", &rows.iter().collect::<Vec<_>>());
-    text.push_str("\nbytes: medians; to: up to the last line that was sought; ratio: of the medians of bytes to\n");
+    text.push_str("\ncalls: of tasks whose answer is found, the first and those that answers suggest, on average\nbytes: medians; to: up to the last line that was sought; ratio: of the medians of bytes to\n");
     text
 }
 
@@ -62,9 +64,11 @@ fn line(text: &mut String, name: &str, rows: &[&Row]) {
         median(&rows.iter().map(|row| of(row) as f64).collect::<Vec<_>>())
     };
     let (ours, ripgrep) = (middle(&|row| row.ours.read()), middle(&|row| row.ripgrep.read()));
+    let known: Vec<usize> = rows.iter().filter_map(|row| row.ours.calls).collect();
+    let calls = known.iter().sum::<usize>() as f64 / known.len().max(1) as f64;
     let _ = writeln!(
         text,
-        "{name:<12}{:>6} |{:>16}{ours:>10.0}{:>8.0}{:>13} |{:>14}{ripgrep:>10.0}{:>8.0}{:>7.2}",
+        "{name:<12}{:>6} |{:>16}{calls:>7.2}{ours:>10.0}{:>8.0}{:>13} |{:>14}{ripgrep:>10.0}{:>8.0}{:>7.2}",
         rows.len(),
         count(&|row| row.ours.upto.is_some()),
         middle(&|row| row.ours.bytes),

@@ -1,6 +1,7 @@
 //! Tasks with their answers.
 
 use std::io::Error;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -9,6 +10,9 @@ use crate::Result;
 /// `corpus/agent-tasks.tsv`; its first lines describe it.
 const TASKS: &str = include_str!("../../corpus/agent-tasks.tsv");
 
+/// What stands for the folder of a worktree in arguments.
+const WORKTREE: &str = "$WORKTREE";
+
 /// A task and its answer.
 pub(crate) struct Task {
     pub(crate) kind: String,
@@ -16,16 +20,37 @@ pub(crate) struct Task {
     pub(crate) arguments: Value,
     /// The text typed after `rg -n`.
     pub(crate) pattern: String,
-    /// Paths, which begin with the name of the repository, and line numbers.
-    pub(crate) lines: Vec<(String, u64)>,
+    /// What the answer consists of; all of it is required.
+    pub(crate) answer: Vec<Sought>,
 }
 
-/// Returns the tasks.
-pub(crate) fn tasks() -> Result<Vec<Task>> {
+/// A part of an answer.
+pub(crate) enum Sought {
+    /// One of these places suffices: a path, which begins with the name of the repository, and a line, unless the file is
+    /// all that was sought.
+    Place(Vec<(String, Option<u64>)>),
+    /// A number of repositories.
+    Repositories(usize),
+}
+
+impl Task {
+    /// Returns whether ripgrep runs in the worktree.
+    pub(crate) fn is_in_worktree(&self) -> bool {
+        self.kind == "worktree"
+    }
+}
+
+/// Returns the tasks; those in a worktree only if there is one.
+pub(crate) fn tasks(worktree: Option<&Path>) -> Result<Vec<Task>> {
     let lines = TASKS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| parse(line).ok_or_else(|| Error::other(format!("agent-tasks.tsv: {line}"))))
-        .collect()
+    let tasks = lines.map(|line| {
+        let wrong = || Error::other(format!("agent-tasks.tsv: {line}"));
+        let folder = worktree.and_then(Path::to_str).unwrap_or(WORKTREE);
+        parse(&line.replace(WORKTREE, folder)).ok_or_else(wrong)
+    });
+    let mut tasks = tasks.collect::<Result<Vec<_>>>()?;
+    tasks.retain(|task| worktree.is_some() || !task.is_in_worktree());
+    Ok(tasks)
 }
 
 fn parse(line: &str) -> Option<Task> {
@@ -33,10 +58,18 @@ fn parse(line: &str) -> Option<Task> {
     let (kind, tool) = (columns.next()?.to_owned(), columns.next()?.to_owned());
     let arguments = serde_json::from_str(columns.next()?).ok()?;
     let pattern = columns.next()?.to_owned();
-    let place = |column: &str| {
-        let (path, line) = column.rsplit_once(':')?;
-        Some((path.to_owned(), line.parse().ok()?))
+    let answer = columns.map(sought).collect::<Option<Vec<_>>>()?;
+    (!answer.is_empty()).then_some(Task { kind, tool, arguments, pattern, answer })
+}
+
+/// Parses `PATH:LINE`, `PATH`, alternatives of them between bars, or `#NUMBER`.
+fn sought(column: &str) -> Option<Sought> {
+    if let Some(number) = column.strip_prefix('#') {
+        return Some(Sought::Repositories(number.parse().ok()?));
+    }
+    let place = |one: &str| match one.rsplit_once(':') {
+        Some((path, line)) => (path.to_owned(), line.parse().ok()),
+        None => (one.to_owned(), None),
     };
-    let lines = columns.map(place).collect::<Option<Vec<_>>>()?;
-    (!lines.is_empty()).then_some(Task { kind, tool, arguments, pattern, lines })
+    Some(Sought::Place(column.split('|').map(place).collect()))
 }
