@@ -139,7 +139,7 @@ pub(super) async fn definitions_of(
     let what = count(found.count, "definition", "definitions");
     let mut head = head(&what, (told, found.count, "definitions"), &found.stats, max);
     if found.count == 0 {
-        head = format!("No definition of that name{}. {head}", nearest(view, asked).await);
+        head = format!("No definition of that name{} {head}", nearest(view, asked).await);
     }
     Ok((head, text))
 }
@@ -179,8 +179,9 @@ pub(super) async fn references_of(view: &View, asked: &Name, max: usize) -> Resu
         head += " The first file has more lines; use search for them.";
     }
     if found.count == 0 {
-        let near = if asked.find == "both" { String::new() } else { nearest(view, asked).await };
-        head = format!("Nothing uses that name{near}. {head}");
+        let near =
+            if asked.find == "both" { ".".to_owned() } else { nearest(view, asked).await };
+        head = format!("Nothing uses that name{near} {head}");
     }
     let repos = found.repos.iter().take(NAMED).map(|(repo, lines)| format!("{repo} {lines}"));
     let repos: Vec<String> = repos.collect();
@@ -197,11 +198,11 @@ pub(super) async fn references_of(view: &View, asked: &Name, max: usize) -> Resu
 async fn nearest(view: &View, asked: &Name) -> String {
     let repos: Vec<String> = asked.repo.iter().cloned().collect();
     if let Some(missing) = request::hints::missing_repository(view, &repos).await {
-        return format!(" ({missing})");
+        return format!(" ({missing}).");
     }
     match request::hints::near_symbol(view, &asked.name, NEAR_WITHIN).await {
         Some(near) => format!("; did you mean {near}?"),
-        None => String::new(),
+        None => ".".to_owned(),
     }
 }
 

@@ -149,18 +149,29 @@ fn line(row: &[Option<String>], is_only: bool) -> String {
             return text.to_owned();
         }
         let text = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
-        let letters = text.chars().count();
-        match letters.checked_sub(MAX_LETTERS_OF_MANY) {
-            None | Some(0) => text,
-            Some(left) => {
-                let mut cut: String = text.chars().take(MAX_LETTERS_OF_MANY).collect();
-                let _ = write!(cut, "[... {left} letters ...]");
-                cut
-            }
-        }
+        cut(&text)
     };
     let values: Vec<String> = row.iter().map(value).collect();
     format!("{}\n", values.join(" | "))
+}
+
+/// Cuts a long value, which may have been cut before.
+fn cut(text: &str) -> String {
+    let (body, before) = match text.rsplit_once("[... ") {
+        Some((body, rest)) => match rest.strip_suffix(" letters ...]").map(str::parse::<usize>) {
+            Some(Ok(before)) => (body, before),
+            _ => (text, 0),
+        },
+        None => (text, 0),
+    };
+    match body.chars().count().checked_sub(MAX_LETTERS_OF_MANY) {
+        None | Some(0) => text.to_owned(),
+        Some(left) => {
+            let mut short: String = body.chars().take(MAX_LETTERS_OF_MANY).collect();
+            let _ = write!(short, "[... {} letters ...]", left + before);
+            short
+        }
+    }
 }
 
 /// The views and functions that statements may name.

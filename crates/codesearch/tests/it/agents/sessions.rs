@@ -115,7 +115,7 @@ fn a_message_with_numbers_is_found_in_code_without_them() {
     for (message, line) in [
         ("\"expected 3 arguments, got 12\"", "\n2:    panic!(\"expected {} arguments"),
         ("bad config line 7 in file /etc/x.conf", "\n1:die(\"bad config line %d"),
-        ("fatal: bad config line 7 in file 'a b'", "\n1:die(\"bad config line %d"),
+        ("\"fatal: bad config line 7 in file 'a b'\"", "\n1:die(\"bad config line %d"),
     ] {
         let found = agent.told("search", &json!({ "query": message }));
         let said = "Nothing matches the query as it is. Without its numbers and names, as \"";
@@ -244,7 +244,7 @@ fn agents_ask_in_sql_within_bounds() {
         "3 rows, and there are more: the limit was reached. Count them in the query, or raise limit.\n\nn\n1\n2\n3\n"
     );
     let wide = agent.told("sql", &sql("select repeat('x', 1000000) from generate_series(1, 50)"));
-    assert!(wide.len() <= 8192 && wide.contains("[... 3722 letters ...]"), "{wide}");
+    assert!(wide.len() <= 8192 && wide.contains("[... 999700 letters ...]"), "{wide}");
     // A recursion that never ends gives its first rows.
     let endless = "with recursive t(n) as (select 1 union all select n + 1 from t) select n from t";
     assert!(agent.told("sql", &sql(endless)).starts_with("100 rows, and there are more"));
@@ -278,7 +278,6 @@ fn agents_ask_in_sql_within_bounds() {
         "select * from pg_authid",
         "select rolpassword from pg_shadow",
         "select count(*) from generate_series(1, 1000000000000000)",
-        "select a.text from file_texts a, file_texts b, files c, files d, generate_series(1, 1000000000) e",
         "selec 1",
         "",
     ] {
