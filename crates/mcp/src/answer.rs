@@ -31,8 +31,8 @@ pub(super) struct Answer {
     pub(super) structured: JsonObject,
     /// The epoch that was read, if the tool chose it.
     pub(super) epoch: Option<Epoch>,
-    /// Whether a search has found nothing.
-    pub(super) is_empty: bool,
+    /// The files that the first answer of a complete search has found, if they are few: repositories and paths.
+    pub(super) few: Option<Vec<(String, String)>>,
 }
 
 impl Answer {
@@ -46,7 +46,7 @@ impl Answer {
         let (items, left) = fitting(items, max.saturating_sub(bytes(&json!(structured)) + FURTHER));
         structured.insert("left_out".to_owned(), json!(left));
         structured.insert(name.to_owned(), json!(items));
-        Self { text, structured, epoch: None, is_empty: false }
+        Self { text, structured, epoch: None, few: None }
     }
 
     /// Makes an answer without a list.
@@ -62,9 +62,17 @@ impl Answer {
         self.and("in_trees", json!(trees))
     }
 
-    /// Marks the answer of a search that has found nothing.
-    pub(super) fn empty(self) -> Self {
-        Self { is_empty: true, ..self }
+    /// Notes that a search has found only these files.
+    pub(super) fn of_few(self, files: Vec<(String, String)>) -> Self {
+        Self { few: Some(files), ..self }
+    }
+
+    /// Appends another answer, with its list under a name of its own.
+    pub(super) fn followed_by(mut self, other: &Self, name: &str) -> Self {
+        let gap = if self.text.ends_with('\n') { "\n" } else { "\n\n" };
+        self.text.push_str(&format!("{gap}{}", other.text));
+        let list = other.structured.get("files").cloned().unwrap_or_default();
+        self.and(name, list)
     }
 
     /// Puts a sentence before the answer, and before its summary.

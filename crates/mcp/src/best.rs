@@ -17,6 +17,7 @@ use super::search::{
 };
 use rank::Order;
 use rank::{RankedFile, TopK};
+use request::by_words::FEW;
 
 /// Most repositories, and most languages, named with their numbers of files.
 const NAMED: usize = 6;
@@ -63,7 +64,7 @@ pub(super) async fn answer(
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
         let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
         let answer = Answer::bare(text, "files").and("cursor", Value::Null);
-        return Ok(answer.at(epoch).empty());
+        return Ok(answer.at(epoch).of_few(Vec::new()));
     }
     let mut page = Page {
         select,
@@ -79,6 +80,8 @@ pub(super) async fn answer(
         lines_cut: false,
         full: false,
     };
+    let few = best.files.iter().take(FEW);
+    let few = few.map(|(of, _)| (of.file.repo.clone(), of.file.path.clone())).collect();
     let mut rest = best.files.into_iter().map(|(ranked, _)| ranked);
     'all: loop {
         let mut batch: Vec<RankedFile> = rest.by_ref().take(BATCH).collect();
@@ -116,7 +119,10 @@ pub(super) async fn answer(
     }
     let hints = hints::appendix(view, &asked.query, &request, &stats).await;
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
-    let answer = page.text.below(&head, "files", &hints).and("cursor", next).at(epoch);
+    let mut answer = page.text.below(&head, "files", &hints).and("cursor", next).at(epoch);
+    if files < FEW && from.is_none() && stats.stopped.is_none() {
+        answer = answer.of_few(few);
+    }
     Ok(if near.items.is_empty() {
         answer
     } else {

@@ -40,6 +40,11 @@ pub(super) async fn refused(view: &View, query: &str, refused: Refused) -> anyho
     anyhow::anyhow!("{refused}\nTry this query{count}: {query}")
 }
 
+/// Returns whether a query has what varies in the message of an error: a number, a quoted name or a path.
+pub(super) fn has_numbers(query: &str) -> bool {
+    query.contains(|c: char| c.is_ascii_digit() || "'`/".contains(c))
+}
+
 /// Returns the query of an error message without its numbers and names; `None` if nothing has that either.
 pub(super) async fn loosened(view: &View, query: &str) -> Option<Hint> {
     if !query.trim().contains(' ') {

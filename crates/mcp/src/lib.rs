@@ -23,6 +23,7 @@ mod search;
 mod sql;
 mod symbol;
 mod tools;
+mod words;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -62,6 +63,9 @@ const WANTS_JSON: &str = "codesearch/structured";
 
 /// Longest error of a call, in bytes: it repeats the request.
 const MAX_ERROR: usize = 2000;
+
+/// Fewest bytes of an answer.
+const LEAST: usize = 2048;
 
 /// Answers the calls of one agent.
 pub struct Tools {
@@ -148,6 +152,9 @@ async fn answer_search(view: &View, asked: search::Search, found: &FileCounter) 
     if asked.order == "docs" {
         return docs::docs(view, docs::FindDocs::of(asked.query, asked.max_bytes)).await;
     }
+    if asked.order == "words" {
+        return words::answer(view, &asked).await;
+    }
     let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
     let is_best = asked.order == "best";
     if from.is_some_and(|from| from.best != is_best) {
@@ -157,19 +164,32 @@ async fn answer_search(view: &View, asked: search::Search, found: &FileCounter) 
         return exhaustive::answer(view, &asked, from, found).await;
     }
     let answer = best::answer(view, &asked, from, found).await?;
-    if !answer.is_empty {
+    let Some(few) = answer.few.clone() else { return Ok(answer) };
+    // An error message that was pasted with its numbers: the code has placeholders for them.
+    if few.is_empty() && hints::has_numbers(&asked.query) {
+        let loosened = hints::loosened(view, &asked.query).await.and_then(|hint| hint.query);
+        if let Some(query) = loosened {
+            let said = format!(
+                "Nothing matches the query as it is. Without its numbers and names, as {query}, it matches: "
+            );
+            let max_bytes = asked.max_bytes.saturating_sub(said.len()).max(LEAST);
+            let loosened = search::Search { query, max_bytes, ..asked };
+            return Ok(best::answer(view, &loosened, None, found).await?.after(&said));
+        }
+    }
+    let room = if few.is_empty() {
+        asked.max_bytes
+    } else {
+        asked.max_bytes.saturating_sub(answer.text.len())
+    };
+    if room < LEAST {
         return Ok(answer);
     }
-    // An error message that was pasted with its numbers: the code has placeholders for them.
-    let Some(query) = hints::loosened(view, &asked.query).await.and_then(|hint| hint.query) else {
-        return Ok(answer);
-    };
-    let said = format!(
-        "Nothing matches the query as it is. Without its numbers and names, as {query}, it matches: "
-    );
-    let max_bytes = asked.max_bytes.saturating_sub(said.len()).max(2048);
-    let loosened = search::Search { query, max_bytes, ..asked };
-    Ok(best::answer(view, &loosened, None, found).await?.after(&said))
+    Ok(match words::after(view, &asked, &few, room).await? {
+        None => answer,
+        Some(by_words) if few.is_empty() => by_words,
+        Some(by_words) => answer.followed_by(&by_words, "by_words"),
+    })
 }
 
 /// Converts the arguments of a call to the tool's own type.

@@ -179,8 +179,7 @@ pub(super) async fn references_of(view: &View, asked: &Name, max: usize) -> Resu
         head += " The first file has more lines; use search for them.";
     }
     if found.count == 0 {
-        let near =
-            if asked.find == "both" { ".".to_owned() } else { nearest(view, asked).await };
+        let near = if asked.find == "both" { ".".to_owned() } else { nearest(view, asked).await };
         head = format!("Nothing uses that name{near} {head}");
     }
     let repos = found.repos.iter().take(NAMED).map(|(repo, lines)| format!("{repo} {lines}"));

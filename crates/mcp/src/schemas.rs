@@ -164,6 +164,9 @@ fn output(tool: &str) -> Value {
         });
         needed.push("first_line");
     }
+    if tool == "search" {
+        all["by_words"] = all["files"].clone();
+    }
     if tool == "symbol" {
         all["definitions"] = json!({ "type": "array", "items": definition() });
     }

@@ -32,10 +32,10 @@ pub(super) struct Search {
     /// The query.
     #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
-    /// best: the most relevant first. exhaustive: every line, page by page. docs: READMEs, manuals and comments with
-    /// these words.
+    /// best: the most relevant first. words: a question, by its words. exhaustive: every line, page by page. docs: READMEs,
+    /// manuals and comments.
     #[serde(default = "by_relevance")]
-    #[schemars(extend("enum" = ["best", "exhaustive", "docs"]))]
+    #[schemars(extend("enum" = ["best", "words", "exhaustive", "docs"]))]
     pub(super) order: String,
     /// Most files.
     #[serde(default = "files")]
@@ -97,7 +97,8 @@ regular expression (Rust); without capitals it matches any case:
   worktree:fix-1  rev:v1.2.0   another worktree; a branch, tag or commit
   diff:main..HEAD added:foo   lines that changed between revisions; removed:foo; history:foo: commits
   timeout:60s   instead of 10 s
-An error text: paste it in quotes; if nothing has it as it is, its parts without numbers and names are searched. Files with equal contents are one entry."#
+An error text: paste it in quotes; it is also found without its numbers and names. A question in words (how are retries
+configured): type it as it is, with order=words; words alone that find few files are ranked so, too."#
     )
 }
 

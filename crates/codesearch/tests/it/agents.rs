@@ -198,15 +198,47 @@ fn an_answer_is_as_large_as_is_asked_for() {
 fn nothing_found_is_explained() {
     let fixture = fixture();
     let mut agent = Agent::of(&fixture);
-    let nothing = agent.told("search", &json!({ "query": "func nowhere return" }));
+    let nothing = agent.told("search", &json!({ "query": "func nowher[e] return" }));
     for order in ["best", "exhaustive"] {
-        let asked = json!({ "query": "func nowhere return", "order": order });
+        let asked = json!({ "query": "func nowher[e] return", "order": order });
         assert_eq!(agent.told("search", &asked), nothing, "{order}");
     }
     assert!(nothing.starts_with("Nothing matches."), "{nothing}");
     assert!(nothing.contains("\n\nOther queries:\n- "), "{nothing}");
     let nothing = agent.told("search", &json!({ "query": "func repo:onne" }));
     assert!(nothing.starts_with("Nothing matches.") && nothing.contains("one"), "{nothing}");
+}
+
+#[test]
+fn questions_are_ranked_by_their_words() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "one/retry.py",
+        "def backoff(attempt):\n    # wait longer after each retry\n    return 2 ** attempt\n",
+    );
+    fixture.write("one/main.py", "def main():\n    print('validators')\n");
+    fixture.write(
+        "two/check.py",
+        "class Validators:\n    def plug_in(self, validator):\n        pass\n",
+    );
+    fixture.ingest();
+    let mut agent = Agent::of(&fixture);
+    let asked = json!({ "query": "how are validators plugged in?", "order": "words" });
+    let told = agent.told("search", &asked);
+    assert!(told.contains("\n\ntwo: check.py (Python)\n"), "{told}");
+    // The same words, if no file has all of them.
+    let told = agent.told("search", &json!({ "query": "how long is the backoff of a retry" }));
+    assert!(told.starts_with("no file has all of these words; ranked by words. "), "{told}");
+    assert!(told.contains("\n\none: retry.py (Python)\n"), "{told}");
+    // What matches is never mixed with what does not.
+    let told = agent.told("search", &json!({ "query": "backoff attempt retry" }));
+    assert!(told.starts_with("3 matching lines in 1 file. That is all."), "{told}");
+    // A field is no word.
+    let told = agent.told("search", &json!({ "query": "lang:python validators nowhere" }));
+    assert!(told.starts_with("Nothing matches."), "{told}");
+    let told =
+        agent.told("search", &json!({ "query": "retry backoff repo:two", "order": "words" }));
+    assert!(!told.contains("one: "), "{told}");
 }
 
 #[test]
@@ -522,7 +554,7 @@ fn errors_are_answers_that_say_what_to_do() {
         ),
         (
             json!({ "query": "a", "order": "worst" }),
-            "the argument order takes best or exhaustive or docs, not worst",
+            "the argument order takes best or words or exhaustive or docs, not worst",
         ),
         (
             json!({ "query": "a", "lines": 1 }),
