@@ -387,6 +387,9 @@ fn agents_are_told_of_half() {
             calls.push(("search", json!({ "query": query, "order": order, "limit": 100 })));
         }
     }
+    for question in QUESTIONS {
+        calls.push(("search", json!({ "query": question, "order": "words" })));
+    }
     for query in ["kettle", "boils water"] {
         calls.push(("docs", json!({ "query": query })));
     }
