@@ -104,7 +104,9 @@ pub(crate) fn of_ripgrep(tree: &Path, worktree: Option<&Path>, task: &Task) -> R
     let counts = task.answer.iter().any(|sought| matches!(sought, Sought::Repositories(_)));
     let (folder, pattern) = match task.pattern.split_once("/ ") {
         Some((folder, pattern)) if counts => (tree.join(folder), pattern),
-        _ => (worktree.filter(|_| task.is_in_worktree()).unwrap_or(tree).to_owned(), &*task.pattern),
+        _ => {
+            (worktree.filter(|_| task.is_in_worktree()).unwrap_or(tree).to_owned(), &*task.pattern)
+        }
     };
     command.args([if counts { "-l" } else { "-n" }, "--sort", "path", "-e", pattern]);
     command.current_dir(folder);

@@ -72,5 +72,7 @@ pub use settings::{Count, Select, Settings, duration};
 pub use symbol::{SymbolKinds, SymbolPattern};
 pub use tree::{Field, Query, Term, Tree};
 pub use trigram::{Trigram, has_trigram, rarest_parts, trigrams};
-pub use typed::{OperatorInText, TypedField, is_only_words, operator_in_text, typed_fields, without};
+pub use typed::{
+    OperatorInText, TypedField, is_only_words, operator_in_text, typed_fields, without,
+};
 pub use write::{below, escape, exactly, literal, plain, quoted, written};

@@ -326,8 +326,16 @@ mod tests {
         let (id, epoch, chunks) = (ShardId(0), Epoch(1), 2 * BLOCK_CHUNKS + 8);
         let languages = [].into();
         let filtered = chunks;
-        let shard =
-            Shard { id, bytes: 0, since: epoch, chunks, changed: epoch, filtered, worded: chunks, languages };
+        let shard = Shard {
+            id,
+            bytes: 0,
+            since: epoch,
+            chunks,
+            changed: epoch,
+            filtered,
+            worded: chunks,
+            languages,
+        };
         let texts = Texts::new(1 << 24);
         let chunk = |n: i32, text: &str| Chunk {
             n,

@@ -347,7 +347,16 @@ mod tests {
     fn shard(id: i16) -> Shard {
         let (id, epoch) = (ShardId(id), Epoch(1));
         let languages = [("rust".to_owned(), 10)].into();
-        Shard { id, bytes: 0, since: epoch, chunks: 10, changed: epoch, filtered: 10, worded: 10, languages }
+        Shard {
+            id,
+            bytes: 0,
+            since: epoch,
+            chunks: 10,
+            changed: epoch,
+            filtered: 10,
+            worded: 10,
+            languages,
+        }
     }
 
     /// Selects among three repositories in three shards: `host/one` in the first two, `host/two` in the second, `other`

@@ -102,7 +102,9 @@ pub fn question(text: &str) -> Vec<QuestionWord> {
         before = is_plain.then(|| run.to_lowercase());
     });
     if words.iter().all(|word| word.role == Role::Stop) {
-        words.iter_mut().for_each(|word| word.weight = 1.0);
+        for word in &mut words {
+            word.weight = 1.0;
+        }
     }
     words
 }

@@ -53,7 +53,9 @@ pub fn tokens(text: &str, each: &mut dyn FnMut(Range<usize>, Word)) {
                 if is_run { Word::of(&form(run)) } else { word(&mut memory, &run[place.clone()]) };
             pieces.push(Piece::new(&place, word));
         });
-        pieces.iter().for_each(|piece| tell(*piece));
+        for piece in &pieces {
+            tell(*piece);
+        }
         memory.remember(run, &pieces);
     });
     MEMORY.set(memory);
@@ -212,8 +214,7 @@ fn parts_of(run: &str) -> Vec<(Range<usize>, Class)> {
     while let Some((at, class)) = chars.next() {
         let next = chars.peek().map(|(_, class)| *class);
         let begins = match (before, class) {
-            (_, Class::Line) => false,
-            (Class::Small | Class::Capital, Class::Small) => false,
+            (_, Class::Line) | (Class::Small | Class::Capital, Class::Small) => false,
             (Class::Capital, Class::Capital) => next == Some(Class::Small),
             (one, other) => one != other,
         };

@@ -31,10 +31,10 @@ mod sql;
 use clap::{Parser, Subcommand};
 
 pub(crate) use arguments::{CommandLine, TypedOption, typed_options};
+pub(crate) use ask::AskArgs;
 pub(crate) use color::Color;
 pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use diff::DiffArgs;
-pub(crate) use ask::AskArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};

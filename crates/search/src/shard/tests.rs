@@ -139,8 +139,16 @@ impl ContentReader for Vectors {
 async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<u64>)> {
     let epoch = Epoch(1);
     let (id, languages) = (ShardId(0), [].into());
-    let shard =
-        Shard { id, bytes: 0, since: epoch, chunks: 5, changed: epoch, filtered: 5, worded: 5, languages };
+    let shard = Shard {
+        id,
+        bytes: 0,
+        since: epoch,
+        chunks: 5,
+        changed: epoch,
+        filtered: 5,
+        worded: 5,
+        languages,
+    };
     let repo =
         CatalogRepo { name: "one".to_owned(), shards: vec![ShardId(0)], ..CatalogRepo::default() };
     let repos = Arc::new(Map::from([(RepoId(1), repo)]));
