@@ -1,8 +1,8 @@
 //! The tail of a shard: its last chunks, whose filters stand in a few rows of their own, so that an ingest of a few files
 //! rewrites these rows, and not those of thousands of chunks.
 //!
-//! A tail lies in one block. When it would leave the block, its rows are dropped, and the filters of its chunks are made
-//! anew from their texts, with the others: those of texts that are deleted by then take no part any more.
+//! A tail lies in one block. When it would leave the block, its rows are dropped, and the filters of its chunks are
+//! rebuilt from their texts, with the others: those of texts that are deleted by then take no part any more.
 
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, Columns, FilterKind};
 use sqlx::{AssertSqlSafe, PgConnection};
