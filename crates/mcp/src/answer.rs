@@ -92,10 +92,9 @@ impl Answer {
     /// Says at the very end which epoch was read.
     pub(super) fn with_epoch(mut self) -> Self {
         let Some(Epoch(epoch)) = self.epoch else { return self };
-        match self.text.ends_with('\n') {
-            true => self.text.push_str(&format!("(epoch {epoch})\n")),
-            false => self.text.push_str(&format!("\n(epoch {epoch})")),
-        }
+        let told = format!("(epoch {epoch})");
+        let (before, after) = if self.text.ends_with('\n') { ("", "\n") } else { ("\n", "") };
+        self.text.extend([before, &told, after]);
         self.and("epoch", json!(epoch))
     }
 

@@ -69,13 +69,13 @@ pub(super) fn plain(schema: &mut JsonObject) {
 ///
 /// # Errors
 /// An argument is unknown or missing, or has a wrong value.
-pub(super) fn understood(tool: &str, schema: &JsonObject, given: JsonObject) -> Result<Value> {
+pub(super) fn understood(tool: &str, schema: &JsonObject, given: &JsonObject) -> Result<Value> {
     let empty = JsonObject::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut arguments = JsonObject::new();
     let has = |name: &str| given.contains_key(name);
     let mut meant = Vec::with_capacity(given.len());
-    for (name, value) in &given {
+    for (name, value) in given {
         let synonym = || {
             let one =
                 SYNONYMS.iter().find(|(other, here)| other == name && known.contains_key(*here));
@@ -211,7 +211,7 @@ mod tests {
     fn numbers_are_understood_however_they_are_written() {
         let of = |given: Value| {
             let given = given.as_object().unwrap().clone();
-            understood("search", &schema(), given).map_err(|error| error.to_string())
+            understood("search", &schema(), &given).map_err(|error| error.to_string())
         };
         for limit in [json!(5), json!(5.0), json!("5"), json!(" 5.0 ")] {
             assert_eq!(
@@ -262,7 +262,7 @@ mod tests {
     fn names_that_other_tools_use_are_understood() {
         let of = |given: Value| {
             let given = given.as_object().unwrap().clone();
-            understood("search", &schema(), given).map_err(|error| error.to_string())
+            understood("search", &schema(), &given).map_err(|error| error.to_string())
         };
         let expected = Ok(json!({ "query": "x", "limit": 5 }));
         assert_eq!(of(json!({ "pattern": "x", "max_results": 5 })), expected);

@@ -93,9 +93,10 @@ pub(super) async fn answer(
             view.add_context(files, stats.switch, context).await?;
         }
         let files: Vec<&FileMatch> = batch.iter().map(|ranked| &ranked.file).collect();
-        let ends = match select.has_lines() {
-            true => view.last_lines(&files, stats.switch).await?,
-            false => vec![LastLines::new(); files.len()],
+        let ends = if select.has_lines() {
+            view.last_lines(&files, stats.switch).await?
+        } else {
+            vec![LastLines::new(); files.len()]
         };
         for (ranked, ends) in batch.iter().zip(&ends) {
             if !page.add(ranked, ends) {

@@ -98,7 +98,7 @@ impl Tools {
         folders: &[String],
         found: &FileCounter,
     ) -> Result<Answer> {
-        let asked = arguments::understood(&tool.name, &tool.input_schema, given)?;
+        let asked = arguments::understood(&tool.name, &tool.input_schema, &given)?;
         if tool.name == tools::SQL {
             let Some(sql) = &self.sql else { bail!("the tool sql is only for operators") };
             return sql.answer(of(asked)?).await;

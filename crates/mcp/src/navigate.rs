@@ -251,14 +251,14 @@ pub(super) async fn outline_from(
     let outline = outline_of(view, repo, path, revision).await?;
     let note = outline_note(&outline);
     let all = outline.symbols.len();
-    let none = |text: String| Ok(Answer::bare(text, "lines").and("first_line", json!(from_line)));
+    let bare = |text: String| Ok(Answer::bare(text, "lines").and("first_line", json!(from_line)));
     if all == 0 {
-        return none(format!("Nothing to list: {note}."));
+        return bare(format!("Nothing to list: {note}."));
     }
     let before = outline.symbols.iter().take_while(|one| (one.symbol.line as usize) < from_line);
     let before = before.count();
     if before == all {
-        return none(format!("All {all} definitions begin before line {from_line}."));
+        return bare(format!("All {all} definitions begin before line {from_line}."));
     }
     let (mut text, mut upto, mut next) = (Text::of(max_bytes), before, None);
     for one in outline.symbols.iter().skip(before) {

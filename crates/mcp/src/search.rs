@@ -78,15 +78,14 @@ fn lines() -> usize {
 }
 
 pub(super) fn description() -> String {
-    format!(
-        r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its matching
+    r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its matching
 lines (NUMBER:LINE) below REPOSITORY: PATH and the enclosing function or type with its lines (in function f, 10-24:);
 lines that define a name are marked [defines ...], so one search tells where a name is defined and who uses it. Begins with the
 numbers of lines, files and repositories that match, and says whether that is all.
 
 A query has terms separated by spaces; a file matches if each term matches one of its lines or its path. A term is a
 regular expression (Rust); without capitals it matches any case:
-  parse_config lang:go         escape . ( ) [ {{ * + ? | \ with a backslash
+  parse_config lang:go         escape . ( ) [ { * + ? | \ with a backslash
   "two words"  lit:a[i]  lit:"f(x) + 1"   a phrase (a regular expression); exactly this text
   foo or bar  -foo  (a or b) c
   file:\.go$  repo:name  lang:rust   path, repository, language; negated: -file:_test
@@ -99,7 +98,7 @@ regular expression (Rust); without capitals it matches any case:
   timeout:60s   instead of 10 s
 An error text: paste it in quotes; it is also found without its numbers and names. A question in words (how are retries
 configured): type it as it is, with order=words; words alone that find few files are ranked so, too."#
-    )
+    .to_owned()
 }
 
 /// The end of an answer.

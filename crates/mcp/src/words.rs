@@ -4,10 +4,10 @@ use answer::FileMatch;
 use anyhow::Result;
 use search::ask::{AskError, AskRequest, Asked};
 use search::{Holds, ShownFiles, Stopped, View};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{Answer, Text, late};
-use super::navigate::{LastLines, around, file_json, line_json};
+use super::navigate::{around, file_json, line_json};
 use super::search::{BROKEN, Search, freshness, named, numbered, stale};
 use request::ask_answer::{notes, summary};
 use request::{AskOptions, Client, MAX_LINES};

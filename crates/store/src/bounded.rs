@@ -171,7 +171,7 @@ const CANCELLED: &str = "57014";
 
 /// Returns the error for a statement, which says how long it may take.
 fn too_long(error: sqlx::Error, statement: &str, bounds: &SqlBounds) -> Error {
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     if code.as_deref() == Some(CANCELLED) {
         return Error::Statement(format!(
             "this statement takes longer than {:?}; add conditions on repository or path",

@@ -138,7 +138,7 @@ pub(crate) fn serve(
     (keep, into): (Keep, PathBuf),
 ) -> Result<u8> {
     settings.sql = super::sql::for_agents(&database);
-    let watches = keep.watches;
+    let keeps_watch = keep.watches;
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
@@ -204,21 +204,22 @@ pub(crate) fn serve(
         let every = args.operator.check_every;
         let checking = tokio::spawn(async move { check_samples(&sampled, &checked, every).await });
         let (kept, kept_file) = (store.clone(), Arc::clone(&configuration));
-        let keeping = tokio::spawn(async move { keep.run(&kept, &kept_file, &ingested).await });
+        let keeping =
+            tokio::spawn(async move { Box::pin(keep.run(&kept, &kept_file, &ingested)).await });
         let (mirrored, hosts_file) = (store.clone(), Arc::clone(&configuration));
         let mirroring =
             tokio::spawn(async move { Box::pin(mirror::beside(mirrored, hosts_file, into)).await });
         let completed = store.clone();
         let taking = tokio::spawn(async move {
             // Whoever takes changes from the queue extracts symbols, too.
-            if symbols == Symbols::Take && !watches {
+            if symbols == Symbols::Take && !keeps_watch {
                 symbols::take_beside(&completed).await;
             }
         });
         let (watched, found) = (store.clone(), Arc::clone(&searcher));
         let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
         let monitoring =
-            tokio::spawn(async move { monitor::run(watched, found, allow, rights).await });
+            tokio::spawn(async move { Box::pin(monitor::run(watched, found, allow, rights)).await });
         let ended = server::serve(
             &threads,
             listener,

@@ -155,12 +155,12 @@ impl Chosen {
             };
             Ok::<_, store::Error>(AskedShard { visible, ..one.clone() })
         });
-        let made: Vec<_> = make.collect();
-        let made: Vec<AskedShard> =
-            stream::iter(made).buffered(view.parallel()).try_collect().await?;
+        let making: Vec<_> = make.collect();
+        let done: Vec<AskedShard> =
+            stream::iter(making).buffered(view.parallel()).try_collect().await?;
         // If the time was over, some files were not looked at.
         if let Some((memory, generation)) = memory.filter(|_| clock.goes_on()) {
-            let new = made.iter().zip(is_new).filter(|(_, is_new)| *is_new);
+            let new = done.iter().zip(is_new).filter(|(_, is_new)| *is_new);
             let new: Vec<_> = new
                 .map(|(one, _)| (&one.shard, one.lengths.upto(), Arc::clone(&one.visible)))
                 .collect();
@@ -168,7 +168,7 @@ impl Chosen {
                 memory.keep_visible(generation, &among, &new);
             }
         }
-        Ok(made)
+        Ok(done)
     }
 
     /// Adds the visible chunks of shards whose files are in memory to those that are known. Many threads match the paths.

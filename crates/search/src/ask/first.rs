@@ -47,13 +47,16 @@ pub(super) enum Place {
     Definition,
 }
 
+/// Chunks with a word, and the code of how often each has it.
+type Found = Vec<(u32, u8)>;
+
 /// Where the words of a question occur in the visible chunks of a shard.
 #[derive(Clone, Debug)]
 pub(super) struct Occurrences<'a> {
     visible: &'a VisibleChunks,
     /// For each word, the chunks with it, and a code for how often each has it.
-    texts: Vec<Vec<(u32, u8)>>,
-    definitions: Vec<Vec<(u32, u8)>>,
+    texts: Vec<Found>,
+    definitions: Vec<Found>,
 }
 
 /// For each word of a question, the chunks of a shard that have it, ascending, with how often it counts.
@@ -80,7 +83,7 @@ impl<'a> Occurrences<'a> {
     /// Puts the occurrences of each word together. Of several forms of a word in a chunk, the most frequent counts.
     pub(super) fn counted(self) -> Counted {
         let both = self.texts.into_iter().zip(self.definitions);
-        let of_word = |(texts, definitions): (Vec<(u32, u8)>, Vec<(u32, u8)>)| {
+        let of_word = |(texts, definitions): (Found, Found)| {
             let (texts, definitions) = (each_once(texts), each_once(definitions));
             let mut counted = Vec::with_capacity(texts.len());
             let mut defined = definitions.into_iter().peekable();
@@ -101,7 +104,7 @@ impl<'a> Occurrences<'a> {
 }
 
 /// Sorts by chunk, and keeps the largest code of each.
-fn each_once(mut all: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
+fn each_once(mut all: Found) -> Found {
     if !all.is_sorted_by(|(one, _), (next, _)| one < next) {
         all.sort_unstable_by(|(a, x), (b, y)| (a, y).cmp(&(b, x)));
         all.dedup_by_key(|(chunk, _)| *chunk);
@@ -185,31 +188,31 @@ pub(super) fn texts_of(
     visible: &VisibleChunks,
 ) -> ShardTexts {
     let upto = lengths.upto().unsigned_abs() as usize;
-    let (mut points, mut words) = (vec![0.0_f32; upto], vec![0_u64; upto]);
+    let (mut points, mut masks) = (vec![0.0_f32; upto], vec![0_u64; upto]);
     for (word, (chunks, weight)) in counted.0.iter().zip(&weights.of).enumerate() {
         for (chunk, count) in chunks {
             let at = *chunk as usize;
             let share = lengths.of(at) as f32 / weights.mean.max(1.0);
             let long = SATURATION * (1.0 - LENGTH + LENGTH * share);
             points[at] += weight * count * (SATURATION + 1.0) / (count + long);
-            words[at] |= 1 << word;
+            masks[at] |= 1 << word;
         }
     }
     let mut texts = ShardTexts::default();
     let mut ranked: Vec<(f32, i32, Range<usize>)> = Vec::new();
     let mut at = 0;
     while at < upto {
-        if words[at] == 0 {
+        if masks[at] == 0 {
             at += 1;
             continue;
         }
         let blob = lengths.blob_of(at as u32);
         let extent = lengths.extent(blob);
-        let chunks = extent.clone().filter(|chunk| words[*chunk] != 0);
+        let chunks = extent.clone().filter(|chunk| masks[*chunk] != 0);
         let (mut of_chunks, mut has) = (Vec::new(), 0);
         for chunk in chunks {
             of_chunks.push(points[chunk]);
-            has |= words[chunk];
+            has |= masks[chunk];
         }
         at = extent.end.max(at + 1);
         if has & weights.telling == 0 {
@@ -226,7 +229,7 @@ pub(super) fn texts_of(
         .into_iter()
         .map(|(score, blob, extent)| {
             let mut chunks: Vec<i32> =
-                extent.filter(|chunk| words[*chunk] != 0).map(|chunk| chunk as i32).collect();
+                extent.filter(|chunk| masks[*chunk] != 0).map(|chunk| chunk as i32).collect();
             if chunks.len() > CHUNKS {
                 // The sort is stable: of equal chunks, the first one wins.
                 chunks.sort_by(|a, b| points[*b as usize].total_cmp(&points[*a as usize]));

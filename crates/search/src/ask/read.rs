@@ -201,6 +201,8 @@ fn blobs_of<'c>(candidates: impl Iterator<Item = &'c Candidate>) -> Vec<(usize, 
     }
     let mut all: Vec<(usize, Vec<BlobId>)> = of.into_iter().collect();
     all.sort_unstable_by_key(|(at, _)| *at);
-    all.iter_mut().for_each(|(_, blobs)| blobs.sort_unstable());
+    for (_, blobs) in &mut all {
+        blobs.sort_unstable();
+    }
     all
 }

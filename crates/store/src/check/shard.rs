@@ -185,10 +185,11 @@ impl Check {
             if !of_all {
                 found.derived(format!("the block filter of chunk {n} lacks some of its text"));
             }
-            if let Some(filters) = &filters {
-                if n == blob && !filters.is_blob_start(n) {
-                    found.derived(format!("chunk {n} is not marked as the start of a text"));
-                }
+            if let Some(filters) = &filters
+                && n == blob
+                && !filters.is_blob_start(n)
+            {
+                found.derived(format!("chunk {n} is not marked as the start of a text"));
             }
         }
         drop(rows);

@@ -160,7 +160,9 @@ pub(crate) async fn store_tail(
     };
     let mut marks = Columns::from(marks);
     marks.grow(chunks as usize);
-    starts.iter().for_each(|blob| marks.add(blob.0 as usize));
+    for blob in starts {
+        marks.add(blob.0 as usize);
+    }
     let mut rows = Rows::new();
     rows.row(4).i16(STARTS).i16(shard.0).i16(0).bits(marks.bytes());
     copy::send(conn, &chunks_sql(groups, shard), rows).await?;

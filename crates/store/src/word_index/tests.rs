@@ -106,12 +106,12 @@ fn many_small_ingests_leave_few_segments_and_no_deleted_texts() {
 fn random_changes_leave_the_words_of_the_files() {
     on_index(2, async |store| {
         let vocabulary = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota"];
-        let mut seed = 7_u64;
+        let mut state = 7_u64;
         let mut random = |below: u64| {
-            seed = seed
+            state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
+            (state >> 33) % below
         };
         let mut files: BTreeMap<String, (i64, String)> = BTreeMap::new();
         for turn in 1..=24 {
@@ -125,9 +125,9 @@ fn random_changes_leave_the_words_of_the_files() {
                     files.insert(path, (turn, words.join(" ")));
                 }
             }
-            let seen: Vec<Seen<'_>> =
+            let given: Vec<Seen<'_>> =
                 files.iter().map(|(path, (turn, text))| (&**path, *turn, &**text)).collect();
-            ingest(store, "r", &seen).await;
+            ingest(store, "r", &given).await;
             if turn % 8 > 0 {
                 continue;
             }
@@ -186,7 +186,8 @@ fn the_next_ingest_makes_words_that_are_missing() {
 #[test]
 fn damaged_words_are_told_and_rebuilt() {
     on_index(1, async |store| {
-        let text: String = (0..500).map(|n| format!("w{}x ", n * n)).collect();
+        let words: Vec<String> = (0..500).map(|n| format!("w{}x", n * n)).collect();
+        let text = words.join(" ");
         ingest(store, "r", &[("a", 1, &text), ("b", 1, "alpha beta")]).await;
         let mut conn = store.connection().await.unwrap();
         for damage in [
