@@ -312,7 +312,7 @@ mod tests {
                 }
                 match attempt(port, attempts, 60.0).await {
                     Outcome::Again(next, why) if next > pause && why.starts_with(said) => {
-                        pause = next
+                        pause = next;
                     }
                     other => panic!("{said}: after {attempts} attempts and {pause} s: {other:?}"),
                 }

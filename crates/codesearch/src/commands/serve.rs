@@ -219,7 +219,9 @@ pub(crate) fn serve(
         let (watched, found) = (store.clone(), Arc::clone(&searcher));
         let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
         let monitoring =
-            tokio::spawn(async move { Box::pin(monitor::run(watched, found, allow, rights)).await });
+            tokio::spawn(
+                async move { Box::pin(monitor::run(watched, found, allow, rights)).await },
+            );
         let ended = server::serve(
             &threads,
             listener,

@@ -2,11 +2,14 @@ use words::question;
 
 use super::*;
 
+/// A file: its path, its BM25, and what it defines.
+type Given<'a> = (&'a str, f32, &'a [(&'a str, SymbolKind)]);
+
 /// Returns the points of files, given with their BM25 and definitions, for a question in which each word is equally rare.
-fn points(text: &str, files: &[(&str, f32, &[(&str, SymbolKind)])]) -> Vec<f32> {
+fn points(text: &str, files: &[Given<'_>]) -> Vec<f32> {
     let words = question(text);
     let of = Question::of(text, &words, &vec![3.0; words.len()]);
-    let score = |(path, bm25, definitions): &(&str, f32, &[(&str, SymbolKind)])| {
+    let score = |(path, bm25, definitions): &Given<'_>| {
         let definitions: Vec<Definition<'_>> = definitions
             .iter()
             .map(|(name, kind)| Definition { name, kind: *kind, top: true })
@@ -25,7 +28,7 @@ fn points(text: &str, files: &[(&str, f32, &[(&str, SymbolKind)])]) -> Vec<f32> 
 }
 
 /// Checks that files stand in the order of their points.
-fn in_order(text: &str, files: &[(&str, f32, &[(&str, SymbolKind)])]) {
+fn in_order(text: &str, files: &[Given<'_>]) {
     let points = points(text, files);
     assert!(points.is_sorted_by(|a, b| a > b), "{text}: {points:?}");
 }
