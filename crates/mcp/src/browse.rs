@@ -57,7 +57,7 @@ pub(super) struct ReadFile {
     /// List definitions instead of lines.
     #[serde(default)]
     outline: bool,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -67,7 +67,7 @@ pub(super) struct ReadFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct FindFile {
-    /// Some letters of the path in order (fmtprint finds src/fmt/print.go); parts separated by spaces in any order.
+    /// Some letters of the path in order (fmtprint finds src/fmt/print.go), or several parts.
     typed: String,
     /// Only repositories with this in their names.
     #[serde(default)]
@@ -83,7 +83,7 @@ pub(super) struct FindFile {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,
@@ -104,7 +104,7 @@ pub(super) struct ListRepos {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,

@@ -21,7 +21,7 @@ use super::near::check_repo;
 pub(super) struct Diff {
     /// The name of the repository.
     repo: String,
-    /// A..B; A...B for B since it left A; or one commit. A and B are branches, tags or commits; HEAD if left out.
+    /// A..B, A...B (since B left A) or one commit, by branches, tags or commits; or HEAD.
     range: String,
     /// Only this file, or files in this folder.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub(super) struct Diff {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     offset: usize,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,

@@ -245,8 +245,14 @@ impl ServerHandler for Tools {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let here = folder::of(&self.view, None, &folders(&context.meta)).await;
-        let read = async { resources::read(&here?.in_view(&self.view), &request.uri).await };
+        let read = async {
+            // Manuals can be read before anything is indexed.
+            if let Some(manual) = resources::manual(&request.uri) {
+                return Ok(manual);
+            }
+            let here = folder::of(&self.view, None, &folders(&context.meta)).await?;
+            resources::read(&here.in_view(&self.view), &request.uri).await
+        };
         match read.await {
             Ok(result) => Ok(result.into()),
             Err(error) => {

@@ -53,7 +53,7 @@ pub(super) struct Name {
     #[serde(default = "entries")]
     #[schemars(range(min = 1, max = 500))]
     pub(super) limit: usize,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     pub(super) max_bytes: usize,

@@ -66,15 +66,18 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![files]
 }
 
-/// Reads a resource.
+/// Returns the manual at an address.
+pub(super) fn manual(uri: &str) -> Option<ReadResourceResult> {
+    let manual = MANUALS.iter().find(|manual| manual.uri == uri)?;
+    let text = ResourceContents::text((manual.text)(), uri).with_mime_type(manual.kind);
+    Some(ReadResourceResult::new(vec![text]))
+}
+
+/// Reads a file of the index.
 ///
 /// # Errors
 /// There is none at the address, it is too large, or the database query fails.
 pub(super) async fn read(view: &View, uri: &str) -> Result<ReadResourceResult> {
-    if let Some(manual) = MANUALS.iter().find(|manual| manual.uri == uri) {
-        let text = ResourceContents::text((manual.text)(), uri).with_mime_type(manual.kind);
-        return Ok(ReadResourceResult::new(vec![text]));
-    }
     let Some(rest) = uri.strip_prefix(FILES) else {
         let known: Vec<&str> = MANUALS.iter().map(|manual| manual.uri).collect();
         let near = query::nearest(uri, known).unwrap_or("codesearch://file/REPOSITORY/PATH");
@@ -111,10 +114,10 @@ async fn text_of(view: &View, file: &str, revision: Option<&str>) -> Result<Stri
         bail!("{file} names no file; read codesearch://file/REPOSITORY/PATH");
     };
     let text = match revision {
-        None => browse::file_text(view, repo, path).await?.map(|file| file.text.to_string()),
+        None => browse::file_text(view, repo, path).await?.map(|file| (*file.text).to_owned()),
         Some(revision) => {
             let found = browse::file_text_at(view, repo, path, revision).await?;
-            found.map(|file| file.text.to_string())
+            found.map(|file| (*file.text).to_owned())
         }
     };
     match text {

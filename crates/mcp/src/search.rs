@@ -32,8 +32,7 @@ pub(super) struct Search {
     /// The query.
     #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
-    /// best: the most relevant first. words: a question, by its words. exhaustive: every line, page by page. docs: READMEs,
-    /// manuals and comments.
+    /// best: most relevant first. words: a question in words. exhaustive: every line. docs: READMEs, manuals, comments.
     #[serde(default = "by_relevance")]
     #[schemars(extend("enum" = ["best", "words", "exhaustive", "docs"]))]
     pub(super) order: String,
@@ -55,7 +54,7 @@ pub(super) struct Search {
     /// Wait until known changes are indexed.
     #[serde(default)]
     pub(super) fresh: bool,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     pub(super) max_bytes: usize,
@@ -80,18 +79,17 @@ fn lines() -> usize {
 pub(super) fn description() -> String {
     r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its matching
 lines (NUMBER:LINE) below REPOSITORY: PATH and the enclosing function or type with its lines (in function f, 10-24:);
-lines that define a name are marked [defines ...], so one search tells where a name is defined and who uses it. Begins with the
-numbers of lines, files and repositories that match, and says whether that is all.
+lines marked [defines ...] define a name, so one search tells where it is defined and who uses it. Begins with the numbers of
+matching lines, files and repositories, and says whether that is all.
 
-A query has terms separated by spaces; a file matches if each term matches one of its lines or its path. A term is a
-regular expression (Rust); without capitals it matches any case:
+A query has terms separated by spaces; each must match a line or the path of a file. A term is a regular expression (Rust);
+without capitals it matches any case:
   parse_config lang:go         escape . ( ) [ { * + ? | \ with a backslash
   "two words"  lit:a[i]  lit:"f(x) + 1"   a phrase (a regular expression); exactly this text
   foo or bar  -foo  (a or b) c
   file:\.go$  repo:name  lang:rust   path, repository, language; negated: -file:_test
   sym:^New  sym:Foo.bar  kind:function,class   names of definitions
-  content:foo  case:yes  foo
-\s*bar   lines only; exact case; across lines
+  content:foo  case:yes  foo\n\s*bar   lines only; exact case; across lines
   foo type:repo   which repositories, and how many; type:file: only paths; type:symbol: only definitions
   worktree:fix-1  rev:v1.2.0   another worktree; a branch, tag or commit
   diff:main..HEAD added:foo   lines that changed between revisions; removed:foo; history:foo: commits

@@ -61,7 +61,7 @@ pub(super) struct Statement {
     #[serde(default = "rows")]
     #[schemars(range(min = 1, max = 1000))]
     limit: usize,
-    /// Most bytes of the answer.
+    /// Most bytes.
     #[serde(default = "default_bytes")]
     #[schemars(range(min = 2048, max = 32768))]
     max_bytes: usize,

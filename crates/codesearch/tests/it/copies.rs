@@ -129,7 +129,7 @@ fn pages_and_agents_name_copies() {
     let one = agent.told("search", &json!({ "query": "needle_of_all", "limit": 1 }));
     assert!(one.contains("Here are 1 to 1: the limit was reached."), "{one}");
     let why = agent.refused("search", &json!({ "query": "a", "copies": "some" }));
-    assert!(why.contains("copies: give true or false"), "{why}");
+    assert!(why.contains("the argument copies takes true or false, not some"), "{why}");
 }
 
 #[test]

@@ -199,5 +199,5 @@ fn agents_are_told_what_changed_in_parts() {
     let wrong = agent.refused("diff", &json!({ "repo": "one", "range": "nowhere.." }));
     assert!(wrong.contains("unknown revision nowhere"), "{wrong}");
     let wrong = agent.refused("diff", &json!({ "repo": "two", "range": "HEAD" }));
-    assert!(wrong.contains("two is not in the index"), "{wrong}");
+    assert!(wrong.contains("unknown repository 'two'"), "{wrong}");
 }
