@@ -72,7 +72,8 @@ impl Part {
             let rest = path.strip_prefix(of.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let is_around = |of: &String| path.strip_suffix('/') == Some(of.as_str());
+        // A file may have been where a folder is now.
+        let is_around = |of: &String| path.strip_suffix('/').unwrap_or(path) == of;
         self.below.iter().any(is_below) || self.around.iter().any(is_around)
     }
 }

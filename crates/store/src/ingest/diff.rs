@@ -255,14 +255,16 @@ impl Session {
             return "true".to_owned();
         }
         // The arrays are made once, not for each row.
-        let paths = |repo: i32, what: &str, some: &str| {
+        let paths = |repo: i32, paths: &str| {
             format!(
-                "any((select coalesce(array_agg({what}), '{{}}') from scope where repo = {repo} and {some})::text[])"
+                "any((select coalesce({paths}, '{{}}') from scope where repo = {repo})::text[])"
             )
         };
         let of = |repo: &RepoId| {
-            let named = paths(repo.0, "case when below then path else path || '/' end", "true");
-            let below = paths(repo.0, "path || '/'", "below");
+            // A file may have been where a folder is now.
+            let named = "array_agg(path) || coalesce(array_agg(path || '/') filter (where not below), '{}')";
+            let named = paths(repo.0, named);
+            let below = paths(repo.0, "array_agg(path || '/') filter (where below)");
             format!("{row}.repo = {} and ({row}.path = {named} or {row}.path ^@ {below})", repo.0)
         };
         let repos: Vec<String> = self.narrowed.iter().map(|repo| repo.0.to_string()).collect();

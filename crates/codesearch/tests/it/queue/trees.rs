@@ -50,6 +50,13 @@ fn of_trees_and_commits_only_what_is_told_is_looked_at() {
     assert_eq!((&*indexed["d1/1.txt"], &*indexed["d2/2.txt"]), ("told\n", "text 2\n"));
     take(&fixture, &[("w", &["d2"])]);
     check(&fixture, &BRANCHES, "a worktree");
+    // Files in place of folders, and the other way round, of which only one is named.
+    fs::remove_file(fixture.path().join("w/d1/4.txt")).unwrap();
+    fixture.write("w/d1/4.txt/inside.txt", "in a folder\n");
+    fs::remove_dir_all(fixture.path().join("w/d0")).unwrap();
+    fixture.write("w/d0", "a file\n");
+    take(&fixture, &[("w", &["d1/4.txt/inside.txt", "d0/3.txt"])]);
+    check(&fixture, &BRANCHES, "files in place of folders");
     // One inside of the main tree, named by its path there, and what is left out in one of them.
     fixture.write("r/.worktrees/v/d0/0.txt", "inside\n");
     fixture.write("r/d0/3.txt", "of the main tree\n");
