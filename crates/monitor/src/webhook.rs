@@ -274,7 +274,7 @@ mod tests {
         tokio::spawn(async move {
             let mut kept = Vec::new();
             while let Ok((mut stream, _)) = listener.accept().await {
-                let _ = stream.read(&mut [0; 65536]).await;
+                let _ = stream.read(&mut vec![0; 65536]).await;
                 let _ = stream.write_all(answer.as_bytes()).await;
                 // One that hangs stays connected.
                 if answer.is_empty() {

@@ -195,7 +195,9 @@ mod tests {
     fn watcher() -> (Watcher, Receiver<Event>) {
         let (tell, told) = channel();
         let pass = move |events: &[Event]| {
-            events.iter().for_each(|event| drop(tell.send(event.clone())));
+            for event in events {
+                drop(tell.send(event.clone()));
+            }
         };
         (Watcher::start(pass).unwrap(), told)
     }
@@ -270,8 +272,8 @@ mod tests {
         }
         fs::write(temporary.path().join("last"), "").unwrap();
         until(&told, &temporary.path().join("last"), What::Changed);
-        let watches = watcher.shared.lock();
-        assert_eq!((watches.folders.len(), watches.watches.len()), (1, 1));
+        let left = watcher.shared.lock();
+        assert_eq!((left.folders.len(), left.watches.len()), (1, 1));
     }
 
     #[test]
@@ -290,7 +292,9 @@ mod tests {
         // Nobody reads events until there are too many.
         let pass = move |events: &[Event]| {
             let _ = gone.recv();
-            events.iter().for_each(|event| drop(tell.send(event.clone())));
+            for event in events {
+                drop(tell.send(event.clone()));
+            }
         };
         let mut watcher = Watcher::start(pass).unwrap();
         watcher.watch(temporary.path()).unwrap();

@@ -79,7 +79,9 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let (tell, telling) = channel();
         let pass = move |events: &[Event]| {
-            events.iter().for_each(|event| drop(tell.send(event.clone())));
+            for event in events {
+                drop(tell.send(event.clone()));
+            }
         };
         let mut watcher = Watcher::start(pass).unwrap();
         watcher.watch(temporary.path()).unwrap();

@@ -322,7 +322,10 @@ fn pages_that_cannot_go_on() {
     fixture.ingest();
     // The state of the first page is kept for some minutes.
     let next = agent.told("search", &json!({ "query": "func", "cursor": cursor }));
-    assert!(next.starts_with("4 matching lines in 3 files of 2 repositories. Here are 2 to 3."), "{next}");
+    assert!(
+        next.starts_with("4 matching lines in 3 files of 2 repositories. Here are 2 to 3."),
+        "{next}"
+    );
     let again = agent.told("search", &json!({ "query": "func repo:two" }));
     assert!(again.starts_with("2 matching lines in 2 files. "), "{again}");
 }

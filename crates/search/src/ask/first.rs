@@ -192,8 +192,8 @@ pub(super) fn texts_of(
     for (word, (chunks, weight)) in counted.0.iter().zip(&weights.of).enumerate() {
         for (chunk, count) in chunks {
             let at = *chunk as usize;
-            let share = lengths.of(at) as f32 / weights.mean.max(1.0);
-            let long = SATURATION * (1.0 - LENGTH + LENGTH * share);
+            let relative = lengths.of(at) as f32 / weights.mean.max(1.0);
+            let long = SATURATION * (1.0 - LENGTH + LENGTH * relative);
             points[at] += weight * count * (SATURATION + 1.0) / (count + long);
             masks[at] |= 1 << word;
         }
