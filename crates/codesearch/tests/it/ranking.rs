@@ -89,6 +89,11 @@ fn paths(files: &Value) -> Vec<String> {
     files.as_array().unwrap().iter().map(path).collect()
 }
 
+/// Returns a page without the files that are ranked by words below few results.
+fn matching(page: &str) -> &str {
+    page.split("<section class=\"near\" aria-label=\"Ranked by words\">").next().unwrap()
+}
+
 /// Returns the paths of the files on the page, in order, and those of its near definitions.
 fn on_page(server: &Server, query: &str) -> (Vec<String>, Vec<String>) {
     let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
@@ -100,8 +105,9 @@ fn on_page(server: &Server, query: &str) -> (Vec<String>, Vec<String>) {
         percent_decode_str(&link).decode_utf8().unwrap().into_owned()
     };
     let articles = |part: &str| part.split("<article").skip(1).map(path).collect();
+    let page = matching(&page);
     match page.split_once("<section class=\"near\"") {
-        None => (articles(&page), Vec::new()),
+        None => (articles(page), Vec::new()),
         Some((_, rest)) => {
             let (near, found) = rest.split_once("</section>").unwrap();
             (articles(found), articles(near))
@@ -237,7 +243,7 @@ fn the_limit_does_not_choose_what_is_ranked() {
         let encoded = utf8_percent_encode(query, NON_ALPHANUMERIC);
         let (_, _, page) = server.get(&format!("/search?q={encoded}&limit=1&wait=1"), "text/html");
         let near = near(&server, query).len();
-        assert_eq!(page.matches("<article").count(), 1 + near, "{query}");
+        assert_eq!(matching(&page).matches("<article").count(), 1 + near, "{query}");
         let (repo, path) = expected[0].split_once('/').unwrap();
         assert!(page.contains(&format!("/file?repo={repo}&#38;path={path}")), "{query}: {page}");
     }
@@ -253,7 +259,7 @@ fn of_a_file_the_best_lines_are_shown() {
     assert!(head.contains("Some files have more matching lines"), "{head}");
     assert_eq!(
         body,
-        "crate: py/loader.py (Python)\nin function main:\n7:    loader(\"a\")\noutside:\n10:class Loader:\n25:def loader(name):\n... and 14 more matching lines\n"
+        "crate: py/loader.py (Python)\nin function main, 6-7:\n7:    loader(\"a\")\noutside:\n10:class Loader:  [defines class]\n25:def loader(name):  [defines function]\n... and 14 more matching lines\n"
     );
     let (_, _, page) = fixture.serve().get("/search?q=loader&wait=1", "text/html");
     assert!(page.contains("#L25") && !page.contains("Licence"), "{page}");
@@ -296,7 +302,12 @@ fn the_best_are_found_beyond_the_files_that_are_ranked() {
     let told = agent.told("search", &json!({ "query": "Wanted" }));
     assert!(told.starts_with("at least "), "{told}");
     assert!(told.contains("these are the best of the first 50"), "{told}");
-    assert!(told.contains("\n\nr: zzz/pkg/impl.go (Go)\n3:func Wanted(x int) int {\n"), "{told}");
+    assert!(
+        told.contains(
+            "\n\nr: zzz/pkg/impl.go (Go)\n3:func Wanted(x int) int {  [defines function]\n"
+        ),
+        "{told}"
+    );
 }
 
 /// Queries on the Go standard library, and the wanted file for each; several if they are equally good.
