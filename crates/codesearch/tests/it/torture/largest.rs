@@ -116,20 +116,26 @@ fn tools(server: &Server, piece: &str) -> Vec<Vec<Case>> {
             if argument["type"] != "string" || argument["enum"].is_array() {
                 continue;
             }
-            let most = argument["maxLength"].as_u64().expect("every text has a bound") as usize;
-            for refused in [false, true] {
+            let case_of = |bytes: usize, refused: bool| {
                 let mut arguments = json!({});
                 for other in schema["required"].as_array().into_iter().flatten() {
                     arguments[other.as_str().unwrap()] = json!("r");
                 }
-                arguments[name] = json!(text(piece, most + usize::from(refused)));
+                arguments[name] = json!(text(piece, bytes));
                 let params = json!({ "name": tool["name"], "arguments": arguments });
-                cases.push(case(
-                    format!("{} {name}", tool["name"]),
-                    call("tools/call", &params),
-                    refused,
-                ));
-            }
+                case(format!("{} {name}", tool["name"]), call("tools/call", &params), refused)
+            };
+            // The list does not tell the bounds, which would make it longer: the refusals do.
+            let (_, refusal) = send(server, &case_of(100_000, true));
+            let bound = refusal.split(" is longer than ").nth(1).and_then(|rest| {
+                let (digits, _) = rest.split_once(" bytes")?;
+                digits.parse::<usize>().ok()
+            });
+            let Some(most) = bound else {
+                panic!("{} {name} has no bound: {refusal}", tool["name"])
+            };
+            cases
+                .extend([false, true].map(|refused| case_of(most + usize::from(refused), refused)));
         }
         cases
     };
