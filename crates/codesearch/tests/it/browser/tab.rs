@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::{Value, json};
@@ -83,8 +83,10 @@ impl Tab<'_> {
         }
     }
 
-    /// Waits for the element of a selector, and returns its text. If the page changes meanwhile, that of the new page.
+    /// Waits for the element of a selector, and returns its text. If the page changes meanwhile, that of the new page; of a
+    /// search that is still running, that of its end.
     pub(super) async fn text(&self, selector: &str) -> String {
+        let begun = Instant::now();
         loop {
             let wait = self.client.wait().at_most(PATIENCE);
             let Ok(found) = wait.for_element(Locator::Css(selector)).await else {
@@ -92,6 +94,9 @@ impl Tab<'_> {
             };
             match found.text().await {
                 Err(error) if error.is_stale_element_reference() => {}
+                Ok(text) if text.starts_with("searching") && begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
                 text => return text.unwrap(),
             }
         }
