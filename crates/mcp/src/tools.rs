@@ -71,7 +71,7 @@ fn tool<T: JsonSchema + 'static>(name: &'static str, description: &str) -> Tool 
     tool
 }
 
-/// Returns the tools as they are listed: without the limits that a call's error explains, and without what a call without
+/// Returns the tools as they are listed: without arguments that hardly any call needs, without the limits that a call's error explains, and without what a call without
 /// an argument says anyway.
 pub(super) fn listed(with_sql: bool) -> Vec<Tool> {
     let shown = LISTED.iter().filter(|tool| with_sql || tool.name != SQL).cloned();
@@ -79,6 +79,14 @@ pub(super) fn listed(with_sql: bool) -> Vec<Tool> {
     for tool in &mut shown {
         let schema = Arc::make_mut(&mut tool.input_schema);
         let Some(Value::Object(arguments)) = schema.get_mut("properties") else { continue };
+        let rare: &[&str] = match &*tool.name {
+            "symbol" => &["max_bytes"],
+            "find_file" => &["max_bytes", "language"],
+            "diff" => &["max_bytes", "context_lines"],
+            "list_repos" => &["max_bytes", FOLDER],
+            _ => &[],
+        };
+        arguments.retain(|name, _| !rare.contains(&name.as_str()));
         for argument in arguments.values_mut().filter_map(Value::as_object_mut) {
             argument.remove("maxLength");
             argument.remove("maximum");

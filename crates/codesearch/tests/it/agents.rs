@@ -55,19 +55,15 @@ fn the_tools_say_what_they_take_in_few_bytes() {
             "context_lines copies cursor epoch folder fresh limit lines_per_file max_bytes order query",
             json!(["query"]),
         ),
-        ("symbol", "epoch find folder from language limit max_bytes name repo", Value::Null),
+        ("symbol", "epoch find folder from language limit name repo", Value::Null),
         (
             "read_file",
             "epoch folder from_byte from_line max_bytes outline path repo revision symbol to_line",
             json!(["repo"]),
         ),
-        ("find_file", "epoch folder language limit max_bytes offset repo typed", json!(["typed"])),
-        (
-            "diff",
-            "context_lines epoch folder max_bytes offset path range repo",
-            json!(["repo", "range"]),
-        ),
-        ("list_repos", "filter folder limit max_bytes offset", Value::Null),
+        ("find_file", "epoch folder limit offset repo typed", json!(["typed"])),
+        ("diff", "epoch folder offset path range repo", json!(["repo", "range"])),
+        ("list_repos", "filter limit offset", Value::Null),
         ("sql", "limit max_bytes query", json!(["query"])),
     ];
     let expected: Vec<(&str, String, &Value)> =

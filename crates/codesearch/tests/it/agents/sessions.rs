@@ -37,7 +37,7 @@ fn parallel_calls_read_one_state_of_the_index() {
     assert!(agent.told("read_file", &at(outline.clone())).contains("3-5: function A\n"));
     assert!(agent.told("read_file", &outline).contains("3-3: function Renamed\n"));
     let found = agent.told("find_file", &at(json!({ "typed": "new.go" })));
-    assert_eq!(found, "No similar file.");
+    assert!(!found.contains("one: new.go"), "{found}");
     let defined = agent.told("symbol", &at(json!({ "name": "A", "find": "definitions" })));
     assert!(defined.contains("one: a.go\n3:func A() {"), "{defined}");
     let none = agent.told("symbol", &json!({ "name": "A", "find": "definitions" }));
