@@ -71,8 +71,8 @@ fn tool<T: JsonSchema + 'static>(name: &'static str, description: &str) -> Tool 
     tool
 }
 
-/// Returns the tools as they are listed: without arguments that hardly any call needs, without the limits that a call's error explains, and without what a call without
-/// an argument says anyway.
+/// Returns the tools as they are listed: without arguments that hardly any call needs, the limits that a call's error
+/// explains, and defaults that stand for nothing.
 pub(super) fn listed(with_sql: bool) -> Vec<Tool> {
     let shown = LISTED.iter().filter(|tool| with_sql || tool.name != SQL).cloned();
     let mut shown: Vec<Tool> = shown.collect();
