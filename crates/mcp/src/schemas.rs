@@ -168,6 +168,8 @@ fn output(tool: &str) -> Value {
         all["by_words"] = all["files"].clone();
     }
     if tool == "symbol" {
+        // Its answers have definitions, files with references, or both.
+        needed.retain(|needed| *needed != name);
         all["definitions"] = json!({ "type": "array", "items": definition() });
     }
     if tool == "sql" {

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     /// Most bytes of the list.
-    const MOST: usize = 9_000;
+    const MOST: usize = 9 << 10;
 
     #[test]
     fn the_list_is_short() {

@@ -330,7 +330,7 @@ mod tests {
         let counted = found.counted();
         let chunks: Vec<usize> = counted.chunks().collect();
         let weights =
-            Weights::of(visible.count, visible.words, chunks, &words::question("one two"));
+            Weights::of(visible.count, visible.words, chunks, &words::question("alpha beta"));
         assert_eq!((weights.chunks.as_slice(), weights.telling), (&[3, 1][..], 0b11));
         let texts = texts_of(7, &counted, &weights, &lengths, &visible);
         assert_eq!((texts.files, texts.files_all), (2, 1));
@@ -345,7 +345,7 @@ mod tests {
     fn a_word_that_is_everywhere_or_nowhere_does_not_tell_files_apart() {
         let weights = Weights::of(1000, 1000, vec![990, 3, 0], &words::question("one two three"));
         assert_eq!(weights.telling, 0b10);
-        let common = Weights::of(1000, 1000, vec![990, 0], &words::question("one two"));
+        let common = Weights::of(1000, 1000, vec![990, 0], &words::question("alpha beta"));
         assert_eq!(common.telling, 0b1);
     }
 
