@@ -208,7 +208,9 @@ mod tests {
     #[test]
     fn each_bound_ends_a_statement() {
         on_index(4, async |store| {
-            let setting = "select current_setting('unix_socket_directories')";
+            // Its quotes are part of the setting.
+            let setting =
+                r#"select trim(both '"' from current_setting('unix_socket_directories'))"#;
             let folder: String = value(store, setting).await;
             let database: String = value(store, "select current_database()::text").await;
             let reader =
