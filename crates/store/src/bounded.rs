@@ -224,7 +224,7 @@ mod tests {
             let found = run("select n from generate_series(1, 11) n").await.unwrap();
             assert_eq!((found.rows.len(), found.more), (10, Some(More::Rows)));
             let found = run("select repeat('x', 50) from generate_series(1, 9)").await.unwrap();
-            assert_eq!((found.rows.len(), found.more), (3, Some(More::Bytes)));
+            assert_eq!((found.rows.len(), found.more), (4, Some(More::Bytes)));
             assert!(run("select from generate_series(1, 2)").await.unwrap().rows.len() == 2);
             let why = async |statement: &str| match run(statement).await {
                 Err(Error::Statement(why)) => why,
