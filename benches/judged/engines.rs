@@ -4,8 +4,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use ureq::Agent;
 
-use crate::given::Repo;
 use crate::queries::{Found, Query};
+use crate::repo::Repo;
 use crate::shared::server::timed;
 use crate::{FILES, Result};
 

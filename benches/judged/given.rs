@@ -10,15 +10,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::queries::{Answer, Query, Set};
-
-/// A repository of the set, checked out at the revision that was judged.
-#[derive(Clone, Debug)]
-pub(crate) struct Repo {
-    pub(crate) name: String,
-    pub(crate) language: String,
-    /// The folder, with a slash at its end, whose files count; empty for all files.
-    pub(crate) root: String,
-}
+use crate::repo::Repo;
 
 /// The repositories that can be asked, and a sentence about each other one.
 pub(crate) struct Checkouts {

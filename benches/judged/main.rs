@@ -35,13 +35,14 @@ mod given;
 mod known;
 mod published;
 mod queries;
+mod repo;
 mod report;
 mod score;
 
 use args::{Args, args};
 use engines::{Engine, Scope};
-use given::Repo;
 use queries::{Query, Set};
+use repo::Repo;
 use score::Outcome;
 
 /// Number of files that count.

@@ -3,7 +3,7 @@
 use std::io::Error;
 
 use crate::Result;
-use crate::given::Repo;
+use crate::repo::Repo;
 
 /// `corpus/judged-code.tsv`; its first lines describe it.
 const JUDGED: &str = include_str!("../../corpus/judged-code.tsv");

@@ -118,11 +118,14 @@ pub fn is_only_words(text: &str) -> bool {
             Ok(Some((_, Token::Word(word)))) if word.field.is_none() => {
                 let typed = text[word.range].trim_end_matches(['?', '!', '.', ',', ':', ';']);
                 let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '\'');
-                if typed.is_empty() || !typed.chars().all(in_word) {
+                // A flag such as `--config` is searched for as it is.
+                if typed.is_empty() || typed.starts_with('-') || !typed.chars().all(in_word) {
                     return false;
                 }
                 has_any = true;
             }
+            // A word of English, without which all words must match anyway. AND is an operator.
+            Ok(Some((at, Token::And))) if text[at..].starts_with("and") => {}
             Ok(None) => return has_any,
             Ok(Some(_)) | Err(_) => return false,
         }

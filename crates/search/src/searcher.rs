@@ -7,7 +7,7 @@ use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::ask::AskMemory;
+use crate::ask::kept::AskMemory;
 use crate::cache::ShardCache;
 use crate::revision::Commits;
 use crate::snapshot::Snapshots;

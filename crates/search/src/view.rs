@@ -10,7 +10,7 @@ use query::{Case, Changes, Matcher, Pattern, QueryError};
 use store::{BlobId, Catalog, Epoch, InTree, QueuePlace, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
-use crate::ask::AskMemory;
+use crate::ask::kept::AskMemory;
 use crate::cache::{ShardCache, read_files};
 use crate::clock::Clock;
 use crate::merge::Merge;

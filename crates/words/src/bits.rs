@@ -1,6 +1,6 @@
 //! Streams of bits, the lowest bit of each byte first.
 
-use crate::list::Damaged;
+use crate::damaged::Damaged;
 
 /// Bits being written.
 #[derive(Debug, Default)]

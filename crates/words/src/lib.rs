@@ -10,6 +10,7 @@
 mod bits;
 mod builder;
 mod code;
+mod damaged;
 pub mod list;
 mod memory;
 mod merge;
@@ -20,7 +21,8 @@ mod word;
 
 pub use builder::{Counter, SegmentBuilder};
 pub use code::{BLOB_START, frequency, frequency_code, length, length_code};
-pub use list::{Damaged, Lists, Posting, decode};
+pub use damaged::Damaged;
+pub use list::{Lists, Posting, decode};
 pub use merge::{Part, merge};
 pub use question::{MAX_WORDS, QuestionWord, Role, question};
 pub use segment::{Bucket, Segment};

@@ -16,6 +16,7 @@
 
 use crate::bits::{BitReader, BitWriter, golomb_bits};
 use crate::code::FREQUENCIES;
+use crate::damaged::Damaged;
 use crate::{WORD_BITS, Word};
 
 /// Number of postings from which on a list can be skipped.
@@ -32,18 +33,6 @@ pub struct Posting {
     /// How often it has the word: see [`frequency`](crate::frequency).
     pub code: u8,
 }
-
-/// A row that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damaged;
-
-impl std::fmt::Display for Damaged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a row of the word index cannot be read")
-    }
-}
-
-impl std::error::Error for Damaged {}
 
 /// Writes a row.
 pub(crate) struct RowWriter {

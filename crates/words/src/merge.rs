@@ -1,6 +1,7 @@
 //! Makes one segment of several.
 
-use crate::list::{Damaged, Lists, Posting};
+use crate::damaged::Damaged;
+use crate::list::{Lists, Posting};
 use crate::segment::{Segment, SegmentWriter, bits_for};
 use crate::{BLOB_START, Word};
 

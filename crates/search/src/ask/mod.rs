@@ -7,7 +7,7 @@
 mod brute;
 mod chosen;
 mod first;
-mod kept;
+pub(crate) mod kept;
 mod lengths;
 mod lines;
 mod read;
@@ -40,7 +40,6 @@ use crate::threads;
 use crate::types::Error;
 use crate::view::View;
 
-pub(crate) use kept::AskMemory;
 pub use types::{
     AskError, AskRequest, Asked, AskedFile, AskedWord, MAX_FILES, MAX_QUESTION, USUAL_FILES,
     USUAL_LINES,
