@@ -31,7 +31,7 @@ holds() {
 }
 
 options=$*
-holds "$(ask tools/list)" '"docs"'
+holds "$(ask tools/list)" '"symbol"'
 holds "$(ask tools/call --tool-name search --tool-arg 'query=[a-z]' --tool-arg limit=1)" 'matching line'
 holds "$(ask tools/call --tool-name search --tool-arg 'query=[a-z]' --tool-arg limit=5 --tool-arg order=exhaustive)" 'matching line'
 holds "$(ask tools/call --tool-name list_repos --tool-arg limit=1)" 'files'
