@@ -177,17 +177,13 @@ async fn answer_search(view: &View, asked: search::Search, found: &FileCounter) 
             return Ok(best::answer(view, &loosened, None, found).await?.after(&said));
         }
     }
-    let room = if few.is_empty() {
-        asked.max_bytes
-    } else {
-        asked.max_bytes.saturating_sub(answer.text.len())
-    };
+    // What the answer suggests stays, such as another case or a similar name.
+    let room = asked.max_bytes.saturating_sub(answer.text.len());
     if room < LEAST {
         return Ok(answer);
     }
     Ok(match words::after(view, &asked, &few, room).await? {
         None => answer,
-        Some(by_words) if few.is_empty() => by_words,
         Some(by_words) => answer.followed_by(&by_words, "by_words"),
     })
 }

@@ -93,7 +93,7 @@ fn unknown_names_are_answered_with_the_nearest() {
             json!({ "name": "ParseAddress", "repo": "habor" }),
             "no repository matches habor; did you mean harbor?",
         ),
-        ("search", json!({ "query": "ParseAdress" }), "3:func ParseAddress(a string)"),
+        ("search", json!({ "query": "ParseAdress" }), "a similar name, ParseAddress"),
         ("search", json!({ "query": "func repo:habor" }), "in harbor"),
     ] {
         let answer = agent.told(tool, &arguments);
