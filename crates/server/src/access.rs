@@ -24,7 +24,7 @@ use super::limits::{Caller, refused};
 use super::pages::{failed, sign_in as page};
 use super::params::{Pairs, wants_page};
 use super::sender::Sender;
-use super::server::{Access, Server};
+use super::server::{Access, Shared};
 use statistics::Refusal;
 
 /// The name of the cookie that holds a person's token.
@@ -54,7 +54,7 @@ pub(super) const SIGN_OUT: Endpoint = Endpoint {
 /// # Errors
 /// The response to a caller that is not admitted.
 pub(super) fn admit(
-    server: &Server,
+    server: &Shared,
     admits: Admits,
     request: &mut Request,
 ) -> Result<(), Box<Response>> {
@@ -128,10 +128,10 @@ pub(super) fn admit(
 /// Whether the client of a request may have repositories ingested.
 pub(super) struct MayIngest(pub(super) bool);
 
-impl FromRequestParts<Server> for MayIngest {
+impl FromRequestParts<Shared> for MayIngest {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Infallible> {
         if parts.extensions.get::<OnSocket>().is_some() {
             return Ok(Self(true));
         }
@@ -145,10 +145,10 @@ impl FromRequestParts<Server> for MayIngest {
 /// Whether the client of a request may see what others search for, as it may at addresses for operators.
 pub(super) struct IsOperator(pub(super) bool);
 
-impl FromRequestParts<Server> for IsOperator {
+impl FromRequestParts<Shared> for IsOperator {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Infallible> {
         if parts.extensions.get::<OnSocket>().is_some() {
             return Ok(Self(true));
         }
@@ -160,7 +160,7 @@ impl FromRequestParts<Server> for IsOperator {
 }
 
 /// Marks an answer as dependent on the token, so that shared caches do not give it to other clients.
-pub(super) fn mark(server: &Server, admits: Admits, response: &mut Response) {
+pub(super) fn mark(server: &Shared, admits: Admits, response: &mut Response) {
     if server.access.needs_token && admits != Admits::Anyone {
         response.headers_mut().append(VARY, HeaderValue::from_static("authorization, cookie"));
     }
@@ -205,7 +205,7 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Sends the page to sign in. A server without tokens has none.
-async fn sign_in_page(State(server): State<Server>, headers: HeaderMap) -> Response {
+async fn sign_in_page(State(server): State<Shared>, headers: HeaderMap) -> Response {
     if server.access.needs_token || server.limits.has_tokens() {
         return page(StatusCode::OK, "/", "");
     }
@@ -222,7 +222,7 @@ struct SignInForm {
 }
 
 async fn sign_in(
-    State(server): State<Server>,
+    State(server): State<Shared>,
     headers: HeaderMap,
     Form(given): Form<SignInForm>,
 ) -> Response {
@@ -235,7 +235,7 @@ async fn sign_in(
     go(ours(&given.back), &token, COOKIE_AGE, is_over_tls(&server, &headers))
 }
 
-async fn sign_out(State(server): State<Server>, headers: HeaderMap) -> Response {
+async fn sign_out(State(server): State<Shared>, headers: HeaderMap) -> Response {
     go("/sign-in", "", 0, is_over_tls(&server, &headers))
 }
 
@@ -249,7 +249,7 @@ fn go(place: &str, token: &str, age: u32, secure: bool) -> Response {
 }
 
 /// Returns whether the client uses TLS, according to a trusted proxy.
-fn is_over_tls(server: &Server, headers: &HeaderMap) -> bool {
+fn is_over_tls(server: &Shared, headers: &HeaderMap) -> bool {
     server.limits.is_forwarded(headers)
         && headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https")
 }

@@ -6,7 +6,7 @@
 use std::panic::AssertUnwindSafe;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -30,7 +30,7 @@ const AHEAD: usize = 8;
 /// Exit status of a command that failed.
 const FAILED: u8 = 2;
 
-async fn command(State(server): State<Server>, request: Request) -> Response {
+async fn command(server: Server, request: Request) -> Response {
     let is_on_socket = request.extensions().get::<OnSocket>().is_some();
     let Some(commands) = server.commands.clone() else {
         return Failure::not_found().into_response();

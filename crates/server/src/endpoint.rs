@@ -5,14 +5,14 @@
 use axum::routing::MethodRouter;
 
 use super::params::DeclaredParams;
-use super::server::Server;
+use super::server::Shared;
 
 /// An endpoint of the server.
 #[derive(Clone, Copy)]
 pub(crate) struct Endpoint {
     pub(crate) path: &'static str,
     /// Makes its handlers, by method.
-    pub(crate) route: fn() -> MethodRouter<Server>,
+    pub(crate) route: fn() -> MethodRouter<Shared>,
     pub(crate) class: Class,
     pub(crate) admits: Admits,
     pub(crate) params: DeclaredParams,
@@ -89,7 +89,7 @@ impl Endpoint {
     pub(crate) const fn undocumented(
         path: &'static str,
         class: Class,
-        route: fn() -> MethodRouter<Server>,
+        route: fn() -> MethodRouter<Shared>,
     ) -> Self {
         let admits = Admits::Clients;
         Self { path, route, class, admits, params: DeclaredParams::NONE, doc: None }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::{LOCATION, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -62,7 +62,7 @@ pub(crate) const INGEST: Endpoint = Endpoint {
     }),
 };
 
-async fn ingest(State(server): State<Server>, request: Request) -> Response {
+async fn ingest(server: Server, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let (headers, page) = (&head.headers, wants_page(&head.headers, None));
     let done = async {

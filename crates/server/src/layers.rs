@@ -22,7 +22,7 @@ use super::error::Failure;
 use super::hosts::Hosts;
 use super::limits::{Cost, limited};
 use super::params::{DeclaredParams, read_address};
-use super::server::{MAX_WAIT, Server};
+use super::server::{MAX_WAIT, Shared};
 use super::timely_body::TimelyBody;
 
 /// Largest body, in bytes: a query of [`query::MAX_QUERY_BYTES`] as JSON with each of its bytes escaped, and other
@@ -117,7 +117,7 @@ fn mark(response: &mut Response) {
 
 /// The checks that an endpoint's declaration requires.
 struct Checks {
-    server: Server,
+    server: Shared,
     admits: Admits,
     params: DeclaredParams,
     /// Its cost for the limits of clients; `None` if they do not apply.
@@ -131,9 +131,9 @@ struct Checks {
 /// Wraps an endpoint's handler in the checks that its declaration requires.
 pub(super) fn checked(
     endpoint: &Endpoint,
-    server: &Server,
+    server: &Shared,
     searches: &SearchThreads,
-) -> MethodRouter<Server> {
+) -> MethodRouter<Shared> {
     let checks = Checks::of(endpoint, server, searches);
     (endpoint.route)().layer(from_fn_with_state(Arc::new(checks), check))
 }
@@ -175,9 +175,9 @@ fn failed(is_zoekts: bool, failure: Failure) -> Response {
 }
 
 impl Checks {
-    fn of(endpoint: &Endpoint, server: &Server, searches: &SearchThreads) -> Self {
+    fn of(endpoint: &Endpoint, server: &Shared, searches: &SearchThreads) -> Self {
         // Before that, a search ends by itself, unless Postgres does not respond.
-        let search = MAX_WAIT + server.view().max_time().unwrap_or_default();
+        let search = MAX_WAIT + server.admin().searcher.max_time().unwrap_or_default();
         let (cost, threads, search) = match endpoint.class {
             Class::Search => (Some(Cost::Search), Some(searches.clone()), search),
             Class::Whole => (Some(Cost::Search), Some(searches.clone().only()), search),

@@ -32,6 +32,7 @@ mod params;
 mod request;
 mod search;
 mod search_stream;
+mod seeing;
 mod sender;
 mod server;
 mod stream;
@@ -59,7 +60,7 @@ use error::Failure;
 pub use hosts::Hosts;
 pub use limits::{Limits, Quota, Rights, TokenFile, new_token};
 pub use metrics::{Metrics, TimedSearch};
-pub use server::{Access, MAX_UNREAD_BYTES, Server, Settings, searches_at_once};
+pub use server::{Access, MAX_UNREAD_BYTES, Settings, Shared, searches_at_once};
 
 /// The declared endpoints: our own first, then those of other engines.
 fn endpoints() -> Vec<Endpoint> {
@@ -133,7 +134,7 @@ const HEALTHY: Endpoint = Endpoint {
 const OPENAPI: Endpoint = Endpoint::undocumented("/openapi.json", Class::Light, || get(openapi));
 
 /// Makes the router of all addresses, for requests to one of the host names.
-pub fn routes_of(server: Server, hosts: Hosts) -> Router {
+pub fn routes_of(server: Shared, hosts: Hosts) -> Router {
     let searches = SearchThreads::on(server.threads.clone());
     let mut router = Router::new();
     for endpoint in endpoints() {
@@ -204,8 +205,8 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
 }
 
 /// Answers whether searches work now. Further lines name other problems.
-async fn ready(State(server): State<Server>) -> Result<String, Failure> {
-    server.view().catalog().await?;
+async fn ready(State(server): State<Shared>) -> Result<String, Failure> {
+    server.admin().catalog().await?;
     let wrong = server.limits.tokens_wrong_for().filter(|time| *time >= WORTH_TELLING);
     Ok(wrong.map_or_else(
         || READY_TEXT.to_owned(),

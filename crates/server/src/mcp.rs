@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -37,7 +37,7 @@ const EVENTS: &str = "text/event-stream";
 const MAX_TOLD: usize = 1000;
 
 async fn mcp(
-    State(server): State<Server>,
+    server: Server,
     IsOperator(is_operator): IsOperator,
     request: Request,
 ) -> Response {

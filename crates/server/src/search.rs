@@ -1,7 +1,6 @@
 //! `/search`, as JSON for programs and a page for browsers, and `/explain`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -72,7 +71,7 @@ pub(crate) const EXPLANATION: Endpoint = Endpoint {
 
 /// Answers a search.
 async fn search(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     params: Result<StrictParams<SearchParams>, RejectedParams>,
 ) -> Response {
@@ -86,7 +85,7 @@ async fn search(
     }
     // A program that requests a page gets an error if the query is missing.
     if page && params.q.trim().is_empty() && is_browser(&headers) {
-        return pages::home(State(server)).await;
+        return pages::home(server).await;
     }
     let answered = if page {
         // A page shows all fields, but an unknown name in `fields=` is still an error.
@@ -108,7 +107,7 @@ async fn search(
 
 /// Answers with the parsed query and its plan, without searching.
 async fn explain(
-    State(server): State<Server>,
+    server: Server,
     StrictParams(params): StrictParams<SearchParams>,
 ) -> Result<Response, Failure> {
     let request = compiled(&params, Client::PROGRAM).await?;

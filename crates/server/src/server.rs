@@ -1,5 +1,6 @@
 //! The state that all handlers share, and the turns for searches.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,11 +73,22 @@ pub fn searches_at_once() -> usize {
     SEARCHES_PER_CORE * std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// The state that all handlers share.
+/// What the handlers of one request share: the state of the server, and the view of whoever asks. A handler takes it as an
+/// argument, which makes the view ([`seeing`](super::seeing)).
 #[derive(Clone)]
 pub struct Server {
+    shared: Shared,
     view: View,
+}
+
+/// The state that all requests share. It has no view: what it reads of repositories is for operators ([`Admin`]).
+#[derive(Clone)]
+pub struct Shared {
     admin: Admin,
+    /// The repositories that it shows to anybody.
+    visible: Visible,
+    /// Whether views read clones.
+    reads_clones: bool,
     turns: Arc<Semaphore>,
     /// The counts and durations that `/metrics` and `/stats` show.
     pub metrics: Arc<Metrics>,
@@ -117,8 +129,8 @@ impl Admin {
     }
 }
 
-impl Server {
-    /// Makes a server whose searches run on the calling runtime. Clients see the repositories of `visible`.
+impl Shared {
+    /// Makes a server whose searches run on the calling runtime. It shows the repositories of `visible`.
     pub fn new(
         searcher: Arc<Searcher>,
         store: Store,
@@ -126,10 +138,8 @@ impl Server {
         settings: Settings,
     ) -> Self {
         Self {
-            view: {
-                let view = View::new(Arc::clone(&searcher), visible);
-                if settings.history { view } else { view.without_clones() }
-            },
+            visible,
+            reads_clones: settings.history,
             admin: Admin { searcher, store },
             turns: Arc::new(Semaphore::new(settings.at_once)),
             metrics: Arc::new(Metrics::new(Recorder::new(settings.statistics), settings.slow)),
@@ -147,14 +157,9 @@ impl Server {
         }
     }
 
-    /// Returns a view of the repositories that clients may see.
-    pub(super) fn view(&self) -> &View {
-        &self.view
-    }
-
-    /// Returns the server with another view.
-    pub(super) fn seeing(&self, view: View) -> Self {
-        Self { view, ..self.clone() }
+    /// Returns the repositories that it shows to anybody.
+    pub(super) fn visible(&self) -> &Visible {
+        &self.visible
     }
 
     /// Returns the data that only operators may see.
@@ -205,5 +210,32 @@ impl Server {
                 Err(Failure::busy())
             }
         }
+    }
+}
+
+impl Server {
+    /// Returns the server for a request of somebody who sees some repositories.
+    pub(super) fn of(shared: &Shared, visible: Visible) -> Self {
+        let view = View::new(Arc::clone(&shared.admin.searcher), visible);
+        let view = if shared.reads_clones { view } else { view.without_clones() };
+        Self { shared: shared.clone(), view }
+    }
+
+    /// Returns a view of the repositories that whoever asks may see.
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Returns the server with another view, made of the one that it has.
+    pub(super) fn seeing(&self, view: View) -> Self {
+        Self { view, ..self.clone() }
+    }
+}
+
+impl Deref for Server {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
     }
 }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use answer::FileMatch;
-use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::sse::{Event, Sse};
@@ -132,7 +131,7 @@ type EventFuture = Pin<Box<dyn Future<Output = Result<(), Gone>> + Send>>;
 
 /// Answers a search with events while it runs.
 async fn stream(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     params: Result<StrictParams<SearchParams>, RejectedParams>,
 ) -> Response {

@@ -186,7 +186,7 @@ pub(crate) fn serve(
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
         let configuration = Arc::clone(&settings.configuration);
         let only_repos = settings.only_repos.clone();
-        let server = server::Server::new(Arc::clone(&searcher), store.clone(), visible, settings);
+        let server = server::Shared::new(Arc::clone(&searcher), store.clone(), visible, settings);
         let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
             tokio::spawn(async move { maintain_store(&kept, keeper.recorder()).await });

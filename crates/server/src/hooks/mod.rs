@@ -29,7 +29,7 @@ use super::error::Failure;
 use super::ingest::Refused;
 use super::layers::{HOOKS_PATH, MAX_HOOK_BODY};
 use super::sender::Sender;
-use super::server::Server;
+use super::server::Shared;
 use event::{Changed, Event};
 use proof::{Proof, Unproven};
 use request::human::count;
@@ -73,7 +73,7 @@ pub(crate) const HOOKS: Endpoint = Endpoint {
     })
 };
 
-async fn receive(State(server): State<Server>, request: Request) -> Response {
+async fn receive(State(server): State<Shared>, request: Request) -> Response {
     match answer(&server, request).await {
         Ok(response) => response,
         Err(Refused { failure, wait: Some(wait) }) => {
@@ -83,7 +83,7 @@ async fn receive(State(server): State<Server>, request: Request) -> Response {
     }
 }
 
-async fn answer(server: &Server, request: Request) -> Result<Response, Refused> {
+async fn answer(server: &Shared, request: Request) -> Result<Response, Refused> {
     let hooks = &server.hooks;
     if request.extensions().get::<OnSocket>().is_none() {
         let address = server.limits.network(Sender::of(&request));
@@ -124,7 +124,7 @@ async fn answer(server: &Server, request: Request) -> Result<Response, Refused> 
 
 /// Puts the repository of a webhook into the queue.
 async fn queue(
-    server: &Server,
+    server: &Shared,
     hook: &Hook,
     kinds: &[&str],
     changed: &Changed,
@@ -197,7 +197,7 @@ fn declared(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn unproven(server: &Server, why: Unproven) -> Failure {
+fn unproven(server: &Shared, why: Unproven) -> Failure {
     let (status, code, message) = match why {
         Unproven::Missing => (
             StatusCode::UNAUTHORIZED,

@@ -16,7 +16,7 @@ use crate::error::{Body as ErrorBody, Failure};
 use crate::pages::failed;
 use crate::params::{Pairs, wants_page};
 use crate::sender::Sender;
-use crate::server::Server;
+use crate::server::Shared;
 use statistics::Refusal;
 
 /// The body of an answer whose bytes are counted while it is sent.
@@ -51,7 +51,7 @@ impl hyper::body::Body for MeteredBody {
 
 /// Applies the limits of clients to a request.
 pub async fn limited<F: Future<Output = Response>>(
-    server: &Server,
+    server: &Shared,
     cost: Cost,
     request: Request,
     answer: impl FnOnce(Request) -> F,

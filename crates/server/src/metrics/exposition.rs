@@ -12,7 +12,7 @@ use axum::routing::get;
 use super::freshness;
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
-use crate::server::Server;
+use crate::server::Shared;
 use statistics::{Histogram, Kind, Outcome, Refusal};
 
 /// Buckets for each doubling: few, since Prometheus keeps a series for each bucket.
@@ -29,7 +29,7 @@ pub const METRICS: Endpoint = Endpoint {
     ..Endpoint::undocumented("/metrics", Class::Free, || get(metrics))
 };
 
-async fn metrics(State(server): State<Server>) -> Result<Response, Failure> {
+async fn metrics(State(server): State<Shared>) -> Result<Response, Failure> {
     let metrics = &server.metrics;
     let since_start = metrics.recorder.since_start();
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, Path, Request, State};
+use axum::extract::{FromRequest, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -55,7 +55,7 @@ async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
 }
 
 pub(super) async fn create(
-    State(server): State<Server>,
+    server: Server,
     who: Who,
     headers: HeaderMap,
     request: Request,
@@ -122,7 +122,7 @@ async fn made(
 }
 
 pub(super) async fn change(
-    State(server): State<Server>,
+    server: Server,
     who: Who,
     Path(name): Path<String>,
     headers: HeaderMap,

@@ -6,7 +6,7 @@ mod page;
 mod who;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -69,7 +69,7 @@ impl From<CheckedParams> for Params {
 }
 
 async fn list(
-    State(server): State<Server>,
+    server: Server,
     who: Who,
     headers: HeaderMap,
     StrictParams(params): StrictParams<Params>,
@@ -92,7 +92,7 @@ async fn listed(server: &Server, who: &Who, page: bool) -> Result<Response, Fail
 }
 
 async fn show(
-    State(server): State<Server>,
+    server: Server,
     who: Who,
     Path(name): Path<String>,
     headers: HeaderMap,

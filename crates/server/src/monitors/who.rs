@@ -11,7 +11,7 @@ use crate::limits::Caller;
 use crate::pages::failed;
 use crate::params::{Pairs, wants_page};
 use crate::sender::Sender;
-use crate::server::{Access, Server};
+use crate::server::{Access, Shared};
 
 /// Who asks for monitors: everybody else is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,10 +40,10 @@ impl Who {
     }
 }
 
-impl FromRequestParts<Server> for Who {
+impl FromRequestParts<Shared> for Who {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Response> {
         let Access { needs_token, is_public } = server.access;
         match parts.extensions.get::<Caller>() {
             Some(caller) if caller.is_operator() => return Ok(Self::Operator),

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -114,7 +113,7 @@ struct Found {
 }
 
 async fn ask(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(params): StrictParams<AskParams>,
 ) -> Response {

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -126,7 +125,7 @@ struct Row {
 }
 
 async fn docs(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<DocsParams>,
 ) -> Response {

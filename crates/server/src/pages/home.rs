@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use store::{Catalog, Repo};
@@ -94,7 +93,7 @@ pub(super) struct LargeRepo {
 }
 
 /// Sends the start page.
-pub(crate) async fn home(State(server): State<Server>) -> Response {
+pub(crate) async fn home(server: Server) -> Response {
     let index = async {
         let catalog = server.view().catalog().await?;
         let repos = server.view().repos().await?;

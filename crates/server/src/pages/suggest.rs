@@ -1,7 +1,6 @@
 //! `/suggest`: completions of a word of a query.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use browse::FindRequest;
@@ -47,7 +46,7 @@ struct Suggestion {
 
 /// Answers `/suggest`.
 async fn suggest(
-    State(server): State<Server>,
+    server: Server,
     StrictParams(given): StrictParams<CheckedParams>,
 ) -> Result<Response, Failure> {
     let typed = given.text(&WORD);

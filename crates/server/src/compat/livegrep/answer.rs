@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use answer::{FileMatch, Line};
 use axum::Form;
 use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::FormRejection;
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -80,7 +79,7 @@ const fn api(path: &'static str) -> Endpoint {
 
 /// Answers a search.
 async fn search(
-    State(server): State<Server>,
+    server: Server,
     form: Result<Form<Vec<(String, String)>>, FormRejection>,
 ) -> Result<Json<Answer>, Failure> {
     let Form(parameters) =

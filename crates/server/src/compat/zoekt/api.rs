@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, post};
@@ -19,7 +18,7 @@ use super::result::SearchResult;
 use super::web;
 use crate::endpoint::{Class, Endpoint};
 use crate::error::Failure;
-use crate::server::Server;
+use crate::server::{Server, Shared};
 
 /// `POST /api/search` and `/api/list`, at Zoekt's own addresses and below `/zoekt`.
 pub(crate) const ENDPOINTS: [Endpoint; 7] = [
@@ -32,7 +31,7 @@ pub(crate) const ENDPOINTS: [Endpoint; 7] = [
     print::PRINT_BELOW,
 ];
 
-const fn api(path: &'static str, route: fn() -> MethodRouter<Server>) -> Endpoint {
+const fn api(path: &'static str, route: fn() -> MethodRouter<Shared>) -> Endpoint {
     Endpoint::undocumented(path, Class::Whole, route)
 }
 
@@ -43,7 +42,7 @@ struct Found {
 }
 
 /// Searches with Zoekt's query and options.
-async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
+async fn search(server: Server, body: Result<Bytes, BytesRejection>) -> Response {
     let answer = async {
         let args: SearchArgs = read(body)?;
         if args.q.is_empty() {
@@ -63,7 +62,7 @@ async fn search(State(server): State<Server>, body: Result<Bytes, BytesRejection
 }
 
 /// Lists repositories.
-async fn list(State(server): State<Server>, body: Result<Bytes, BytesRejection>) -> Response {
+async fn list(server: Server, body: Result<Bytes, BytesRejection>) -> Response {
     let answer = async {
         let args: ListArgs = read(body)?;
         let query = parse(&args.q)?;

@@ -1,6 +1,5 @@
 //! `/print`: a file, at the address of Zoekt's web server.
 
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -40,7 +39,7 @@ const fn at(path: &'static str) -> Endpoint {
 }
 
 async fn print(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     given: Result<StrictParams<CheckedParams>, RejectedParams>,
 ) -> Response {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -45,7 +44,7 @@ pub(super) const WEB: Endpoint = Endpoint {
 };
 
 async fn search(
-    State(server): State<Server>,
+    server: Server,
     given: Result<StrictParams<CheckedParams>, RejectedParams>,
 ) -> Response {
     let answer = async {

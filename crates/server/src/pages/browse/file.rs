@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -161,7 +160,7 @@ pub(crate) const RAW: Endpoint = Endpoint {
 };
 
 async fn file(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
@@ -435,7 +434,7 @@ fn range(text: &str) -> Option<(usize, usize)> {
 }
 
 async fn raw(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {

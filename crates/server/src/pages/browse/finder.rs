@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -70,7 +69,7 @@ pub(crate) const FILES: Endpoint = Endpoint {
 };
 
 async fn files(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use answer::FileMatch;
 use askama::Template;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -42,7 +41,7 @@ pub(crate) const LINES: Endpoint = Endpoint {
 };
 
 async fn lines(
-    State(server): State<Server>,
+    server: Server,
     StrictParams(wanted): StrictParams<BrowseParams>,
 ) -> Response {
     lines_answer(&server, &wanted).await.unwrap_or_else(IntoResponse::into_response)

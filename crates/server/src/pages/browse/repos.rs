@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -222,7 +221,7 @@ pub(crate) const REPOS: Endpoint = Endpoint {
 };
 
 async fn repos(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     MayIngest(can_ingest): MayIngest,
     StrictParams(wanted): StrictParams<BrowseParams>,

@@ -6,7 +6,6 @@ mod list;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -197,7 +196,7 @@ impl Head {
 }
 
 async fn diff(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<DiffParams>,
 ) -> Response {

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -65,7 +64,7 @@ struct BlameLine<'a> {
 }
 
 async fn blame(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(wanted): StrictParams<HistoryParams>,
 ) -> Response {

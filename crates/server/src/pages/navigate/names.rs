@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use answer::symbol::Symbol;
 use askama::Template;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -112,7 +111,7 @@ struct RowView {
 }
 
 async fn definitions(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(params): StrictParams<NameParams>,
 ) -> Response {
@@ -136,7 +135,7 @@ async fn definitions(
 }
 
 async fn references(
-    State(server): State<Server>,
+    server: Server,
     headers: HeaderMap,
     StrictParams(params): StrictParams<NameParams>,
 ) -> Response {

@@ -19,7 +19,7 @@ use crate::pages::render::render;
 use crate::pages::search_page::failed;
 use crate::params::names::FORMAT;
 use crate::params::{DeclaredParams, StrictParams, wants_page};
-use crate::server::Server;
+use crate::server::Shared;
 use request::fresh;
 use request::human::{count, grouped, size};
 use statistics::Span;
@@ -46,7 +46,7 @@ pub(crate) const STATS: Endpoint = Endpoint {
 };
 
 async fn stats(
-    State(server): State<Server>,
+    State(server): State<Shared>,
     headers: HeaderMap,
     StrictParams(params): StrictParams<StatsParams>,
 ) -> Response {
@@ -58,7 +58,7 @@ async fn stats(
     }
 }
 
-async fn answer(server: &Server, params: &StatsParams, page: bool) -> Result<Response, Failure> {
+async fn answer(server: &Shared, params: &StatsParams, page: bool) -> Result<Response, Failure> {
     let catalog = server.admin().catalog().await?;
     let store = &server.admin().store;
     let (ingest, shards) = (store.ingest().await?, store.shard_status().await?);

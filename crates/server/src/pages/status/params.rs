@@ -6,7 +6,7 @@ use store::SlowSearch;
 use crate::error::Failure;
 use crate::params::names::FORMAT;
 use crate::params::{CheckedParams, Param};
-use crate::server::Server;
+use crate::server::Shared;
 use statistics::{FORMS, Span, Summary, Trim, slow_json};
 
 /// The span of time that is shown by default.
@@ -74,7 +74,7 @@ impl StatsParams {
         .map_err(|error| Failure::bad_request(format!("{error:#}")))
     }
 
-    pub(super) async fn read(&self, server: &Server) -> Result<SpanStats, Failure> {
+    pub(super) async fn read(&self, server: &Shared) -> Result<SpanStats, Failure> {
         let span = self.span()?;
         let trim = self.trim.as_deref().map_or_else(|| Ok(Trim::default()), str::parse);
         let trim = trim.map_err(|why| Failure::bad_request(format!("trim: {why}")))?;
