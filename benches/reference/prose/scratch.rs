@@ -61,7 +61,7 @@ impl Scratch {
         self.conn
             .execute(
                 "create table codesearch_bench.prose as
-                     select row_number() over ()::int id, ts_filter(heading_lexemes, '{a}') title, lexemes body, heading_lexemes heads, comment
+                     select row_number() over ()::int id, ts_filter(lexemes, '{a}') title, lexemes body, ts_filter(lexemes, '{a,b}') heads, comment
                      from docs where not plain;
                  alter table codesearch_bench.prose
                      alter column title set statistics 0, alter column body set statistics 0",

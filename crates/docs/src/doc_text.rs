@@ -70,6 +70,7 @@ impl DocText {
             title: words_of(&self.title),
             headings: self.headings.lines().map(words_of).collect::<Vec<_>>().join(DOC_GAP),
             body: words_of(&self.body),
+            dense: self.body.contains(::words::is_dense),
         }
     }
 }

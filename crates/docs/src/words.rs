@@ -2,9 +2,12 @@
 //!
 //! The text search parser of Postgres has rules of its own for punctuation (`a/b.c` is a file, `x.org` a host, `<b>` a
 //! tag that it drops), so it gets words separated by spaces. An identifier is followed by its parts: `getUserName` and
-//! `get_user_name` both become `getusername get user name`. Queries get the same treatment, so that phrases match.
+//! `get_user_name` both become `getusername get user name`. In scripts that are written without spaces, each two neighbouring
+//! characters are a word. Queries get the same treatment, so that phrases match.
 
 use std::ops::Range;
+
+use ::words::is_dense;
 
 /// Maximum number of bytes of a word. Longer runs of letters and digits are data.
 pub const MAX_WORD: usize = 64;
@@ -15,8 +18,9 @@ pub const ENGLISH: [&str; 20] = [
     "from", "not", "which", "if", "can", "will",
 ];
 
-/// Returns the words of a text, each followed by a space. With `identifiers`, an identifier is followed by
-/// its parts; else it is replaced by them.
+/// Returns the words of a text, each followed by a space. With `identifiers`, an identifier is followed by its parts, and
+/// characters of scripts without spaces are in pairs; else an identifier is replaced by its parts, and such characters are
+/// words of their own, as text is marked.
 pub fn words_of(text: &str, identifiers: bool) -> String {
     let mut all = String::with_capacity(text.len() + text.len() / 4);
     for run in runs(text) {
@@ -87,6 +91,16 @@ pub fn websearch_query(query: &str, identifiers: bool) -> String {
 
 /// Adds a word, and its parts if it has several; without `identifiers` only the parts.
 fn push(all: &mut String, run: &str, identifiers: bool) {
+    if identifiers && run.starts_with(is_dense) {
+        let places: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
+        // A single character is a word.
+        let count = 2.min(places.len() - 1);
+        for ends in places.windows(count + 1) {
+            all.push_str(&run[ends[0]..ends[count]]);
+            all.push(' ');
+        }
+        return;
+    }
     let parts: Vec<Range<usize>> = parts(run).collect();
     if identifiers || parts.len() == 1 {
         for part in &parts {
@@ -104,16 +118,19 @@ fn push(all: &mut String, run: &str, identifiers: bool) {
     }
 }
 
-/// Returns the runs of letters, digits and underscores that are short enough for words.
+/// Returns the runs of letters, digits and underscores that are short enough for words, and those of letters of scripts
+/// without spaces, of any length. No run has both.
 pub fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
             let start = at + text[at..].find(part)?;
-            let end = text[start..].find(|c| !part(c)).map_or(text.len(), |length| start + length);
+            let is_of_dense = text[start..].starts_with(is_dense);
+            let ends = |c: char| !part(c) || is_dense(c) != is_of_dense;
+            let end = text[start..].find(ends).map_or(text.len(), |length| start + length);
             at = end;
-            if end - start <= MAX_WORD {
+            if is_of_dense || end - start <= MAX_WORD {
                 return Some(start..end);
             }
         }
@@ -121,7 +138,8 @@ pub fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Returns the parts of an identifier. Splits at underscores, before a capital that follows a lowercase letter or a
-/// digit, and before the last of several capitals if two lowercase letters follow it (`HTTPServer`, but not `URLs`).
+/// digit, and before the last of several capitals if two lowercase letters follow it (`HTTPServer`, but not `URLs`). Of scripts without
+/// spaces, each character is a part.
 pub fn parts(run: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -138,7 +156,7 @@ pub fn parts(run: &str) -> impl Iterator<Item = Range<usize>> {
                         || before.is_numeric()
                         || before.is_uppercase() && behind().filter(|c| small(*c)).count() == 2)
             });
-            if c == '_' || begins {
+            if c == '_' || begins || before.is_some_and(is_dense) {
                 end = here;
                 break;
             }
@@ -166,12 +184,15 @@ mod tests {
             ("a/b.c, x@y.org <b>&amp;", "a b c x y org b amp "),
             ("well-known 1.5e3", "well known 1 5e3 "),
             ("Straße überAll", "Straße überAll über All "),
-            ("日本語", "日本語 "),
+            ("日本語", "日本 本語 "),
+            ("如何配置重试次数", "如何 何配 配置 置重 重试 试次 次数 "),
+            ("配置retryCount次", "配置 retryCount retry Count 次 "),
             ("", ""),
         ] {
             assert_eq!(words_of(text, true), words, "{text}");
         }
         assert_eq!(words_of(&"x".repeat(MAX_WORD + 1), true), "");
+        assert_eq!(words_of(&"语".repeat(50), true), "语语 ".repeat(49));
     }
 
     #[test]
@@ -181,6 +202,7 @@ mod tests {
             ("\"user name\" or login -test", "\"user name\" or login -test"),
             ("getUserName", "\"getUserName get User Name\""),
             ("-get_user", "-\"getuser get user\""),
+            ("配置 如何配置", "配置 \"如何 何配 配置\""),
             ("a.b", "\"a b\""),
             ("\"open", "open"),
             ("\"or\" OR or, x", "\"or\" or \"or\" x"),
@@ -192,6 +214,7 @@ mod tests {
             assert_eq!(websearch_query(typed, true), query, "{typed}");
         }
         assert_eq!(websearch_query("getUserName x", false), "\"get User Name\" x");
+        assert_eq!(websearch_query("配置 x", false), "\"配 置\" x");
     }
 
     #[test]

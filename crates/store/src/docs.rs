@@ -1,15 +1,22 @@
-//! Docs as `tsvector`s: stores, finds and ranks them, and marks matches.
+//! Docs as `tsvector`s: stores, matches and ranks them, and marks matches.
+//!
+//! The word index names those that may match: it has the lexemes of docs in a field of their own ([`index`]).
 //!
 //! A doc is the prose of a blob: all of a README, manual page or the like, or the comment at the head of a source file.
 //! Texts and queries arrive here as words with spaces between them; `engine::docs` chooses the words.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
-use sqlx::{AssertSqlSafe, Executor, PgConnection};
+use futures_util::TryStreamExt;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use words::{SegmentBuilder, Word};
 
-use crate::contents::{bind_filter, visible};
+use crate::contents::{FILTER_PARAMETERS, bind_filter, visible};
 use crate::error::Result;
 use crate::lease::{BoundStatement, Lease};
+use crate::tables::Groups;
+use crate::word_index::{WordField, write};
 use crate::{BlobId, FileFilter, ShardId};
 
 /// Factor for the rank of a comment, against 1 for a README or the like. This factor, with `ts_rank_cd` regardless of
@@ -33,6 +40,8 @@ pub struct DocRow {
     pub headings: String,
     /// The whole text.
     pub body: String,
+    /// Whether it has words of a script that is written without spaces.
+    pub dense: bool,
 }
 
 /// A query as two `tsquery`s, one for each kind of text; `None` for a kind that is not searched.
@@ -51,6 +60,8 @@ pub struct ShardDocsQuery {
     pub query: DocsQuery,
     /// The files to search.
     pub files: FileFilter,
+    /// The blobs that may match; `None` for all.
+    pub among: Option<Vec<i32>>,
     /// Maximum number of rows to rank by all their words: those whose titles and headings rank best.
     pub ranked: i64,
     /// Maximum number of rows to return.
@@ -81,6 +92,15 @@ pub struct DocHit {
     pub rank: f32,
 }
 
+/// A row of the word index with lexemes of docs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocsWords {
+    /// The number from which its blobs are counted.
+    pub first: i32,
+    /// Lexemes and blobs, for [`words::decode`]. It may have other lexemes, too.
+    pub entries: Vec<u8>,
+}
+
 /// A text for `ts_headline` to mark.
 #[derive(Clone, Debug)]
 pub struct Headline {
@@ -90,21 +110,6 @@ pub struct Headline {
     pub whole: bool,
     /// The text.
     pub text: String,
-}
-
-/// Returns the statements that build the index of a shard's docs, unless it exists, and update the planner's
-/// statistics.
-pub(crate) fn index_sql(shard: ShardId) -> String {
-    let docs = shard.docs();
-    format!(
-        "create index if not exists {docs}_lexemes on {docs} using gin (lexemes); analyze {docs}"
-    )
-}
-
-/// Builds the index of a shard's docs unless it exists. Shards filled before docs were indexed lack it.
-pub(crate) async fn build_index(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    conn.execute(AssertSqlSafe(index_sql(shard))).await?;
-    Ok(())
 }
 
 /// Stores the docs of blobs of a shard, except those already stored.
@@ -122,11 +127,11 @@ pub(crate) async fn insert(
     let texts = |text: fn(&DocRow) -> &str| -> Vec<&str> {
         rows.iter().map(|(_, row)| text(row)).collect()
     };
-    // The two `offset 0` make Postgres parse each text once, not once per column that uses it.
+    // The `offset 0` has Postgres choose the configuration of a text once.
     let gap = DOC_GAP.split(' ').next().unwrap_or_default();
     let sql = format!(
-        "insert into {} (shard, blob, comment, plain, heading_lexemes, lexemes)
-         select {}, blob, comment, plain, heads, heads || setweight(ts_delete(to_tsvector(config, $7 || body), $8), 'D')
+        "insert into {} (shard, blob, comment, plain, lexemes)
+         select {}, blob, comment, plain, heads || setweight(ts_delete(to_tsvector(config, $7 || body), $8), 'D')
          from (select *, ts_delete(setweight(to_tsvector(config, title), 'A')
                              || setweight(to_tsvector(config, $7 || headings), 'B'), $8) heads
                from (select *, (case when plain then 'docs_plain' else 'docs_english' end)::regconfig config
@@ -150,8 +155,9 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Stores the docs of blobs that were stored without one: before docs were indexed, or for a file without a doc. A
-/// search that sees the blob sees its doc at once.
+/// Stores the docs of blobs that were stored without one: before docs were indexed, or for a file without a doc. Replaces
+/// docs in scripts without spaces whose words an earlier version took to be as long as a sentence. A search that sees the
+/// blob sees its doc at once: until the words of all docs of the shard are in the word index again, it reads them all.
 pub(crate) async fn insert_missing(
     conn: &mut PgConnection,
     rows: &[(ShardId, BlobId, DocRow)],
@@ -161,6 +167,12 @@ pub(crate) async fn insert_missing(
         by_shard.entry(*shard).or_default().push((*blob, row));
     }
     for (shard, mut rows) in by_shard {
+        let mut tx = conn.begin().await?;
+        let dense: Vec<i32> =
+            rows.iter().filter(|(_, row)| row.dense).map(|(blob, _)| blob.0).collect();
+        if !dense.is_empty() {
+            delete_unpaired(&mut tx, shard, &dense).await?;
+        }
         // Looks for stored docs first, since parsing a text takes long.
         let sql = format!(
             "select blob from {} where shard = {} and blob = any($1)",
@@ -169,12 +181,80 @@ pub(crate) async fn insert_missing(
         );
         let stored: Vec<(i32,)> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(rows.iter().map(|(blob, _)| blob.0).collect::<Vec<_>>())
-            .fetch_all(&mut *conn)
+            .fetch_all(&mut *tx)
             .await?;
         let stored: HashSet<(i32,)> = stored.into_iter().collect();
         rows.retain(|(blob, _)| !stored.contains(&(blob.0,)));
-        insert(conn, shard, &rows).await?;
+        let Some(first) = rows.iter().map(|(blob, _)| blob.0).min() else {
+            tx.commit().await?;
+            continue;
+        };
+        insert(&mut tx, shard, &rows).await?;
+        sqlx::query(
+            "update shards set docs_indexed = false where shard = $1 and docs_indexed and worded > $2",
+        )
+        .bind(shard.0)
+        .bind(first)
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
     }
+    Ok(())
+}
+
+/// Deletes those docs of some blobs of a shard that have words of more than two characters in a script without spaces.
+async fn delete_unpaired(conn: &mut PgConnection, shard: ShardId, blobs: &[i32]) -> Result<()> {
+    let sql = format!(
+        "delete from {} where shard = {} and blob = any($1) and exists (
+             select from unnest(tsvector_to_array(lexemes)) word
+             where word ~ '[\\u3041-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7af\\u0e01-\\u0e7f]{{3}}')",
+        shard.docs(),
+        shard.0
+    );
+    sqlx::query(AssertSqlSafe(sql)).bind(blobs).execute(conn).await?;
+    Ok(())
+}
+
+/// Adds the lexemes of the docs of a shard, of blobs with these numbers, to the word index.
+pub(crate) async fn index(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+    blobs: Range<i32>,
+) -> Result<()> {
+    let sql = format!(
+        "select blob, tsvector_to_array(lexemes) from {} where shard = {} and blob >= $1 and blob < $2 order by blob",
+        shard.docs(),
+        shard.0
+    );
+    let mut words = SegmentBuilder::new();
+    let mut docs = sqlx::query_as::<_, (i32, Vec<String>)>(AssertSqlSafe(sql))
+        .bind(blobs.start)
+        .bind(blobs.end)
+        .fetch(&mut *conn);
+    while let Some((blob, lexemes)) = docs.try_next().await? {
+        words.add_words(blob, lexemes.iter().map(|lexeme| Word::of(lexeme)).collect());
+    }
+    drop(docs);
+    if let Some(segment) = words.finish() {
+        write::insert(conn, groups, shard, WordField::Docs, &segment).await?;
+    }
+    Ok(())
+}
+
+/// Rebuilds the lexemes of a shard's docs in the word index, of blobs with numbers before `upto`.
+pub(crate) async fn index_anew(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+    upto: i32,
+) -> Result<()> {
+    write::delete(conn, groups, shard, WordField::Docs, None).await?;
+    index(conn, groups, shard, 0..upto).await?;
+    sqlx::query("update shards set docs_indexed = true where shard = $1")
+        .bind(shard.0)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -202,33 +282,77 @@ impl Lease {
         Ok(std::array::from_fn(|n| std::mem::take(&mut rows[n])))
     }
 
+    /// Reads which docs of some shards of one group have some lexemes. A shard whose docs are not all in the word index is
+    /// missing in the answer.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or refuses the statement.
+    pub async fn docs_words(
+        &mut self,
+        shards: &[ShardId],
+        words: &[Word],
+    ) -> Result<HashMap<ShardId, Vec<DocsWords>>> {
+        let Some(first) = shards.first() else { return Ok(HashMap::new()) };
+        // One statement: what it reads is of one moment.
+        let sql = format!(
+            "with indexed as materialized (
+                 select shard from shards where shard = any($1::smallint[]) and docs_indexed)
+             select shard, 0 as first, null::bytea as entries from indexed
+             union all
+             select s.shard, s.first, w.entries
+             from (select distinct s.shard, s.segment, s.first, (asked.word >> ({} - s.bits))::integer as bucket
+                   from {} s cross join unnest($2::bigint[]) asked (word)
+                   where s.shard in (select shard from indexed) and s.field = {} offset 0) s
+             cross join lateral (
+                 select w.entries from {} w
+                 where w.shard = s.shard and w.segment = s.segment and w.bucket = s.bucket offset 0) w",
+            words::WORD_BITS,
+            first.word_segments(self.groups()),
+            WordField::Docs.number(),
+            first.words(self.groups()),
+        );
+        let numbers: Vec<i16> = shards.iter().map(|shard| shard.0).collect();
+        let words: Vec<i64> = words.iter().map(|word| word.0 as i64).collect();
+        let rows: Vec<(i16, i32, Option<Vec<u8>>)> =
+            self.fetch(BoundStatement::new(sql).bind(numbers).bind(words)).await?;
+        let mut of_shards: HashMap<ShardId, Vec<DocsWords>> = HashMap::new();
+        for (shard, first, entries) in rows {
+            let of_shard = of_shards.entry(ShardId(shard)).or_default();
+            of_shard.extend(entries.map(|entries| DocsWords { first, entries }));
+        }
+        Ok(of_shards)
+    }
+
     /// Returns the blobs of a shard whose docs match a query, best first.
     ///
-    /// Ranking reads all lexemes of a doc, which Postgres stores in TOAST, outside the row. If very many docs match,
-    /// only the best by the lexemes of title and headings, which lie in the row, are ranked. The two kinds of texts are
-    /// looked up separately: with `or` between them, Postgres would read the lexemes of all matches to tell the kinds
-    /// apart (1.7 times the time, measured on one shard).
+    /// Reading the lexemes of a doc, which Postgres stores in TOAST, outside the row, takes about a microsecond, and ranking
+    /// by all of them ten times as long. If very many docs match, only the best by the lexemes of title and headings are
+    /// ranked.
     ///
     /// # Errors
     /// The database cannot be reached, or refuses the statement.
     pub async fn docs(&mut self, shard: ShardId, search: &ShardDocsQuery) -> Result<ShardDocs> {
+        /// The number of the first parameter of the files.
+        const FIRST_OF_FILTER: usize = 6;
+        let among = search.among.as_ref().map_or_else(String::new, |_| {
+            format!("and blob = any(${})", FIRST_OF_FILTER + FILTER_PARAMETERS)
+        });
         let sql = format!(
             "with named as (
-                 select blob, comment, plain, heading_lexemes from {docs}
-                 where shard = {n} and lexemes @@ $1::tsquery and not plain
-                 union all
-                 select blob, comment, plain, heading_lexemes from {docs}
-                 where shard = {n} and lexemes @@ $2::tsquery and plain),
+                 select blob, comment, plain from {docs}
+                 where shard = {n} {among}
+                   and (not plain and lexemes @@ $1::tsquery or plain and lexemes @@ $2::tsquery)),
              matched as materialized (
-                 select blob, comment, plain, heading_lexemes from named
+                 select blob, comment, plain from named
                  where exists (select from {files} f where f.shard = {n} and f.blob = named.blob
                        and {visible})),
              counted as (select count(*) matched from matched),
              best as (
-                 select blob from matched, counted
+                 select m.blob from counted, matched m join {docs} d on d.shard = {n} and d.blob = m.blob
                  order by case when matched > $3 then
-                              ts_rank_cd(heading_lexemes, case when plain then $2::tsquery else $1::tsquery end) end desc,
-                          comment, blob
+                              ts_rank_cd(ts_filter(d.lexemes, '{{a,b}}'),
+                                         case when m.plain then $2::tsquery else $1::tsquery end) end desc,
+                          m.comment, m.blob
                  limit $3)
              select matched, least(matched, $3), d.blob, d.comment, d.plain,
                     (case when d.comment then $5 else 1 end
@@ -239,7 +363,7 @@ impl Lease {
             docs = shard.docs(),
             files = shard.files(),
             n = shard.0,
-            visible = visible(6)
+            visible = visible(FIRST_OF_FILTER)
         );
         let bound = BoundStatement::new(sql)
             .bind(search.query.english.clone())
@@ -247,7 +371,10 @@ impl Lease {
             .bind(search.ranked)
             .bind(search.limit)
             .bind(COMMENT_WEIGHT);
-        let bound = bind_filter(bound, &search.files);
+        let mut bound = bind_filter(bound, &search.files);
+        if let Some(among) = &search.among {
+            bound = bound.bind(among.clone());
+        }
         let rows: Vec<(i64, i64, i32, bool, bool, f32)> = self.fetch(bound).await?;
         let mut found = ShardDocs::default();
         for (matched, ranked, blob, comment, plain, rank) in rows {

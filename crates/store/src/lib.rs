@@ -54,7 +54,9 @@ pub use check::{Check, Problem};
 pub use connect::Missing;
 pub use contents::{Chunk, File, FileFilter, SharedText};
 pub use disk::Recorded;
-pub use docs::{DOC_GAP, DocHit, DocRow, DocsQuery, Headline, ShardDocs, ShardDocsQuery};
+pub use docs::{
+    DOC_GAP, DocHit, DocRow, DocsQuery, DocsWords, Headline, ShardDocs, ShardDocsQuery,
+};
 pub use error::{Error, Result};
 pub use filters::ChunkRows;
 pub use freshness::{FailedUpdate, Freshness, QueuePlace, RepoFreshness};

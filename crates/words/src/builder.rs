@@ -117,8 +117,25 @@ impl SegmentBuilder {
         self.take(names, n);
     }
 
+    /// Adds some words of chunk `n`, in any order. Neither a length nor frequencies are kept.
+    pub fn add_words(&mut self, n: i32, mut words: Vec<Word>) {
+        words.sort_unstable();
+        words.dedup();
+        let chunk = self.place(n);
+        self.run.extend(words.iter().map(|word| (word.0 << CHUNK_BITS | chunk) << CODE_BITS));
+    }
+
     /// Adds the postings of a chunk. Returns the number of its words.
     fn take<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>, n: i32) -> u32 {
+        let chunk = self.place(n);
+        let run = &mut self.run;
+        self.counter.count(texts, |word, code| {
+            run.push((word.0 << CHUNK_BITS | chunk) << CODE_BITS | u64::from(code));
+        })
+    }
+
+    /// Returns the number of a chunk in the current run; first ends that run if it is long.
+    fn place(&mut self, n: i32) -> u64 {
         if self.first.is_none() {
             self.first = Some(n);
             self.run_first = n;
@@ -127,11 +144,7 @@ impl SegmentBuilder {
             self.end_run();
             self.run_first = n;
         }
-        let chunk = (n - self.run_first) as u64;
-        let run = &mut self.run;
-        self.counter.count(texts, |word, code| {
-            run.push((word.0 << CHUNK_BITS | chunk) << CODE_BITS | u64::from(code));
-        })
+        (n - self.run_first) as u64
     }
 
     /// Compresses the current run.

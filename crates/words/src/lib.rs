@@ -26,7 +26,7 @@ pub use list::{Lists, Posting, decode};
 pub use merge::{Part, merge};
 pub use question::{MAX_WORDS, QuestionWord, Role, question};
 pub use segment::{Bucket, Segment};
-pub use token::{parts, stem, tokens};
+pub use token::{is_dense, parts, stem, tokens};
 pub use word::{WORD_BITS, Word, bucket};
 
 /// How texts are cut into words, and segments are written. If it changes, the next ingest rebuilds the word index.

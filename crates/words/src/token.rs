@@ -122,7 +122,7 @@ pub(crate) fn runs(text: &str, mut each: impl FnMut(Range<usize>)) {
 }
 
 /// Returns whether a character is of a script that is written without spaces.
-fn is_dense(c: char) -> bool {
+pub fn is_dense(c: char) -> bool {
     matches!(
         c,
         '\u{e00}'..='\u{eff}'

@@ -21,7 +21,8 @@ Examples:
   codesearch docs --lang markdown --limit 5 'release notes'
   codesearch docs --json 'rate limit' | jq .
 
-English texts match by word stems, other texts by whole words. --dictionary searches only one of the two kinds.
+English texts match by word stems, other texts by whole words; in scripts without spaces, two neighbouring \
+characters are a word. --dictionary searches only one of the two kinds.
 
 Exit status: 0 when something was found, 1 when nothing was found, 2 on an error or a timeout.";
 

@@ -196,7 +196,8 @@ fn an_index_without_prose_gets_it_when_all_is_read_again() {
         "drop table docs;
          drop text search configuration docs_english, docs_plain, docs_plain_query;
          drop text search dictionary docs_stopwords;
-         delete from _sqlx_migrations where version in (2, 7)",
+         alter table shards drop column docs_indexed;
+         delete from _sqlx_migrations where version in (2, 7, 37)",
     );
     assert!(fixture.found(&["kettle"]).is_empty());
     fixture.ingest();
@@ -211,7 +212,7 @@ fn an_index_in_which_docs_have_their_old_names_gets_the_new_ones() {
     let before = fixture.docs(&["kettle"])["docs"].clone();
     fixture.exec(
         "alter table docs rename to prose;
-         alter table prose rename column heading_lexemes to heads;
+         alter table prose add column heads tsvector;
          alter table prose rename column lexemes to words;
          do $$
          declare name text;
@@ -227,15 +228,73 @@ fn an_index_in_which_docs_have_their_old_names_gets_the_new_ones() {
          alter text search configuration docs_plain rename to prose_plain;
          alter text search configuration docs_plain_query rename to prose_asked;
          alter text search dictionary docs_stopwords rename to prose_words;
-         delete from _sqlx_migrations where version = 7",
+         create index prose_000_words on prose_000 using gin (words);
+         alter table shards drop column docs_indexed;
+         delete from words_00 w using word_segments_00 s
+             where w.shard = s.shard and w.segment = s.segment and s.field = 2;
+         delete from word_segments_00 where field = 2;
+         delete from _sqlx_migrations where version in (7, 37)",
     );
+    // The word index has no docs before the next ingest.
+    assert_eq!(fixture.docs(&["kettle"])["docs"], before);
+    fixture.check_invariants();
+    let behind = "select count(*) from shards where not docs_indexed";
+    assert!(fixture.sql::<i64>(behind) > 0);
+    fixture.ingest();
+    assert_eq!(fixture.sql::<i64>(behind), 0);
+    assert!(fixture.sql::<i64>("select count(*) from word_segments where field = 2") > 0);
     assert_eq!(fixture.docs(&["kettle"])["docs"], before);
     fixture.check_invariants();
     let old: i64 = fixture.sql(
         "select count(*) from pg_class
-         where relnamespace = 'codesearch'::regnamespace and relname ~ 'prose'",
+         where relnamespace = 'codesearch'::regnamespace and relname ~ 'prose|^docs_.*_lexemes'",
     );
     assert_eq!(old, 0);
+}
+
+#[test]
+fn scripts_without_spaces_are_found_by_their_characters() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "r/配置.md",
+        "# 如何配置重试次数\n\n在服务器的配置文件中设置重试次数和等待时间，然后重新启动服务器。\n",
+    );
+    fixture.write("r/other.md", "# 置配\n\n启动次数\n");
+    fixture.write(
+        "r/english.md",
+        "# The retries\n\nThis is the text that tells how 重试次数 is set by retryCount.\n",
+    );
+    fixture.write("r/ja.txt", "設定ファイルでリトライ回数を指定する\n");
+    fixture.ingest();
+    let found = |query: &str| -> BTreeSet<String> { fixture.found(&[query]).into_iter().collect() };
+    let set = |files: &[&str]| files.iter().map(|file| (*file).to_owned()).collect();
+    for (query, files) in [
+        ("配置", &["r/配置.md"][..]),
+        ("如何配置", &["r/配置.md"]),
+        ("置配", &["r/other.md"]),
+        ("重试次数", &["r/english.md", "r/配置.md"]),
+        ("重试次数 retryCount", &["r/english.md"]),
+        ("次数 -配置", &["r/english.md", "r/other.md"]),
+        ("置配 or リトライ", &["r/ja.txt", "r/other.md"]),
+        ("配数", &[]),
+    ] {
+        assert_eq!(found(query), set(files), "{query}");
+    }
+    let doc = &fixture.docs(&["配置"])["docs"][0];
+    let title = doc["title"].as_str().unwrap();
+    assert_eq!(title, "如何配置重试次数");
+    let out = fixture.run(&["docs", "--color", "always", "配置"]).code(0).out;
+    assert!(out.contains("配置\u{1b}["), "{out:?}");
+    fixture.check_invariants();
+    // Docs of before, with words as long as a sentence, are replaced when they are read again.
+    fixture.exec(
+        "update docs set lexemes = to_tsvector('docs_plain', '如何配置重试次数') where plain;
+         update shards set docs_indexed = false",
+    );
+    assert!(found("配置").is_empty());
+    fixture.run(&["ingest", "--again", "--depth", "1", "."]).code(0);
+    assert_eq!(found("配置"), set(&["r/配置.md"]));
+    fixture.check_invariants();
 }
 
 #[test]
@@ -275,6 +334,29 @@ fn hostile_and_large_texts_are_found_and_shown_as_text() {
     assert!(page.contains("<mark>needle</mark>"), "{page}");
     let (_, _, page) = server.get("/docs?q=%22%3E%3Cscript%3Ex", "text/html");
     assert!(!page.contains("<script>x"), "{page}");
+}
+
+#[test]
+fn the_word_index_names_the_docs_that_may_match() {
+    let fixture = written();
+    let before = fixture.found(&["kettle"]);
+    // What is not in it is not found, and the check says so.
+    fixture.exec(
+        "delete from words_00 w using word_segments_00 s
+             where w.shard = s.shard and w.segment = s.segment and s.field = 2",
+    );
+    assert!(fixture.found(&["kettle"]).is_empty());
+    let told = fixture.run(&["check"]).code(1).out;
+    assert!(told.contains("the words of its doc are not those of the word index"), "{told}");
+    fixture.run(&["check", "--repair"]).code(0);
+    assert_eq!(fixture.found(&["kettle"]), before);
+    fixture.check_invariants();
+    // Without it, all are read.
+    fixture.exec("update shards set docs_indexed = false");
+    assert_eq!(fixture.found(&["kettle"]), before);
+    fixture.ingest();
+    assert_eq!(fixture.sql::<i64>("select count(*) from shards where not docs_indexed"), 0);
+    assert_eq!(fixture.found(&["kettle"]), before);
 }
 
 /// Checks that matches equal those of a scan of all texts.

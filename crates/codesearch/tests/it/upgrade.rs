@@ -158,7 +158,8 @@ fn make_filters_old(fixture: &Fixture) {
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
         "drop table words, word_segments;
-         alter table shards drop column worded, drop column defined, drop column words_dead;
+         alter table shards drop column worded, drop column defined, drop column words_dead, drop column docs_indexed;
+         alter table docs add column heading_lexemes tsvector;
          alter table state drop column words_format;
          drop table deliveries, monitor_hits, monitor_news, monitors, monitor_epoch;
          alter table repos drop column first_epoch;
@@ -271,7 +272,8 @@ fn check(make_old: impl FnOnce(&Fixture)) {
     let out = fixture.run(&["ingest", "r"]).code(0).out;
     assert!(out.contains("0 new or changed, 0 gone"), "{out}");
     // The stored texts have words.
-    let behind = "select count(*) from shards where worded < chunks or not defined";
+    let behind =
+        "select count(*) from shards where worded < chunks or not defined or not docs_indexed";
     assert_eq!(fixture.sql::<i64>(behind), 0);
     // Symbols are extracted from the stored texts.
     let symbols = "select count(*) from codesearch_sql.symbols where kind = 'function'";

@@ -204,6 +204,8 @@ fn decode(
         let place = match row.field {
             WordField::Body => Place::Text,
             WordField::Definitions => Place::Definition,
+            // Not asked for.
+            WordField::Docs => continue,
         };
         let first = row.first.unsigned_abs();
         words::decode(&row.entries, &words, &mut |word, chunk, code| {

@@ -1,4 +1,4 @@
-//! Finds docs by their words, best first. Several shards at a time rank their own docs.
+//! Finds docs by their words, best first. Several shards at a time match and rank those docs of theirs that may match.
 
 use futures_util::future::BoxFuture;
 use std::time::{Duration, Instant};
@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use query::Matcher;
 use store::{Catalog, DocsQuery, FileFilter, RepoId, Shard, ShardDocs, ShardDocsQuery};
 
+use super::among::{Among, among};
 use super::change_log::change_logs_last;
 use super::show::show_docs;
 use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, ShardHit};
@@ -66,7 +67,7 @@ pub fn find<'a>(
         };
         let ranked = request.limit.max(request.ranked / shards.len().max(1)) as i64;
         let read = request.limit.saturating_add(BEYOND);
-        let search = ShardDocsQuery { query, files, ranked, limit: read as i64 };
+        let search = ShardDocsQuery { query, files, among: None, ranked, limit: read as i64 };
 
         let covered = Covered::of(&catalog, search.files.repos.as_deref());
         let mut docs = Docs { shards: shards.len(), covered, ..Docs::default() };
@@ -130,14 +131,24 @@ async fn best_docs(
     (limit, timeout, deadline): (usize, Option<Duration>, Option<Instant>),
     docs: &mut Docs,
 ) -> Result<Vec<ShardHit>, store::Error> {
-    let ask = async |at: usize| -> Result<(usize, ShardDocs), store::Error> {
+    let of = shards.into_iter().map(|at| (at, &catalog.shards[at]));
+    let Some(asked) = in_time(deadline, among(view, of, &search.query)).await else {
+        docs.stopped = timeout.map(DocsStopped::Timeout);
+        return Ok(Vec::new());
+    };
+    let ask = async |(at, among): (usize, Result<Among, store::Error>)| {
+        let mut search = search.clone();
+        search.among = among?;
+        if search.among.as_ref().is_some_and(Vec::is_empty) {
+            return Ok((at, ShardDocs::default()));
+        }
         let mut lease = view.store().lease().await?;
-        let found = lease.docs(catalog.shards[at].id, search).await?;
+        let found = lease.docs(catalog.shards[at].id, &search).await?;
         lease.done();
         Ok((at, found))
     };
     let mut answers =
-        futures_util::stream::iter(shards.into_iter().map(ask)).buffer_unordered(view.parallel());
+        futures_util::stream::iter(asked.into_iter().map(ask)).buffer_unordered(view.parallel());
     let mut hits: Vec<ShardHit> = Vec::new();
     loop {
         match in_time(deadline, answers.next()).await {

@@ -100,7 +100,7 @@ pub(super) fn separate_words(text: &str) -> String {
 pub(super) fn complete_words(marked: &str, text: &str) -> String {
     let mut all = String::with_capacity(marked.len());
     let mut from = 0;
-    let near = |c: &char| !c.is_whitespace();
+    let near = |c: &char| !c.is_whitespace() && !::words::is_dense(*c);
     for (n, part) in marked.split(BETWEEN).enumerate() {
         if n > 0 {
             all.push_str(BETWEEN);

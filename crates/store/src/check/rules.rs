@@ -52,12 +52,6 @@ const RULES: &[Rule] = &[
              (select from blobs b where p.shard = b.shard and p.blob = b.id)",
     ),
     rule(
-        "shards with documents and comments but no complete index of them",
-        "select count(*) from shards s where exists (select from {docs} p where p.shard = s.shard) and not exists
-             (select from pg_index i where i.indisvalid and i.indexrelid =
-                  to_regclass(format('codesearch.docs_%s_lexemes', to_char(s.shard, 'FM000'))))",
-    ),
-    rule(
         "shards with files but no complete trigram index",
         "select count(*) from shards s where exists (select from {files} f where f.shard = s.shard) and not exists
              (select from pg_index i where i.indisvalid and i.indexrelid =

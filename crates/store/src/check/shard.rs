@@ -306,6 +306,10 @@ impl Stored {
                 damaged("the words of its definitions are not those of its symbols");
             }
         }
+        if !self.words.fit_doc(text.blob) {
+            let what = "the words of its doc are not those of the word index".to_owned();
+            found.problems.push((Some(BlobId(text.blob)), what, true));
+        }
         for (path, document) in self.scip.remove(&text.blob).unwrap_or_default() {
             if document.is_none_or(|document| !document.fits(&text.text)) {
                 let what = format!("the SCIP data of {path} belong to another text");

@@ -1,7 +1,8 @@
-//! Compares the word index of a shard with its texts and symbols.
+//! Compares the word index of a shard with its texts, symbols and docs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use futures_util::TryStreamExt;
 use sqlx::{AssertSqlSafe, PgConnection};
 use words::{BLOB_START, Counter, Lists, Word};
 
@@ -22,6 +23,9 @@ pub(super) struct StoredWords {
     /// By chunk.
     bodies: HashMap<i32, u64>,
     definitions: HashMap<i32, u64>,
+    /// By blob: of the word index, and of the docs that should be in it.
+    docs: HashMap<i32, u64>,
+    docs_stored: HashMap<i32, u64>,
     lengths: HashMap<i32, u8>,
     is_damaged: bool,
     counter: Counter,
@@ -34,8 +38,8 @@ impl StoredWords {
         groups: Groups,
         shard: ShardId,
     ) -> Result<Self> {
-        let (worded, defined): (i32, bool) =
-            sqlx::query_as("select worded, defined from shards where shard = $1")
+        let (worded, defined, docs_indexed): (i32, bool, bool) =
+            sqlx::query_as("select worded, defined, docs_indexed from shards where shard = $1")
                 .bind(shard.0)
                 .fetch_one(&mut *conn)
                 .await?;
@@ -58,10 +62,29 @@ impl StoredWords {
             );
             let rows: Vec<(i32, Vec<u8>)> =
                 sqlx::query_as(AssertSqlSafe(sql)).bind(segment).fetch_all(&mut *conn).await?;
-            let sums = if field == 0 { &mut stored.bodies } else { &mut stored.definitions };
+            let sums = match field {
+                0 => &mut stored.bodies,
+                1 => &mut stored.definitions,
+                _ => &mut stored.docs,
+            };
             for (bucket, row) in rows {
                 let added = add(sums, &row, (bucket, bits as u8), first);
                 stored.is_damaged |= added.is_none();
+            }
+        }
+        if docs_indexed {
+            let sql = format!(
+                "select blob, tsvector_to_array(lexemes) from {} where shard = {} and blob < $1",
+                shard.docs(),
+                shard.0
+            );
+            let mut docs = sqlx::query_as::<_, (i32, Vec<String>)>(AssertSqlSafe(sql))
+                .bind(worded)
+                .fetch(conn);
+            while let Some((blob, lexemes)) = docs.try_next().await? {
+                let words = lexemes.iter().map(|lexeme| Word::of(lexeme)).collect::<BTreeSet<_>>();
+                let sum = words.iter().fold(0_u64, |sum, word| sum.wrapping_add(mix(*word, 0)));
+                stored.docs_stored.insert(blob, sum);
             }
         }
         Ok(stored)
@@ -83,6 +106,12 @@ impl StoredWords {
         let length = words::length_code(count) | if begins_blob { BLOB_START } else { 0 };
         self.bodies.get(&n).copied().unwrap_or_default() == sum
             && self.lengths.get(&n) == Some(&length)
+    }
+
+    /// Returns whether the words of a blob's doc are its lexemes.
+    pub(super) fn fit_doc(&self, blob: i32) -> bool {
+        let stored = self.docs_stored.get(&blob);
+        stored.is_none_or(|sum| self.docs.get(&blob).copied().unwrap_or_default() == *sum)
     }
 
     /// Returns whether the words of the names that a blob defines are those of its symbols. `starts` are the beginnings of its

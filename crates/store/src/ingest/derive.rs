@@ -1,5 +1,7 @@
 //! Derives the documents, the filters and the words of a shard from its stored chunks.
 
+use std::ops::Range;
+
 use futures_util::TryStreamExt;
 use ngram::{BLOCK_CHUNKS, BitSlices, BloomFilter, FilterKind};
 use query::Lexemes;
@@ -14,7 +16,7 @@ use crate::filters::{self, NewFilters, StoredFilters, Tail};
 use crate::store::Store;
 use crate::tables::{self, Groups};
 use crate::word_index::{WordField, definitions, write};
-use crate::{BlobId, ShardId};
+use crate::{BlobId, ShardId, docs};
 
 /// Bytes of text after which a document ends, with a whole chunk. Larger documents make a smaller index that is built
 /// faster (a quarter of the time of an index over the texts of single chunks, and a third of its size), but name more
@@ -39,6 +41,8 @@ struct DerivedUpto {
     worded: i32,
     /// Whether the names of all symbols are.
     defined: bool,
+    /// Whether all docs of these chunks are.
+    docs_indexed: bool,
 }
 
 impl Session {
@@ -50,7 +54,8 @@ impl Session {
     pub async fn underived(&mut self) -> Result<Vec<ShardId>> {
         self.renew_words().await?;
         let shards: Vec<i16> = sqlx::query_scalar(
-            "select shard from shards where chunks > filtered or chunks > worded or not defined order by shard",
+            "select shard from shards where chunks > filtered or chunks > worded or not defined or not docs_indexed
+             order by shard",
         )
         .fetch_all(&mut self.conn)
         .await?;
@@ -70,9 +75,11 @@ impl Session {
             let sql = format!("truncate {}", table.name);
             sqlx::query(AssertSqlSafe(sql)).execute(&mut *tx).await?;
         }
-        sqlx::query("update shards set worded = 0, words_dead = 0, defined = symbols_upto = 0")
-            .execute(&mut *tx)
-            .await?;
+        sqlx::query(
+            "update shards set worded = 0, words_dead = 0, defined = symbols_upto = 0, docs_indexed = false",
+        )
+        .execute(&mut *tx)
+        .await?;
         sqlx::query("update state set words_format = $1")
             .bind(words::FORMAT)
             .execute(&mut *tx)
@@ -92,7 +99,7 @@ impl Store {
     pub async fn derive(&self, shard: ShardId) -> Result<()> {
         let of = self.chunks_of(shard).await?;
         // An earlier version stored them, or a killed ingest.
-        if of.worded < of.filtered || !of.defined {
+        if of.worded < of.filtered || !of.defined || !of.docs_indexed {
             self.derive_words(shard, of).await?;
         }
         let worded = of.worded.max(of.filtered);
@@ -134,11 +141,12 @@ impl Store {
 
     /// Returns how far the derived data of a shard go.
     async fn chunks_of(&self, shard: ShardId) -> Result<DerivedUpto> {
-        let sql = "select chunks, filtered, worded, defined from shards where shard = $1";
+        let sql =
+            "select chunks, filtered, worded, defined, docs_indexed from shards where shard = $1";
         Ok(sqlx::query_as(sql).bind(shard.0).fetch_one(self.control()).await?)
     }
 
-    /// Derives the words that an index of an earlier version lacks: of chunks that have filters, and of all symbols.
+    /// Derives the words that an index of an earlier version lacks: of chunks that have filters, of all symbols, and of docs.
     async fn derive_words(&self, shard: ShardId, of: DerivedUpto) -> Result<()> {
         let groups = self.groups();
         let mut reader = self.helper().await?;
@@ -158,7 +166,10 @@ impl Store {
             words.add_chunk(n, &text, n == blob);
         }
         drop(texts);
-        store_words(&mut tx, groups, shard, words, of.filtered).await?;
+        store_words(&mut tx, groups, shard, words, of.worded..of.filtered.max(of.worded)).await?;
+        if !of.docs_indexed {
+            docs::index_anew(&mut tx, groups, shard, of.filtered.max(of.worded)).await?;
+        }
         if !of.defined {
             definitions::derive((&mut tx, &mut reader), groups, shard).await?;
         }
@@ -178,6 +189,7 @@ impl Store {
             tx.execute(AssertSqlSafe(format!("delete from {}", shard.documents()))).await?;
             filters::delete(&mut tx, groups, shard).await?;
             write::delete(&mut tx, groups, shard, WordField::Body, None).await?;
+            write::delete(&mut tx, groups, shard, WordField::Docs, None).await?;
         }
         let (tail, others) = filters::take_tail(&mut tx, groups, shard, filtered).await?;
         let tail = tail.unwrap_or_else(|| Tail::at(others));
@@ -200,7 +212,7 @@ impl Store {
             remake(&mut tx, &mut reader, (shard, groups), of, stored, &mut words).await?;
         }
         if worded < upto {
-            store_words(&mut tx, groups, shard, words, upto).await?;
+            store_words(&mut tx, groups, shard, words, worded..upto).await?;
         }
         sqlx::query("update shards set filtered = $2 where shard = $1")
             .bind(shard.0)
@@ -213,20 +225,22 @@ impl Store {
     }
 }
 
-/// Stores the words of more chunks, and records that all chunks before `upto` are in the word index.
+/// Stores the words of more chunks and of the docs of their blobs, and records that all before them are in the word index,
+/// too.
 async fn store_words(
     conn: &mut PgConnection,
     groups: Groups,
     shard: ShardId,
     words: SegmentBuilder,
-    upto: i32,
+    chunks: Range<i32>,
 ) -> Result<()> {
     if let Some(segment) = words.finish() {
         write::insert(conn, groups, shard, WordField::Body, &segment).await?;
     }
+    docs::index(conn, groups, shard, chunks.clone()).await?;
     sqlx::query("update shards set worded = $2 where shard = $1")
         .bind(shard.0)
-        .bind(upto)
+        .bind(chunks.end)
         .execute(conn)
         .await?;
     Ok(())

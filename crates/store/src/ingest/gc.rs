@@ -39,7 +39,6 @@ impl Session {
         for state in self.shards.iter().filter(|state| state.live) {
             if self.sweep || changed.contains(&state.shard) || filled.contains(&state.shard) {
                 index::build_paths(&mut self.conn, state.shard).await?;
-                docs::build_index(&mut self.conn, state.shard).await?;
             }
         }
         let orphaned = self.purge().await?;
@@ -284,7 +283,7 @@ async fn free_empty_shards(conn: &mut PgConnection, groups: Groups) -> Result<()
     }
     sqlx::query(
         "update shards set live_from = null, chunks = 0, filtered = 0, symbols_upto = 0, worded = 0, defined = true,
-             words_dead = 0
+             words_dead = 0, docs_indexed = true
          where shard = any($1)",
     )
     .bind(freed)

@@ -6,12 +6,12 @@ use std::ops::Range;
 use futures_util::{TryStreamExt, stream};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
+use crate::ShardId;
 use crate::error::Result;
 use crate::store::Store;
-use crate::{ShardId, docs};
 
 impl Store {
-    /// Builds the trigram index of a shard and the index of its docs, unless they exist.
+    /// Builds the trigram index of a shard, unless it exists.
     ///
     /// Also updates the planner's statistics of the shard; without them it would combine the lookup by trigram with one
     /// by shard. The build is one transaction: however it ends, the shard has a complete index or none. `memory_kb`
@@ -25,11 +25,10 @@ impl Store {
             "set maintenance_work_mem = '{memory_kb}kB';
              set max_parallel_maintenance_workers = 0;
              create index if not exists {0}_trgm on {0} using gin (lexemes gin_trgm_ops);
-             analyze {1} (shard, n, blob); analyze {0} (shard, first, upto);
-             {2}",
+             analyze {1} (shard, n, blob); analyze {0} (shard, first, upto); analyze {2}",
             shard.documents(),
             shard.chunks(),
-            docs::index_sql(shard)
+            shard.docs()
         );
         conn.execute(AssertSqlSafe(sql)).await?;
         conn.close().await?;
@@ -94,11 +93,7 @@ impl Store {
 
 /// Drops the indexes of a shard before it is filled: filling is much faster without them.
 pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = format!(
-        "drop index if exists {}_trgm; drop index if exists {}_lexemes",
-        shard.documents(),
-        shard.docs()
-    );
+    let sql = format!("drop index if exists {}_trgm", shard.documents());
     conn.execute(AssertSqlSafe(sql)).await?;
     Ok(())
 }
@@ -117,16 +112,11 @@ pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Resu
     Ok(())
 }
 
-/// Merges the pending lists of a shard's indexes into the indexes; otherwise every search would read the lists.
+/// Merges the pending list of a shard's trigram index into the index; otherwise every search would read the list.
 pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let documents = format!("{}_trgm", shard.documents());
-    for index in [documents, format!("{}_lexemes", shard.docs())] {
-        sqlx::query(
-            "select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null",
-        )
-        .bind(index)
-        .execute(&mut *conn)
+    sqlx::query("select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null")
+        .bind(format!("{}_trgm", shard.documents()))
+        .execute(conn)
         .await?;
-    }
     Ok(())
 }

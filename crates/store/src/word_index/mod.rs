@@ -1,5 +1,5 @@
-//! The word index: which chunks have a word, in their text or in a name that they define. The crate `words` cuts texts, and
-//! knows the bytes of its rows.
+//! The word index: which chunks have a word, in their text or in a name that they define, and which docs have a lexeme. The
+//! crate `words` cuts texts, and knows the bytes of its rows.
 //!
 //! What an ingest adds to a shard is a *segment*: a row of `word_segments`, and rows of `words`, each with the words of a
 //! bucket ([`write`]). Small segments are merged as they become many, and large ones when much of them is of deleted texts
@@ -25,6 +25,8 @@ pub enum WordField {
     Body,
     /// In the names that it defines.
     Definitions,
+    /// Its blob, of which it is the first chunk, has the lexeme in its doc.
+    Docs,
 }
 
 impl WordField {
@@ -99,7 +101,7 @@ impl Store {
 }
 
 impl Lease {
-    /// Reads the rows that have some words, if any row does, of some shards of one group: of each segment and field the row
+    /// Reads the rows that have some words in texts or definitions, if any row does, of some shards of one group: of each segment and field the row
     /// of each word, once. One statement, so what it reads is of one moment: each chunk's posting of a word and field is in
     /// at most one row.
     ///
@@ -113,7 +115,7 @@ impl Lease {
              from (select distinct s.shard, s.segment, s.field, s.first,
                           (asked.word >> ({} - s.bits))::integer as bucket
                    from {} s cross join unnest($2::bigint[]) asked (word)
-                   where s.shard = any($1::smallint[]) offset 0) s
+                   where s.shard = any($1::smallint[]) and s.field in (0, 1) offset 0) s
              -- Each by the index: of a small table, a plan would else read all.
              cross join lateral (
                  select w.entries from {} w

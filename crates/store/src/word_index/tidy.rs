@@ -35,7 +35,7 @@ pub(crate) async fn tidy(conn: &mut PgConnection, groups: Groups, shard: ShardId
     .bind(shard.0)
     .fetch_one(&mut *tx)
     .await?;
-    for field in [WordField::Body, WordField::Definitions] {
+    for field in [WordField::Body, WordField::Definitions, WordField::Docs] {
         tidy_field(&mut tx, groups, shard, field, is_old).await?;
     }
     if is_old {
