@@ -273,7 +273,8 @@ mod tests {
 
     /// Formats the list as a table for `docs/ripgrep.md`.
     fn table() -> String {
-        let mut table = "| flag | here | |\n|---|---|---|\n".to_owned();
+        // Flags of one fate share a row.
+        let mut rows: Vec<(String, String)> = Vec::new();
         for Flag { short, long, value, fate } in FLAGS {
             let short = if *short == ' ' { String::new() } else { format!("`-{short}`, ") };
             let value = if value.is_empty() { String::new() } else { format!(" {value}") };
@@ -285,7 +286,15 @@ mod tests {
                 Other(instead) => ("other name", (*instead).to_owned()),
                 WhyNot(why) => ("why not", (*why).to_owned()),
             };
-            let _ = writeln!(table, "| {short}`--{long}{value}` | {fate} | {note} |");
+            let (names, told) = (format!("{short}`--{long}{value}`"), format!("{fate} | {note}"));
+            match rows.iter_mut().find(|(_, other)| *other == told) {
+                Some((row, _)) => row.extend(["; ", &names]),
+                None => rows.push((names, told)),
+            }
+        }
+        let mut table = "| flags | here | |\n|---|---|---|\n".to_owned();
+        for (names, told) in rows {
+            let _ = writeln!(table, "| {names} | {told} |");
         }
         table
     }
@@ -294,7 +303,7 @@ mod tests {
     fn the_document_has_the_list() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ripgrep.md");
         let document = std::fs::read_to_string(path).unwrap();
-        let begin = document.find("| flag |").unwrap();
+        let begin = document.find("| flags |").unwrap();
         let end = begin + document[begin..].find("\n\n").unwrap() + 1;
         let renewed = format!("{}{}{}", &document[..begin], table(), &document[end..]);
         if std::env::var_os("CODESEARCH_RENEW").is_some() {

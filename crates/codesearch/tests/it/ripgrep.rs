@@ -356,7 +356,7 @@ fn json_lines_are_those_of_ripgrep() {
     }
 }
 
-/// A row of the table: the flag's names with its value, its fate, and a note.
+/// A flag in a row of the table: its names with its value, its fate, and a note.
 struct Row {
     names: Vec<String>,
     value: Option<String>,
@@ -367,19 +367,24 @@ struct Row {
 fn rows() -> Vec<Row> {
     let document = include_str!("../../../../docs/ripgrep.md");
     let rows = document.lines().filter(|line| line.starts_with("| `-"));
-    rows.map(|line| {
+    let flags = rows.flat_map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').splitn(3, " | ").map(str::trim).collect();
-        let names = cells[0].split(", ").map(|name| name.trim_matches('`'));
-        let value =
-            names.clone().find_map(|name| name.split_once(' ').map(|(_, value)| value.to_owned()));
-        Row {
-            names: names.map(|name| name.split(' ').next().unwrap().to_owned()).collect(),
-            value,
-            fate: cells[1].to_owned(),
-            note: cells[2].to_owned(),
-        }
-    })
-    .collect()
+        cells[0].split("; ").map(|flag| [flag, cells[1], cells[2]]).collect::<Vec<_>>()
+    });
+    flags
+        .map(|cells| {
+            let names = cells[0].split(", ").map(|name| name.trim_matches('`'));
+            let value = names
+                .clone()
+                .find_map(|name| name.split_once(' ').map(|(_, value)| value.to_owned()));
+            Row {
+                names: names.map(|name| name.split(' ').next().unwrap().to_owned()).collect(),
+                value,
+                fate: cells[1].to_owned(),
+                note: cells[2].to_owned(),
+            }
+        })
+        .collect()
 }
 
 #[test]
