@@ -19,8 +19,7 @@ pub async fn forget(
     host: &str,
     tell: Arc<dyn Fn(Event) + Send + Sync>,
 ) -> Result<Report, Error> {
-    let lock = store.try_mirror_lock().await?.ok_or(Error::Busy)?;
-    let mirrors = Mirrors::new(store.clone(), options.clone(), tell);
+    let (lock, mirrors) = Mirrors::alone(store, options, tell).await?;
     let mut report = Report::default();
     let mut all = store.mirrors().await?;
     all.retain(|mirror| mirror.host == host);

@@ -46,8 +46,7 @@ pub async fn pass(
     options: &Options,
     tell: Arc<dyn Fn(Event) + Send + Sync>,
 ) -> Result<Report, Error> {
-    let lock = store.try_mirror_lock().await?.ok_or(Error::Busy)?;
-    let mirrors = pass::Mirrors::new(store.clone(), options.clone(), tell);
+    let (lock, mirrors) = pass::Mirrors::alone(store, options, tell).await?;
     let report = mirrors.pass(settings, &|_| true).await;
     lock.close().await;
     Ok(report?)

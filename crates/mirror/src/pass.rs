@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use settings::Settings;
-use store::{Change, Mirror, MirrorHost, MirrorPage, Reason, Store};
+use store::{Change, Mirror, MirrorHost, MirrorLock, MirrorPage, Reason, Store};
 use tokio::task::JoinSet;
 
 use crate::event::{Event, Intent, Report, Verb};
@@ -71,6 +71,19 @@ impl Mirrors {
     ) -> Self {
         let common = Common { usual: options.into.clone(), patience: options.patience };
         Self { worker: Worker::new(store, tell), common, options }
+    }
+
+    /// Takes the lock on mirroring into the index, which the caller closes.
+    ///
+    /// # Errors
+    /// Another program mirrors into the index, or the database fails.
+    pub(crate) async fn alone(
+        store: &Store,
+        options: &Options,
+        tell: Arc<dyn Fn(Event) + Send + Sync>,
+    ) -> Result<(MirrorLock, Self), Error> {
+        let lock = store.try_mirror_lock().await?.ok_or(Error::Busy)?;
+        Ok((lock, Self::new(store.clone(), options.clone(), tell)))
     }
 
     fn store(&self) -> &Store {

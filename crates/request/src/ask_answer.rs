@@ -1,7 +1,5 @@
 //! The answer to a question as JSON, and what it tells people.
 
-use std::ops::Range;
-
 use answer::symbol::Symbol;
 use answer::{FileMatch, Line};
 use search::ask::{Asked, AskedFile, AskedWord};
@@ -11,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fresh::{self, OldestJson};
 use crate::human::{count, grouped};
+use crate::json::{milliseconds, pairs};
 use crate::stale::utc;
 
 /// Copies of a file that are listed.
@@ -103,7 +102,7 @@ impl<'a> Answer<'a> {
             words: asked.words.iter().map(word).collect(),
             files: asked.files.iter().map(|one| FileJson::of(one, explains)).collect(),
             stats: StatsJson {
-                duration_ms: (stats.duration.as_secs_f64() * 10_000.0).round() / 10.0,
+                duration_ms: milliseconds(stats.duration),
                 files: stats.files,
                 matched: asked.matched,
                 matched_all: asked.matched_all,
@@ -168,10 +167,6 @@ impl<'a> LineJson<'a> {
 fn symbol(symbol: &Symbol) -> Value {
     let container = symbol.container.as_ref().map(|(name, _)| name);
     json!({ "name": symbol.name, "kind": symbol.kind, "container": container, "line": symbol.line })
-}
-
-fn pairs(ranges: &[Range<usize>]) -> Vec<(usize, usize)> {
-    ranges.iter().map(|range| (range.start, range.end)).collect()
 }
 
 /// Rounds to three digits after the point.

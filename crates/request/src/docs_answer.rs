@@ -6,6 +6,7 @@ use search::docs::{Doc, DocKind, Docs, DocsStopped, TextRun};
 use serde::Serialize;
 
 use crate::fresh::{self, OldestJson};
+use crate::json::{milliseconds, pairs};
 
 /// An answer as JSON, on a terminal and over HTTP.
 #[derive(Debug, Serialize)]
@@ -53,14 +54,13 @@ struct StatsJson {
 impl<'a> Answer<'a> {
     /// Makes the answer for the documents found. `ignored` lists the terms that do not apply to documents.
     pub fn of(query: &'a str, ignored: &'a [String], found: &'a Docs) -> Self {
-        let ms = |duration: std::time::Duration| (duration.as_secs_f64() * 10_000.0).round() / 10.0;
         Self {
             query,
             ignored,
             docs: found.docs.iter().map(DocJson::of).collect(),
             stats: StatsJson {
-                duration_ms: ms(found.duration),
-                ranking_ms: ms(found.ranking),
+                duration_ms: milliseconds(found.duration),
+                ranking_ms: milliseconds(found.ranking),
                 docs: found.docs.len(),
                 matched: found.matched,
                 ranked: found.ranked,
@@ -78,8 +78,6 @@ impl<'a> DocJson<'a> {
     fn of(doc: &'a Doc) -> Self {
         let (title, title_ranges) = joined(&doc.title);
         let (snippet, snippet_ranges) = joined(&doc.snippet);
-        let pairs =
-            |ranges: Vec<Range<usize>>| ranges.into_iter().map(|r| (r.start, r.end)).collect();
         Self {
             repo: &doc.repo,
             path: &doc.path,
@@ -89,9 +87,9 @@ impl<'a> DocJson<'a> {
                 DocKind::Comment => "comment",
             },
             title,
-            title_ranges: pairs(title_ranges),
+            title_ranges: pairs(&title_ranges),
             snippet,
-            snippet_ranges: pairs(snippet_ranges),
+            snippet_ranges: pairs(&snippet_ranges),
             rank: doc.rank,
             same: doc.same,
         }

@@ -21,6 +21,7 @@ pub mod fresh;
 mod here;
 pub mod hints;
 pub mod human;
+mod json;
 mod narrow;
 pub mod notes;
 mod options;

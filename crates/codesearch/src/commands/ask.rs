@@ -1,8 +1,6 @@
 //! `codesearch ask`: prints the files that answer a question best.
 
-use std::io::Write;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use search::Holds;
 use search::ask;
 
@@ -45,22 +43,12 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &AskArgs) -> Resul
             asking.among = among.into();
         }
         let asked = ask::ask(view, &asking).await?;
-        let mut out = console.plain_stdout();
-        let printed = if args.json {
-            serde_json::to_writer(&mut out, &Answer::of(&question, &asked, args.explain))
-                .map_err(std::io::Error::from)
-                .and_then(|()| writeln!(out))
-        } else {
-            print(&mut out, &asked, &paths, args, console)
-        };
-        match printed.and_then(|()| out.flush()) {
-            // The reader has closed the pipe: `codesearch ask x | head`.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                return Ok(crate::FOUND);
-            }
-            other => other.context("cannot write")?,
+        let answer = args.json.then(|| Answer::of(&question, &asked, args.explain));
+        let is_read =
+            super::write_answer(console, answer, |out| print(out, &asked, &paths, args, console))?;
+        if !is_read {
+            return Ok(crate::FOUND);
         }
-        drop(out);
         super::tell_trees(console, paths.here());
         for note in notes(&asked) {
             note!(to console, "codesearch: {note}");

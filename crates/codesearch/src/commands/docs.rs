@@ -1,8 +1,6 @@
 //! `codesearch docs`: prints the documents and comments that match best.
 
-use std::io::Write;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use search::DEFAULT_TIMEOUT;
 use search::docs::{self, DocsRequest, DocsStopped, MAX_RANKED};
 
@@ -46,22 +44,13 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
             found.docs.splice(0..0, own.docs);
             found.docs.truncate(wide.limit);
         }
-        let mut out = console.plain_stdout();
-        let printed = if args.json {
-            serde_json::to_writer(&mut out, &Answer::of(&query, &asked.ignored, &found))
-                .map_err(std::io::Error::from)
-                .and_then(|()| writeln!(out))
-        } else {
-            print(&mut out, &found, &paths, args.color, console)
-        };
-        match printed.and_then(|()| out.flush()) {
-            // The reader has closed the pipe: `codesearch docs x | head`.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                return Ok(crate::FOUND);
-            }
-            other => other.context("cannot write")?,
+        let answer = args.json.then(|| Answer::of(&query, &asked.ignored, &found));
+        let is_read = super::write_answer(console, answer, |out| {
+            print(out, &found, &paths, args.color, console)
+        })?;
+        if !is_read {
+            return Ok(crate::FOUND);
         }
-        drop(out);
         super::tell_trees(console, paths.here());
         if let Some(notice) = asked.notice() {
             note!(to console, "codesearch: {notice}");

@@ -32,7 +32,9 @@ pub(crate) mod symbols;
 pub(crate) mod token;
 pub(crate) mod up;
 
-use anyhow::{Result, bail};
+use std::io::{self, Write};
+
+use anyhow::{Context, Result, bail};
 use request::{Here, Refused};
 
 use crate::cli::Command;
@@ -61,6 +63,29 @@ pub(crate) fn read(command: &Command, index: &Index<'_>, console: &Console) -> R
 fn tell_trees(console: &Console, here: &Here) {
     if let Some(trees) = here.trees_note().filter(|_| console.stderr_is_terminal) {
         note!(to console, "codesearch: {trees}");
+    }
+}
+
+/// Writes an answer to standard output: as JSON, or by `print` if there is none. Returns false if the reader has closed the pipe:
+/// `codesearch ask x | head`.
+fn write_answer(
+    console: &Console,
+    json: Option<impl serde::Serialize>,
+    print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<bool> {
+    let mut out = console.plain_stdout();
+    let printed = match json {
+        Some(answer) => serde_json::to_writer(&mut out, &answer)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out)),
+        None => print(&mut out),
+    };
+    match printed.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => {
+            other.context("cannot write")?;
+            Ok(true)
+        }
     }
 }
 

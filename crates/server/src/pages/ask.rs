@@ -8,6 +8,7 @@ use axum::routing::get;
 use search::Holds;
 use search::ask::{AskError, AskRequest, Asked, AskedFile, MAX_QUESTION};
 
+use super::asked::{AskedPage, Form, Truth};
 use super::link;
 use super::narrow::TreeFields;
 use super::render::render;
@@ -21,7 +22,6 @@ use crate::params::{
 use crate::server::Server;
 use request::ask_answer::{self as printed, score, summary};
 use request::hints::missing_repository;
-use request::human::duration;
 use request::{self, AskOptions, Client};
 use statistics::{self, Outcome};
 
@@ -79,6 +79,16 @@ pub(crate) const ASK: Endpoint = Endpoint {
     }),
 };
 
+const PAGE: AskedPage = AskedPage {
+    path: "/ask",
+    about: "A question",
+    input: "Question",
+    example: "how are validators plugged in",
+    most: MAX_QUESTION,
+    button: "Ask",
+    languages: "rust, go",
+};
+
 /// The parameters of a request.
 #[derive(Clone, Debug)]
 struct AskParams {
@@ -95,18 +105,14 @@ impl From<CheckedParams> for AskParams {
 #[derive(Template)]
 #[template(path = "ask.html")]
 struct AskPage<'a> {
-    question: &'a str,
-    repo: &'a str,
-    lang: &'a str,
+    form: Form<'a>,
     error: Option<String>,
     found: Option<Found>,
 }
 
 /// What a page shows of an answer.
 struct Found {
-    summary: String,
-    stopped: Option<String>,
-    age: Option<(String, String)>,
+    truth: Truth,
     notes: Vec<String>,
     stale: Option<String>,
     files: Vec<FileView>,
@@ -141,7 +147,14 @@ async fn ask(
 impl AskParams {
     fn page(&self, error: Option<String>, found: Option<Found>) -> AskPage<'_> {
         let text = |param| self.given.get(param).unwrap_or_default();
-        AskPage { question: &self.q, repo: text(&REPO), lang: text(&LANG), error, found }
+        let form = Form {
+            of: &PAGE,
+            words: &self.q,
+            code: self.q.clone(),
+            repo: text(&REPO).to_owned(),
+            lang: text(&LANG),
+        };
+        AskPage { form, error, found }
     }
 
     fn is_on(&self, param: &Param) -> bool {
@@ -227,9 +240,12 @@ async fn found(server: &Server, params: &AskParams, asked: Asked) -> Result<Foun
     }
     let copies = ListedCopies { all: params.is_on(&COPIES), href: params.with_copies() };
     Ok(Found {
-        summary: format!("{} in {}", summary(&asked), duration(asked.stats.duration)),
-        stopped: printed::stopped(&asked).map(|(_, why)| why),
-        age: request::fresh::dated_age(&asked.stats.covered),
+        truth: Truth::of(
+            &summary(&asked),
+            asked.stats.duration,
+            printed::stopped(&asked),
+            &asked.stats.covered,
+        ),
         notes,
         stale: request::stale::sentence(&asked.stale),
         files: views(server, &asked, Some(&copies), params.is_on(&EXPLAIN)).await?,

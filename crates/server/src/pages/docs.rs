@@ -10,6 +10,7 @@ use search::docs::{
 };
 use search::{DEFAULT_LIMIT, DEFAULT_TIMEOUT};
 
+use super::asked::{AskedPage, Form, Truth};
 use super::link;
 use super::render::render;
 use super::view::Piece;
@@ -22,7 +23,7 @@ use crate::params::{
 use crate::server::Server;
 use request::docs_answer as printed;
 use request::hints::missing_repository;
-use request::human::{count, duration};
+use request::human::count;
 use request::{self, DocsQuery};
 use statistics::{self, Outcome};
 
@@ -70,6 +71,16 @@ pub(crate) const DOCS: Endpoint = Endpoint {
     }),
 };
 
+const PAGE: AskedPage = AskedPage {
+    path: "/docs",
+    about: "All documents",
+    input: "Words",
+    example: "how do I configure retries",
+    most: MAX_QUERY,
+    button: "Search",
+    languages: "markdown, go",
+};
+
 /// The parameters of a request, parsed.
 #[derive(Clone, Debug)]
 struct DocsParams {
@@ -93,12 +104,7 @@ impl From<CheckedParams> for DocsParams {
 #[derive(Template)]
 #[template(path = "docs.html")]
 struct DocsPage<'a> {
-    /// The words of the query.
-    query: &'a str,
-    /// A query that searches code for the same words.
-    code: String,
-    repo: String,
-    lang: &'a str,
+    form: Form<'a>,
     /// A sentence about parts of the query that are ignored.
     notice: Option<String>,
     error: Option<String>,
@@ -106,10 +112,7 @@ struct DocsPage<'a> {
 }
 
 struct Found {
-    summary: String,
-    stopped: Option<String>,
-    /// How long ago its oldest repository was looked at, and that repository with the time.
-    age: Option<(String, String)>,
+    truth: Truth,
     /// A sentence about repositories that could not be updated.
     outdated: Option<String>,
     rows: Vec<Row>,
@@ -142,7 +145,7 @@ async fn docs(
             let mut found = found.map(shown);
             if let Some(nothing) = found.as_mut().filter(|found| found.rows.is_empty()) {
                 let missing = missing_repository(server.view(), &wanted.asked.repos).await;
-                nothing.stopped = nothing.stopped.take().or(missing);
+                nothing.truth.stopped = nothing.truth.stopped.take().or(missing);
             }
             render(StatusCode::OK, &wanted.page(None, found))
         }
@@ -156,10 +159,14 @@ impl DocsParams {
     fn page(&self, error: Option<String>, found: Option<Found>) -> DocsPage<'_> {
         let DocsQuery { words, repos, languages, .. } = &self.asked;
         // Patterns are alternatives. The page's boxes hold one pattern and one language.
-        let repo = repos.join("|");
-        let lang = languages.first().map_or("", String::as_str);
-        let notice = self.asked.notice();
-        DocsPage { query: words, code: self.code(), repo, lang, notice, error, found }
+        let form = Form {
+            of: &PAGE,
+            words,
+            code: self.code(),
+            repo: repos.join("|"),
+            lang: languages.first().map_or("", String::as_str),
+        };
+        DocsPage { form, notice: self.asked.notice(), error, found }
     }
 
     /// Returns the query that searches code for the same words.
@@ -218,14 +225,12 @@ async fn answer(server: &Server, wanted: &DocsParams) -> Result<Docs, Failure> {
 
 fn shown(found: Docs) -> Found {
     let summary = count(found.matched, "text");
-    let stopped = printed::stopped(&found).map(|(_, why)| why);
+    let truth = Truth::of(&summary, found.duration, printed::stopped(&found), &found.covered);
+    let outdated = request::fresh::outdated(&found.covered);
     let pieces = |runs: Vec<TextRun>| -> Vec<Piece> {
         let piece = |run: TextRun| Piece { hit: run.hit, class: "", text: run.text };
         runs.into_iter().map(piece).collect()
     };
-    let took = duration(found.duration);
-    let covered = &found.covered;
-    let (age, outdated) = (request::fresh::dated_age(covered), request::fresh::outdated(covered));
     let rows = found.docs.into_iter().map(|doc| {
         let mut about = Vec::new();
         if doc.kind == DocKind::Comment {
@@ -250,7 +255,7 @@ fn shown(found: Docs) -> Found {
             snippet,
         }
     });
-    Found { summary: format!("{summary} in {took}"), stopped, age, outdated, rows: rows.collect() }
+    Found { truth, outdated, rows: rows.collect() }
 }
 
 /// Returns the text of some pieces, without the full stop at the end.

@@ -1,6 +1,7 @@
 //! Pages for browsers, rendered from `web/templates`.
 
 mod ask;
+mod asked;
 mod assets;
 mod browse;
 mod diff;
