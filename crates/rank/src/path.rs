@@ -171,9 +171,10 @@ pub(super) fn is_test(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
     let stem = name.split('.').next().unwrap_or(name);
+    // A library of a shell is not run: its name tells for what it is.
+    let is_run = !name.ends_with(".bash") && !name.ends_with(".zsh");
     folders.split('/').any(|folder| TEST_FOLDERS.contains(&folder))
-        || stem.starts_with("test_")
-        || stem.starts_with("test-")
+        || is_run && (stem.starts_with("test_") || stem.starts_with("test-"))
         || stem.ends_with("_test")
         || stem.ends_with("-test")
         || path.contains("Test.")
@@ -211,6 +212,16 @@ pub fn path_penalty(path: &str) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_are_known_by_their_paths() {
+        for path in ["a/test/x.sh", "src/test_x.py", "x_test.go", "test-x.sh", "XTest.java"] {
+            assert!(is_test(path), "{path}");
+        }
+        for path in ["lib/test_functions.bash", "src/testing.rs", "latest.go"] {
+            assert!(!is_test(path), "{path}");
+        }
+    }
 
     #[test]
     fn a_path_is_called_by_its_parts() {
