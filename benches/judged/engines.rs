@@ -46,14 +46,12 @@ impl Scope<'_> {
     /// Returns the patterns of the repositories and paths of these files, as the engines read them; empty for all.
     fn patterns(self, query: &Query) -> (String, String) {
         match (self, &query.repo) {
-            (Self::Repository, Some(Repo { name, root, .. })) => {
+            (Self::Repository, Some(repo)) => {
+                let root = &repo.root;
                 let root = if root.is_empty() { root } else { &format!("^{}", escape(root)) };
-                (format!("(^|/){}$", escape(name)), root.clone())
+                (repositories(std::slice::from_ref(repo)), root.clone())
             }
-            (Self::Repositories(repos), _) => {
-                let names: Vec<String> = repos.iter().map(|repo| escape(&repo.name)).collect();
-                (format!("(^|/)({})$", names.join("|")), String::new())
-            }
+            (Self::Repositories(repos), _) => (repositories(repos), String::new()),
             _ => (String::new(), String::new()),
         }
     }
@@ -61,8 +59,7 @@ impl Scope<'_> {
     /// Returns whether a file counts.
     fn counts(self, file: &Found) -> bool {
         let Self::Repositories(repos) = self else { return true };
-        let name = file.repo.rsplit('/').next().unwrap_or_default();
-        repos.iter().any(|repo| repo.name == name && file.path.starts_with(&repo.root))
+        repos.iter().any(|repo| repo.is(&file.repo) && file.path.starts_with(&repo.root))
     }
 }
 
@@ -138,6 +135,15 @@ impl Engine {
         let address = format!("{}/ask?q=words", url.trim_end_matches('/'));
         agent.get(&address).call().is_ok_and(|answer| answer.status().is_success())
     }
+}
+
+/// Returns a pattern for the names of some repositories, in either case.
+fn repositories(repos: &[Repo]) -> String {
+    let mut names: Vec<String> =
+        repos.iter().flat_map(|repo| [escape(&repo.name), escape(&repo.called)]).collect();
+    names.sort();
+    names.dedup();
+    format!("(?i)(^|/)({})$", names.join("|"))
 }
 
 /// Returns a pattern for exactly these characters.

@@ -36,7 +36,9 @@ pub(crate) fn checkouts(set: &Path, folder: &Path) -> Result<Checkouts> {
             let root = text("benchmark_root").trim_matches('/');
             let root = if root.is_empty() { String::new() } else { format!("{root}/") };
             let language = text("language").to_owned();
-            found.repos.push(Repo { name: name.to_owned(), language, root });
+            let called = url.trim_end_matches('/').trim_end_matches(".git").rsplit('/').next();
+            let called = called.unwrap_or(name).to_owned();
+            found.repos.push(Repo { name: name.to_owned(), called, language, root });
         } else {
             let why = is_at.map_or("is missing".to_owned(), |at| format!("is at {at}"));
             let at = checkout.display();
@@ -68,7 +70,7 @@ pub(crate) fn queries(set: &Path, repos: &[Repo]) -> Result<Vec<Query>> {
             let targets = ["relevant", "secondary"].map(|field| of[field].as_array());
             let path = |target: &Value| target.as_str().or(target["path"].as_str());
             let answers = targets.into_iter().flatten().flatten().filter_map(path).map(|path| {
-                Answer { grade: 1, path: path.to_owned(), repo: Some(repo.name.clone()) }
+                Answer { grade: 1, path: path.to_owned(), repo: Some(repo.clone()) }
             });
             let answers: Vec<Answer> = answers.collect();
             let (Some(question), Some(category)) = (text("query"), text("category")) else {

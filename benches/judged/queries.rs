@@ -28,8 +28,8 @@ pub(crate) struct Answer {
     pub(crate) grade: u8,
     /// Its path, or the end of it. Without `repo`, it begins with the name of the repository.
     pub(crate) path: String,
-    /// The name of its repository, without the folders above.
-    pub(crate) repo: Option<String>,
+    /// Its repository, in a given set.
+    pub(crate) repo: Option<Repo>,
 }
 
 /// A query and the files that answer it.
@@ -67,7 +67,7 @@ impl Answer {
     pub(crate) fn is(&self, file: &Found) -> bool {
         match &self.repo {
             Some(repo) => {
-                is_end(&format!("/{}", file.repo), repo) && is_end(&file.path, &self.path)
+repo.is(&file.repo) && is_end(&file.path, &self.path)
             }
             None => is_same(&self.path, &format!("{}/{}", file.repo, file.path)),
         }
