@@ -73,7 +73,7 @@ pub(super) async fn after(
     if ranked.files.is_empty() {
         return Ok(None);
     }
-    let why = request::by_words::why(found.len());
+    let why = request::by_words::why(found.len(), &ranked);
     told(view, &ranked, max_bytes, Some(&why)).await.map(Some)
 }
 

@@ -44,16 +44,21 @@ pub fn without<'a>(asked: &mut Asked, found: impl Iterator<Item = (&'a str, &'a 
     asked.files.retain(|one| !found.contains(&(&*one.file.repo, &*one.file.path)));
 }
 
-/// Returns why files are ranked by words, without a full stop, after a search that found `files`.
-pub fn why(files: usize) -> String {
-    match files {
-        0 => "no file has all of these words; ranked by words".to_owned(),
-        _ => {
-            let has = if files == 1 { "has" } else { "have" };
-            format!(
-                "only {} {has} all of these words; others, ranked by words",
-                count(files, "file")
-            )
+/// Returns why files are ranked by words, without a full stop, after a search that found `files`. Files with all words that
+/// the search did not find have them in another case or form, or where the query does not look.
+pub fn why(files: usize, asked: &Asked) -> String {
+    let all = asked.matched_all > files;
+    let has = if files == 1 { "has" } else { "have" };
+    match (files, all) {
+        (0, false) => "no file has all of these words; ranked by words".to_owned(),
+        (0, true) => "no file has these words exactly as typed; ranked by words".to_owned(),
+        (_, false) => {
+            let only = count(files, "file");
+            format!("only {only} {has} all of these words; others, ranked by words")
+        }
+        (_, true) => {
+            let only = count(files, "file");
+            format!("only {only} {has} these words exactly as typed; others, ranked by words")
         }
     }
 }

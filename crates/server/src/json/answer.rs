@@ -123,7 +123,7 @@ async fn ranked_by_words(
     Ok(asked.map(|asked| {
         let answer = request::ask_answer::Answer::of(&params.q, &asked, params.explains());
         let mut told = json!(answer);
-        told["why"] = request::by_words::why(search.1.files).into();
+        told["why"] = request::by_words::why(search.1.files, &asked).into();
         told
     }))
 }

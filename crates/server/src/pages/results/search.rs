@@ -387,7 +387,7 @@ async fn ranked_by_words(
     let given = fields.iter().filter_map(|of| Some((of.name, params.given.get(of)?)));
     let all: Vec<(&str, &str)> = std::iter::once(("q", params.q.as_str())).chain(given).collect();
     Ok(Some(ByWords {
-        why: request::by_words::why(search.1.files),
+        why: request::by_words::why(search.1.files, &asked),
         href: link::to("/ask", &all),
         files: ask::views(server, &asked, None, params.explains()).await?,
     }))
