@@ -42,6 +42,13 @@ pub struct QuestionWord {
     pub role: Role,
 }
 
+impl QuestionWord {
+    /// Returns whether the word is worth a look into the index: not a stop word beside others, which most texts have.
+    pub fn is_looked_up(&self) -> bool {
+        self.role != Role::Stop || self.weight >= 1.0
+    }
+}
+
 /// Words of questions, rather than of what they are about, each with a space around it.
 const STOP_WORDS: &str = " a about above after again all also am an and any are as at be because been before being \
     between both but by can code could defined did do does doing done down during each \

@@ -235,6 +235,41 @@ fn bad_questions_get_a_sentence() {
     }
 }
 
+#[test]
+fn one_letter_is_answered_by_what_is_called_so() {
+    let fixture = repositories();
+    fixture.write("two/state.go", "package two\n\nvar g = 1\n\nvar other = g + g\n");
+    fixture.write("two/uses.go", "package two\n\nvar more = g\n");
+    fixture.ingest();
+    fixture.run(&["symbols"]);
+    let answer = json(&fixture, &["g"]);
+    assert_eq!(files(&answer), ["two/state.go"], "{answer:#}");
+    assert_eq!(answer["files"][0]["matches"][0]["line"], 3, "{answer:#}");
+    for nothing in [&["G"][..], &["x"], &["?"], &["g", "--repo", "one"]] {
+        let told = fixture.run(&[&["ask"], nothing].concat()).code(2).err;
+        assert!(told.contains("the question has no word to look up"), "{nothing:?}: {told}");
+    }
+}
+
+#[test]
+fn the_repository_of_the_current_folder_comes_first() {
+    let fixture = repositories();
+    let text = std::fs::read_to_string(fixture.path().join("one/src/retry.rs")).unwrap();
+    fixture.write("four/src/retry.rs", text + "// Another one.\n");
+    fixture.ingest();
+    fixture.run(&["symbols"]);
+    let first = |folder: &str| {
+        let mut command = fixture.command(&["ask", "--json", "--explain", "retry backoff"]);
+        let ran = command.current_dir(fixture.path().join(folder)).output().unwrap();
+        let answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        (files(&answer)[0].clone(), answer["files"][0]["score"]["parts"]["here"].clone())
+    };
+    for repo in ["one", "four"] {
+        assert_eq!(first(repo), (format!("{repo}/src/retry.rs"), 2.0.into()));
+    }
+    assert_eq!(first(".").1, Value::Null);
+}
+
 fn by_words(server: &Server, address: &str) -> Value {
     server.json(address).1["by_words"].clone()
 }
@@ -252,6 +287,10 @@ fn a_search_of_words_that_finds_little_is_followed_by_an_answer_in_words() {
     let few = by_words(&server, &sorted("Validator checks"));
     assert_eq!(few["why"], "only 1 file has all of these words; others, ranked by words");
     assert!(!files(&few).contains(&"two/validate.go".to_owned()), "{few}");
+    // The words are there, but not as the query spells them.
+    let other = by_words(&server, &sorted("RETRY_BACKOFF"));
+    assert_eq!(other["why"], "no file has these words exactly as typed; ranked by words");
+    assert_eq!(files(&other)[0], "one/src/retry.rs");
     for q in [
         "package",
         "registered or nowhere",

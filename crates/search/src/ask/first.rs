@@ -47,21 +47,33 @@ pub(super) enum Place {
     Definition,
 }
 
-/// Chunks with a word, and the code of how often each has it.
-type Found = Vec<(u32, u8)>;
+/// Chunks with a word, ascending, each with the code of how often it has the word in the lowest [`CODE_BITS`] bits.
+type Found = Vec<u32>;
+
+/// Bits of a code.
+const CODE_BITS: u32 = 3;
+const CODE: u32 = (1 << CODE_BITS) - 1;
 
 /// Where the words of a question occur in the visible chunks of a shard.
 #[derive(Clone, Debug)]
 pub(super) struct Occurrences<'a> {
     visible: &'a VisibleChunks,
-    /// For each word, the chunks with it, and a code for how often each has it.
+    /// For each word, the chunks with it.
     texts: Vec<Found>,
     definitions: Vec<Found>,
 }
 
-/// For each word of a question, the chunks of a shard that have it, ascending, with how often it counts.
+/// For each word of a question, the chunks of a shard that have it, in their texts and in the names that they define.
 #[derive(Debug, Default)]
-pub(super) struct Counted(Vec<Vec<(u32, f32)>>);
+pub(super) struct Counted(Vec<WordChunks>);
+
+#[derive(Debug, Default)]
+struct WordChunks {
+    texts: Found,
+    definitions: Found,
+    /// Number of different chunks.
+    chunks: usize,
+}
 
 impl<'a> Occurrences<'a> {
     /// Makes room for so many words.
@@ -74,30 +86,31 @@ impl<'a> Occurrences<'a> {
         if !self.visible.has(chunk) {
             return;
         }
+        let packed = chunk << CODE_BITS | u32::from(code) & CODE;
         match place {
-            Place::Text => self.texts[word].push((chunk, code)),
-            Place::Definition => self.definitions[word].push((chunk, code)),
+            Place::Text => self.texts[word].push(packed),
+            Place::Definition => self.definitions[word].push(packed),
         }
     }
 
-    /// Puts the occurrences of each word together. Of several forms of a word in a chunk, the most frequent counts.
+    /// Puts the occurrences of each word together. Of several in a chunk, the most frequent counts.
     pub(super) fn counted(self) -> Counted {
         let both = self.texts.into_iter().zip(self.definitions);
         let of_word = |(texts, definitions): (Found, Found)| {
-            let (texts, definitions) = (each_once(texts), each_once(definitions));
-            let mut counted = Vec::with_capacity(texts.len());
-            let mut defined = definitions.into_iter().peekable();
-            for (chunk, code) in texts {
-                while let Some((other, code)) = defined.next_if(|(other, _)| *other < chunk) {
-                    counted.push((other, DEFINITION * words::frequency(code)));
-                }
-                let here = defined.next_if(|(other, _)| *other == chunk);
-                let more = here.map_or(0.0, |(_, code)| DEFINITION * words::frequency(code));
-                counted.push((chunk, words::frequency(code) + more));
+            let mut of = WordChunks {
+                texts: each_once(texts),
+                definitions: each_once(definitions),
+                chunks: 0,
+            };
+            let mut texts = of.texts.iter().map(|packed| packed >> CODE_BITS).peekable();
+            let mut both = 0;
+            for packed in &of.definitions {
+                let chunk = packed >> CODE_BITS;
+                while texts.next_if(|text| *text < chunk).is_some() {}
+                both += usize::from(texts.peek() == Some(&chunk));
             }
-            counted
-                .extend(defined.map(|(chunk, code)| (chunk, DEFINITION * words::frequency(code))));
-            counted
+            of.chunks = of.texts.len() + of.definitions.len() - both;
+            of
         };
         Counted(both.map(of_word).collect())
     }
@@ -105,9 +118,10 @@ impl<'a> Occurrences<'a> {
 
 /// Sorts by chunk, and keeps the largest code of each.
 fn each_once(mut all: Found) -> Found {
-    if !all.is_sorted_by(|(one, _), (next, _)| one < next) {
-        all.sort_unstable_by(|(a, x), (b, y)| (a, y).cmp(&(b, x)));
-        all.dedup_by_key(|(chunk, _)| *chunk);
+    if !all.is_sorted_by(|one, next| one >> CODE_BITS < next >> CODE_BITS) {
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.dedup_by_key(|packed| *packed >> CODE_BITS);
+        all.reverse();
     }
     all
 }
@@ -115,7 +129,29 @@ fn each_once(mut all: Found) -> Found {
 impl Counted {
     /// Returns the number of chunks that have each word.
     pub(super) fn chunks(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().map(Vec::len)
+        self.0.iter().map(|word| word.chunks)
+    }
+}
+
+impl WordChunks {
+    /// Calls `each` for the chunks, ascending, with how often the word counts there.
+    fn each(&self, mut each: impl FnMut(usize, f32)) {
+        let frequencies: [f32; 1 << CODE_BITS] =
+            std::array::from_fn(|code| words::frequency(code as u8));
+        let frequency = |packed: u32| frequencies[(packed & CODE) as usize];
+        let mut definitions = self.definitions.iter().copied().peekable();
+        for packed in &self.texts {
+            let chunk = packed >> CODE_BITS;
+            while let Some(other) = definitions.next_if(|other| other >> CODE_BITS < chunk) {
+                each((other >> CODE_BITS) as usize, DEFINITION * frequency(other));
+            }
+            let here = definitions.next_if(|other| other >> CODE_BITS == chunk);
+            let more = here.map_or(0.0, |other| DEFINITION * frequency(other));
+            each(chunk as usize, frequency(*packed) + more);
+        }
+        for other in definitions {
+            each((other >> CODE_BITS) as usize, DEFINITION * frequency(other));
+        }
     }
 }
 
@@ -134,6 +170,8 @@ pub(super) struct Weights {
     pub(super) telling: u64,
     /// Words that a file must all have to have the whole question: not stop words, parts of others, nor several as one.
     pub(super) typed: u64,
+    /// Whether only texts with all of these words are wanted.
+    pub(super) all: bool,
 }
 
 impl Weights {
@@ -153,7 +191,7 @@ impl Weights {
         let telling = bits(&|word| chunks[word] > 0 && of[word] >= TELLING * most);
         let is_part = |word: usize| matches!(words[word].role, Role::Part | Role::Joined);
         let typed = bits(&|word| words[word].weight >= 1.0 && !is_part(word));
-        Self { mean: length as f32 / all.max(1.0), chunks, idf, of, telling, typed }
+        Self { mean: length as f32 / all.max(1.0), chunks, idf, of, telling, typed, all: false }
     }
 }
 
@@ -189,14 +227,18 @@ pub(super) fn texts_of(
 ) -> ShardTexts {
     let upto = lengths.upto().unsigned_abs() as usize;
     let (mut points, mut masks) = (vec![0.0_f32; upto], vec![0_u64; upto]);
+    let long: [f32; 128] = std::array::from_fn(|code| {
+        let relative = words::length(code as u8) as f32 / weights.mean.max(1.0);
+        SATURATION * (1.0 - LENGTH + LENGTH * relative)
+    });
     for (word, (chunks, weight)) in counted.0.iter().zip(&weights.of).enumerate() {
-        for (chunk, count) in chunks {
-            let at = *chunk as usize;
-            let relative = lengths.of(at) as f32 / weights.mean.max(1.0);
-            let long = SATURATION * (1.0 - LENGTH + LENGTH * relative);
-            points[at] += weight * count * (SATURATION + 1.0) / (count + long);
-            masks[at] |= 1 << word;
-        }
+        let most = weight * (SATURATION + 1.0);
+        chunks.each(|at, count| {
+            if let Some(points) = points.get_mut(at) {
+                *points += most * count / (count + long[usize::from(lengths.code(at))]);
+                masks[at] |= 1 << word;
+            }
+        });
     }
     let mut texts = ShardTexts::default();
     let mut ranked: Vec<(f32, i32, Range<usize>)> = Vec::new();
@@ -208,20 +250,25 @@ pub(super) fn texts_of(
         }
         let blob = lengths.blob_of(at as u32);
         let extent = lengths.extent(blob);
-        let chunks = extent.clone().filter(|chunk| masks[*chunk] != 0);
-        let (mut of_chunks, mut has) = (Vec::new(), 0);
-        for chunk in chunks {
-            of_chunks.push(points[chunk]);
-            has |= masks[chunk];
+        let (mut best, mut has) = (BestChunks::default(), 0);
+        // The chunks before this one have no word.
+        for chunk in at..extent.end {
+            if masks[chunk] != 0 {
+                best.add(points[chunk]);
+                has |= masks[chunk];
+            }
         }
         at = extent.end.max(at + 1);
         if has & weights.telling == 0 {
             continue;
         }
         let files = visible.files(blob);
+        let has_all = has & weights.typed == weights.typed;
         texts.files += files;
-        texts.files_all += if has & weights.typed == weights.typed { files } else { 0 };
-        ranked.push((together(of_chunks), blob, extent));
+        texts.files_all += if has_all { files } else { 0 };
+        if has_all || !weights.all {
+            ranked.push((best.together(), blob, extent));
+        }
     }
     let least = nth(ranked.iter().map(|(points, ..)| *points), CANDIDATES);
     ranked.retain(|(points, ..)| *points >= least);
@@ -242,16 +289,36 @@ pub(super) fn texts_of(
     texts
 }
 
-/// Returns the points of a text, given those of its chunks.
-fn together(mut chunks: Vec<f32>) -> f32 {
-    chunks.sort_unstable_by(|a, b| by_points(*a, *b));
-    let mut share = OTHERS / FURTHER;
-    let add = |sum: f32, points: &f32| {
-        share *= FURTHER;
-        sum + share * points
-    };
-    let others = chunks.iter().skip(1).take(ADDING).fold(0.0, add);
-    chunks.first().map_or(0.0, |best| best + others)
+/// The points of the best chunks of a text, the most first.
+#[derive(Debug, Default)]
+struct BestChunks {
+    points: [f32; 1 + ADDING],
+    count: usize,
+}
+
+impl BestChunks {
+    fn add(&mut self, points: f32) {
+        let mut at = self.count.min(ADDING);
+        if self.count > ADDING && self.points[ADDING] >= points {
+            return;
+        }
+        while at > 0 && self.points[at - 1] < points {
+            self.points[at] = self.points[at - 1];
+            at -= 1;
+        }
+        self.points[at] = points;
+        self.count = (self.count + 1).min(ADDING + 1);
+    }
+
+    /// Returns the points of the text.
+    fn together(&self) -> f32 {
+        let mut share = OTHERS / FURTHER;
+        let add = |sum: f32, points: &f32| {
+            share *= FURTHER;
+            sum + share * points
+        };
+        self.points[0] + self.points[1..].iter().fold(0.0, add)
+    }
 }
 
 /// Returns the best of all candidates, best first, and those that rank as the last of them, as far as there is room.
@@ -310,13 +377,17 @@ mod tests {
             found.add(0, place, chunk, code);
         }
         let of = |code| words::frequency(code);
-        let expected = vec![
+        let expected = [
             (0, DEFINITION * of(one)),
             (1, of(one)),
             (3, of(two) + DEFINITION * of(one)),
             (4, DEFINITION * of(one)),
         ];
-        assert_eq!(found.counted().0, [expected]);
+        let counted = found.counted();
+        assert_eq!(counted.chunks().collect::<Vec<_>>(), [4]);
+        let mut told = Vec::new();
+        counted.0[0].each(|chunk, count| told.push((chunk, count)));
+        assert_eq!(told, expected);
     }
 
     #[test]

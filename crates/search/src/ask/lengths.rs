@@ -28,6 +28,11 @@ impl Lengths {
         self.0.len() as i32
     }
 
+    /// Returns the code of the number of words of a chunk.
+    pub(super) fn code(&self, chunk: usize) -> u8 {
+        self.0.get(chunk).map_or(0, |code| code & !BLOB_START)
+    }
+
     /// Returns the number of words of a chunk.
     pub(super) fn of(&self, chunk: usize) -> u32 {
         self.0.get(chunk).map_or(0, |code| words::length(*code))

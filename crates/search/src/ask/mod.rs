@@ -9,7 +9,9 @@ mod chosen;
 mod first;
 pub(crate) mod kept;
 mod lengths;
+mod letter;
 mod lines;
+mod look;
 mod read;
 mod second;
 mod source;
@@ -21,17 +23,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use rank::question::Question;
-use rayon::prelude::*;
-use store::Shard;
 use words::{MAX_WORDS, QuestionWord, Role};
 
-use self::brute::Texts;
 use self::chosen::{AskedShard, Chosen};
-use self::first::{CANDIDATES, Counted, ShardTexts, Weights, best, texts_of};
+use self::first::{CANDIDATES, Counted, Weights, best};
 use self::lines::Wanted;
+use self::look::{Look, LookedUp, texts_of_all, weigh};
 use self::read::Reader;
 use self::second::{Scoring, in_order};
-use self::source::Source;
 use crate::clock::{Clock, EndClock};
 use crate::ranked::origins;
 use crate::stale::ShownFiles;
@@ -48,6 +47,9 @@ pub use types::{
 /// Minimum time to rank and to show what was found.
 const SHOWING: Duration = Duration::from_secs(2);
 
+/// The inverse document frequency of a stop word, which is not looked up: about every second chunk has it.
+const STOP_IDF: f32 = 0.7;
+
 /// Answers a question with the best files, best first.
 ///
 /// When the returned future is dropped, running statements are cancelled in Postgres.
@@ -62,33 +64,44 @@ pub fn ask<'a>(view: &'a View, request: &'a AskRequest) -> BoxFuture<'a, Result<
         }
         // Each word has a bit.
         let words = words::question(&request.question);
-        if words.is_empty() {
-            return Err(AskError::Empty);
-        }
         let is_cut = words.len() >= MAX_WORDS;
+        let (words, stop_words): (Vec<QuestionWord>, Vec<QuestionWord>) =
+            words.into_iter().partition(QuestionWord::is_looked_up);
+        if words.is_empty() {
+            let asked = letter::ask(view, request).await?.ok_or(AskError::Empty)?;
+            return Ok(ended(asked, request, begun));
+        }
         let timeout = view.time_for(request.among.timeout);
         let clock = Arc::new(Clock::new(begun, timeout));
         let _end = EndClock(Arc::clone(&clock));
-        let asking = Asking { view, request, words: words.into(), clock: &clock, timeout };
+        let words = words.into();
+        let asking = Asking { view, request, words, stop_words, clock: &clock, timeout };
         let mut asked = asking.answer().await?;
         asked.is_cut = is_cut;
-        let shown: usize = asked.files.iter().map(|one| 1 + one.file.copies.len()).sum();
-        if asked.stats.stopped.is_none() && shown < asked.matched {
-            asked.stats.stopped = Some(Stopped::Limit);
-        }
-        asked.stats.files = asked.files.len();
-        asked.stats.matches = asked.files.iter().map(|one| one.file.matches()).sum();
-        asked.stats.notes.extend(request.among.notes.iter().cloned());
-        asked.stats.duration = begun.elapsed();
-        Ok(asked)
+        Ok(ended(asked, request, begun))
     })
+}
+
+/// Adds to an answer what its files tell.
+fn ended(mut asked: Asked, request: &AskRequest, begun: Instant) -> Asked {
+    let shown: usize = asked.files.iter().map(|one| 1 + one.file.copies.len()).sum();
+    if asked.stats.stopped.is_none() && shown < asked.matched {
+        asked.stats.stopped = Some(Stopped::Limit);
+    }
+    asked.stats.files = asked.files.len();
+    asked.stats.matches = asked.files.iter().map(|one| one.file.matches()).sum();
+    asked.stats.notes.extend(request.among.notes.iter().cloned());
+    asked.stats.duration = begun.elapsed();
+    asked
 }
 
 /// A question that is being answered.
 struct Asking<'a> {
     view: &'a View,
     request: &'a AskRequest,
+    /// The words that are looked up.
     words: Arc<[QuestionWord]>,
+    stop_words: Vec<QuestionWord>,
     clock: &'a Arc<Clock>,
     timeout: Option<Duration>,
 }
@@ -97,41 +110,18 @@ impl Asking<'_> {
     async fn answer(&self) -> Result<Asked, AskError> {
         let (view, request, clock) = (self.view, self.request, self.clock);
         let mut asked = Asked::default();
-        let memory = view.ask_memory();
-        let generation = memory.generation();
-        let all = view.snapshot(request.among.resume.as_ref()).await?;
-        let catalog = view.visible_of(Arc::clone(&all));
-        let mut chosen = Chosen::of(view, Arc::clone(&catalog), &request.among, clock)?;
-        asked.stats.switch = catalog.switch;
+        let look = Look { view, among: &request.among, words: &self.words, clock };
+        let LookedUp { all, chosen, found } = look.up().await?;
+        asked.stats.switch = chosen.catalog.switch;
         asked.stats.shards = chosen.selection.shards.len();
-        asked.stats.note_covered(&catalog, chosen.repos());
-        asked.stats.notes.append(&mut chosen.notes);
-        let chosen = Arc::new(chosen);
-        let reading = async {
-            let of: Vec<Shard> =
-                chosen.selection.shards.iter().map(|candidate| candidate.shard.clone()).collect();
-            let (source, memory) = if request.among.brute {
-                let mut texts = Vec::with_capacity(of.len());
-                for shard in &of {
-                    texts.push(Texts::read(view, shard).await?);
-                }
-                (Source::Texts(texts), None)
-            } else {
-                (Source::Index, Some((memory, generation)))
-            };
-            let lengths = source.lengths(view, &of, generation).await?;
-            let shards: Arc<[AskedShard]> =
-                chosen.shards(view, lengths, memory, clock).await?.into();
-            Ok::<_, store::Error>((source, shards))
-        };
+        asked.stats.note_covered(&chosen.catalog, chosen.repos());
+        asked.stats.notes.extend_from_slice(&chosen.notes);
         let late = self.timeout.map(Stopped::Timeout);
-        let read = clock.wait(reading).await.transpose()?.filter(|_| clock.goes_on());
-        let Some((source, shards)) = read else {
+        let Some((shards, looked)) = found else {
             asked.stats.stopped = late;
             return Ok(asked);
         };
         asked.unindexed = shards.iter().map(|one| one.visible.unindexed).sum();
-        let looked = source.look_up(view, &shards, &self.words, clock).await?;
         asked.stats.shards_searched = looked.shards.iter().flatten().count();
         if let Some(why) = looked.failed {
             asked.stats.stopped = Some(Stopped::Shards(why));
@@ -152,6 +142,15 @@ impl Asking<'_> {
         Ok(asked)
     }
 
+    /// Returns the question, given the inverse document frequencies of the words that were looked up. Stop words come after
+    /// them.
+    fn question(&self, idf: &[f32]) -> Question {
+        let words: Vec<QuestionWord> = self.words.iter().chain(&self.stop_words).cloned().collect();
+        let stop = self.stop_words.iter().map(|_| STOP_IDF);
+        let idf: Vec<f32> = idf.iter().copied().chain(stop).collect();
+        Question::of(&self.request.question, &words, &idf)
+    }
+
     /// Ranks what was found, and shows the best.
     async fn show(
         &self,
@@ -163,9 +162,7 @@ impl Asking<'_> {
         let (view, request) = (self.view, self.request);
         let weights = weigh(&self.words, &shards, &counted);
         asked.words = told(&self.words, &weights);
-        let (of, by) = (Arc::clone(&shards), weights.clone());
-        let work = tokio::task::spawn_blocking(move || texts_of_all(&of, &counted, &by));
-        let texts = work.await.expect("scoring does not panic");
+        let texts = texts_of_all(Arc::clone(&shards), counted, weights.clone()).await;
         asked.matched = texts.iter().map(|of| of.files).sum();
         asked.matched_all = texts.iter().map(|of| of.files_all).sum();
         let mut candidates = best(texts.into_iter().flat_map(|of| of.best).collect());
@@ -174,7 +171,7 @@ impl Asking<'_> {
         in_order(&mut candidates, &files, &chosen.catalog.repos);
         candidates.truncate(CANDIDATES);
         let symbols = reader.symbols(&candidates).await?;
-        let question = Question::of(&request.question, &self.words, &weights.idf);
+        let question = self.question(&weights.idf);
         let origins = origins(&chosen.catalog.repos, request.current.clone());
         let scoring = Arc::new(Scoring {
             question,
@@ -202,34 +199,6 @@ impl Asking<'_> {
         }
         Ok(())
     }
-}
-
-/// Weighs the words of a question by the chunks in which they occur.
-fn weigh(words: &[QuestionWord], shards: &[AskedShard], counted: &[Option<Counted>]) -> Weights {
-    let mut chunks = vec![0; words.len()];
-    for counted in counted.iter().flatten() {
-        for (all, here) in chunks.iter_mut().zip(counted.chunks()) {
-            *all += here;
-        }
-    }
-    let searched = || shards.iter().zip(counted).filter(|(_, counted)| counted.is_some());
-    let count = searched().map(|(one, _)| one.visible.count).sum();
-    let length = searched().map(|(one, _)| one.visible.words).sum();
-    Weights::of(count, length, chunks, words)
-}
-
-/// Scores the texts of all shards, on several threads.
-fn texts_of_all(
-    shards: &[AskedShard],
-    counted: &[Option<Counted>],
-    weights: &Weights,
-) -> Vec<ShardTexts> {
-    let each = shards.par_iter().zip(counted).enumerate();
-    let score = |(at, (one, counted)): (usize, (&AskedShard, &Option<Counted>))| {
-        let counted = counted.as_ref()?;
-        Some(texts_of(at, counted, weights, &one.lengths, &one.visible))
-    };
-    threads::matching().install(|| each.filter_map(score).collect())
 }
 
 /// Returns the words of a question as an answer tells them.

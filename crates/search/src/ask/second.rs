@@ -25,6 +25,9 @@ use crate::verify::TextChunk;
 /// Copies of a text that are scored; all are told.
 const SCORED_COPIES: usize = 50;
 
+/// Factor for files of the repository in which the user works: they come first unless others answer much better.
+const HERE: f32 = 2.0;
+
 /// A scored text, with the files that have it.
 pub(super) struct RankedText {
     pub(super) candidate: Candidate,
@@ -101,8 +104,12 @@ impl Scoring {
                 bm25: one.points,
                 definitions: &definitions,
             });
-            let file = self.file(&one, file, repo);
-            AskedFile { file, matches: 0, points: scored.points, parts: scored.parts.to_vec() }
+            let (mut points, mut parts) = (scored.points, scored.parts.to_vec());
+            if self.origins.current == Some(file.repo) {
+                points *= HERE;
+                parts.push(("here", HERE));
+            }
+            AskedFile { file: self.file(&one, file, repo), matches: 0, points, parts }
         });
         let mut scored: Vec<AskedFile> = scored.collect();
         scored.sort_by(by_score);
