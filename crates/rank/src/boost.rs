@@ -4,7 +4,8 @@
 //! queries are derived from the first. The *near* query uses conditions that the index answers at once: for `ReadFile`,
 //! definitions of the name and files called `ReadFile.*`; for several words, texts that contain them in a row. The
 //! *wide* query finds other likely files (two of three words in the path). It is needed only if more files match than
-//! are ranked. Both find results of the first query, and show the same lines.
+//! are ranked. Both find results of the first query, and show the same lines. Then the index of words also names the texts
+//! that have the words ([`BoostWords`]), best first; the query itself decides which of them match.
 //!
 //! `json.Unmarshal` is defined in a folder or file called `json`, where nobody writes the qualifier. Such a *near
 //! definition* is no match: [`near_definitions`] asks for those that the query itself does not find.
@@ -36,6 +37,45 @@ pub struct BoostQueries {
     pub near: Option<CompiledQuery>,
     /// Finds other likely files; needed if more files match than are ranked.
     pub wide: Option<CompiledQuery>,
+}
+
+/// The words of a query by which an index of words finds likely files.
+#[derive(Clone, Debug)]
+pub struct BoostWords {
+    /// The words, with spaces between them.
+    pub text: String,
+    /// Whether a file must have all of them; else those of one alternative are enough.
+    pub all: bool,
+    /// The conditions of the query on files alone, without its terms.
+    pub files: Tree,
+}
+
+impl BoostWords {
+    /// Returns the words of a query; `None` if an alternative has none.
+    pub fn of(query: &Query) -> Option<Self> {
+        let groups = groups(query);
+        let mut text = String::new();
+        for group in &groups {
+            group.names().next()?;
+            for word in group.names() {
+                text.push_str(&word.typed);
+                text.push(' ');
+            }
+        }
+        let narrows = |part: &&Tree| is_of_files(part);
+        let files = parts(&query.tree).iter().filter(narrows).cloned().collect();
+        (!text.is_empty()).then(|| Self { text, all: groups.len() == 1, files: Tree::all(files) })
+    }
+}
+
+/// Returns whether a condition is on files alone, whatever is in them.
+fn is_of_files(tree: &Tree) -> bool {
+    match tree {
+        Tree::All(parts) | Tree::Any(parts) => parts.iter().all(is_of_files),
+        Tree::Not(part) => is_of_files(part),
+        Tree::Term(of) => matches!(of.field, Field::Path | Field::Repo),
+        Tree::Language(_) | Tree::InTree(_) | Tree::Property(_) => true,
+    }
 }
 
 /// The alternatives of each boost query.
@@ -309,6 +349,23 @@ mod tests {
         for text in ["=>", "x", r"Read\w+", "lang:go", "a or b", "type:repo"] {
             assert!(lead(text).is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn words_come_with_the_conditions_on_files() {
+        let of = |text: &str| BoostWords::of(&Query::parse(text, Case::Smart).unwrap());
+        let told = |text: &str| {
+            let words = of(text).unwrap();
+            (words.text, words.all, words.files.to_string())
+        };
+        let every = Query::every_file().tree.to_string();
+        assert_eq!(told("func ReadFile path"), ("ReadFile path ".to_owned(), true, every.clone()));
+        assert_eq!(told("read or write"), ("read write ".to_owned(), false, every));
+        let (text, all, files) = told("read lang:go -file:test -write");
+        assert_eq!((text.as_str(), all), ("read ", true));
+        assert!(files.contains("lang:go") && files.contains("test"), "{files}");
+        assert!(!files.contains("write"), "{files}");
+        assert!(of(r"Read\w+").is_none() && of("lang:go").is_none() && of("=> or x").is_none());
     }
 
     #[test]

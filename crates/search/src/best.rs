@@ -16,15 +16,19 @@ use tokio::sync::mpsc;
 use super::cost::RANK_BATCHES;
 use super::order;
 use super::stats::{Stats, Stopped};
-use crate::types::{Error, Request, Resume};
+use crate::types::{Error, Request, Resume, Texts};
 use answer::FileMatch;
-use rank::boost::{self, BoostQueries};
+use rank::boost::{self, BoostQueries, BoostWords};
 use rank::{POOL, Ranking, Votes};
 
 /// A search in the order in which files are found.
 pub(crate) type Plain<'s> = dyn Fn(Arc<Request>, mpsc::Sender<Vec<FileMatch>>) -> BoxFuture<'s, Result<Stats, Error>>
     + Sync
     + 's;
+
+/// A lookup of the texts that have a query's words, best first over all shards.
+pub(crate) type ByWords<'s> =
+    dyn Fn(BoostWords, Option<Duration>) -> BoxFuture<'s, Result<Option<Texts>, Error>> + Sync + 's;
 
 /// Files, by repository and path.
 type Files = HashSet<(RepoId, String)>;
@@ -33,8 +37,8 @@ type Files = HashSet<(RepoId, String)>;
 ///
 /// # Errors
 /// The errors of a search.
-pub(crate) async fn search(
-    plain: &Plain<'_>,
+pub(crate) async fn search<'s>(
+    (plain, by_words): (&Plain<'s>, &ByWords<'s>),
     switch: Switch,
     request: &Arc<Request>,
     found: mpsc::Sender<Vec<FileMatch>>,
@@ -44,7 +48,7 @@ pub(crate) async fn search(
     // A query that is too large has no boosted files; the query itself is compiled already.
     let lead = of_files.then(|| BoostQueries::of(request.query()).ok().flatten()).flatten();
     let Some(lead) = lead else { return plain(Arc::clone(request), found).await };
-    let leads = BoostedSearch { plain, request, switch, begun };
+    let leads = BoostedSearch { plain, by_words, request, switch, begun };
     if request.resume.is_some_and(|from| from.results > 0) {
         leads.search_on(lead, found).await
     } else {
@@ -97,7 +101,15 @@ async fn auxiliary(
     query: CompiledQuery,
     timeout: Option<Duration>,
 ) -> Result<(Vec<FileMatch>, Stats), Error> {
-    let mut beside = request.auxiliary(query, boost::MOST, timeout);
+    collect(plain, switch, request.auxiliary(query, boost::MOST, timeout)).await
+}
+
+/// Runs a request beside another one: returns its files, and the counters.
+async fn collect(
+    plain: &Plain<'_>,
+    switch: Switch,
+    mut beside: Request,
+) -> Result<(Vec<FileMatch>, Stats), Error> {
     beside.resume = Some(Resume::start(switch, order::hash(beside.compiled_query())));
     let (send, mut files) = mpsc::channel(RANK_BATCHES);
     let all = async {
@@ -114,6 +126,7 @@ async fn auxiliary(
 /// A search, and the searches for its boosted files.
 struct BoostedSearch<'r, 's> {
     plain: &'r Plain<'s>,
+    by_words: &'r ByWords<'s>,
     request: &'r Arc<Request>,
     switch: Switch,
     begun: Instant,
@@ -158,11 +171,14 @@ impl BoostedSearch<'_, '_> {
         let is_cut = stats.ended_at_limit();
         stats.note_boost(&near, self.request);
         if is_cut {
-            let (mut files, wide) = self.search_boost(lead.wide).await?;
-            files.retain(|file| !known.contains(&key(file)));
+            let both = tokio::try_join!(self.search_boost(lead.wide), self.search_words())?;
+            let ((mut files, wide), (others, of_words)) = both;
+            files.extend(others);
+            files.retain(|file| known.insert(key(file)));
             totals.files += files.len();
             totals.matches += Totals::of(&files).matches;
             stats.note_boost(&wide, self.request);
+            stats.note_boost(&of_words, self.request);
             if !files.is_empty() {
                 // If the receiver was dropped, it needs no more.
                 let _ = found.send(files).await;
@@ -181,7 +197,9 @@ impl BoostedSearch<'_, '_> {
         found: mpsc::Sender<Vec<FileMatch>>,
     ) -> Result<Stats, Error> {
         let (mut files, _) = self.search_boost(lead.near).await?;
-        files.extend(self.search_boost(lead.wide).await?.0);
+        let both = tokio::try_join!(self.search_boost(lead.wide), self.search_words())?;
+        let ((wide, _), (of_words, _)) = both;
+        files.extend(wide.into_iter().chain(of_words));
         let known: Files = files.iter().map(key).collect();
         let (send, mut first) = mpsc::channel(RANK_BATCHES);
         let mut left_out = Totals::default();
@@ -209,9 +227,26 @@ impl BoostedSearch<'_, '_> {
         query: Option<CompiledQuery>,
     ) -> Result<(Vec<FileMatch>, Stats), Error> {
         let Some(query) = query else { return Ok((Vec::new(), Stats::default())) };
+        auxiliary(self.plain, self.switch, self.request, query, self.time_left()).await
+    }
+
+    /// Returns the matching files among the texts that have the words of the query, best first, and the counters.
+    async fn search_words(&self) -> Result<(Vec<FileMatch>, Stats), Error> {
+        let nothing = || (Vec::new(), Stats::default());
+        let Some(words) = BoostWords::of(self.request.query()) else { return Ok(nothing()) };
+        let texts = match (self.by_words)(words, self.time_left()).await {
+            Ok(Some(texts)) => texts,
+            // Words are looked up in indexed trees alone.
+            Ok(None) | Err(Error::Revision(_)) => return Ok(nothing()),
+            Err(error) => return Err(error),
+        };
+        let beside = self.request.within(texts, boost::MOST, self.time_left());
+        collect(self.plain, self.switch, beside).await
+    }
+
+    fn time_left(&self) -> Option<Duration> {
         let timeout = self.request.timeout;
-        let timeout = timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()));
-        auxiliary(self.plain, self.switch, self.request, query, timeout).await
+        timeout.map(|timeout| timeout.saturating_sub(self.begun.elapsed()))
     }
 }
 

@@ -70,6 +70,11 @@ impl Candidates {
         Self { blobs, ..found }
     }
 
+    /// Makes some blobs, ascending, the candidates: each is searched as a whole.
+    pub(crate) fn in_blobs(blobs: Vec<BlobId>) -> Self {
+        Self { blobs: Some(blobs), ..Self::default() }
+    }
+
     /// Removes the blobs before `first`.
     pub(crate) fn drop_before(&mut self, first: BlobId) {
         if let Some(blobs) = &mut self.blobs {

@@ -1,5 +1,7 @@
 //! A search request, and the types of its results.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use query::{CompiledQuery, Count, Plan, Query, QueryError, Select};
@@ -12,6 +14,9 @@ pub const DEFAULT_LIMIT: usize = 100;
 
 /// Timeout of a search, unless the query or request sets one. By default, a search without a limit has no timeout.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Texts of some shards: the blobs of each, ascending.
+pub(crate) type Texts = HashMap<ShardId, Vec<BlobId>>;
 
 /// A query and the options of its search.
 #[derive(Clone, Debug)]
@@ -45,6 +50,8 @@ pub struct Request {
     pub(crate) is_auxiliary: bool,
     /// Whether results will be ranked: also find files likely to rank high that the limit would exclude.
     pub(crate) best: bool,
+    /// The texts to search; `None` for all.
+    pub(crate) texts: Option<Arc<Texts>>,
 }
 
 impl Request {
@@ -75,6 +82,7 @@ impl Request {
             notes: Vec::new(),
             is_auxiliary: false,
             best: false,
+            texts: None,
         })
     }
 
@@ -120,7 +128,14 @@ impl Request {
             compiling: Duration::ZERO,
             is_auxiliary: true,
             best: false,
+            texts: None,
         }
+    }
+
+    /// Returns this request beside itself, for up to `limit` results among some texts.
+    pub(crate) fn within(&self, texts: Texts, limit: usize, timeout: Option<Duration>) -> Self {
+        let texts = Some(Arc::new(texts));
+        Self { texts, ..self.auxiliary(self.program.clone(), limit, timeout) }
     }
 
     /// Returns the plan of the query, before it is simplified for each shard.

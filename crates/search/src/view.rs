@@ -27,6 +27,7 @@ use crate::tree::Tree;
 use crate::types::{Error, Request, Resume};
 use crate::{Stats, Stopped, best, context, left_out, order, unmeant};
 use answer::FileMatch;
+use rank::boost::BoostWords;
 
 /// The visible repositories.
 #[derive(Clone, Debug, Default)]
@@ -321,7 +322,14 @@ impl View {
                 Some(from) => from.switch,
                 None => self.catalog().await?.switch,
             };
-            let mut stats = best::search(&plain, switch, request, found).await?;
+            let by_words = |words: BoostWords, timeout| {
+                async move {
+                    let among = request.query().with(words.files);
+                    self.texts_with(&words.text, words.all, &among, (switch, timeout)).await
+                }
+                .boxed()
+            };
+            let mut stats = best::search((&plain, &by_words), switch, request, found).await?;
             // If only files are shown, their lines serve ranking.
             if !request.query().settings.select.has_lines() {
                 stats.matches = 0;
@@ -423,6 +431,9 @@ impl View {
                 notes.notes.extend(unmeant::notes(query, repos, &go_on));
             }
             let mut selection = Selection::of(of, repos, query, cache, request.brute, &go_on);
+            if let Some(texts) = &request.texts {
+                selection.shards.retain(|one| texts.contains_key(&one.shard.id));
+            }
             if let Some(on_demand) = &on_demand {
                 selection.demand(on_demand, &all.shards, repos, cache);
             }

@@ -400,3 +400,47 @@ fn what_is_wanted_of_a_large_tree_comes_first() {
     eprintln!("{first} of {} come first", IN_GO.len());
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+#[test]
+fn the_best_file_is_first_however_many_match() {
+    let fixture = Fixture::new();
+    // More than are ranked of those found first, and more than name their words in a row or in their paths.
+    for n in 0..700 {
+        let filler = "// one of many lines of a text that says nothing\n".repeat(40);
+        fixture.write(&format!("a/src/f{n:03}.go"), format!("package a\n\n// quota\n{filler}// lease {n}\n"));
+    }
+    fixture.write(
+        "z/src/keeper.go",
+        "package z\n\nfunc (k *Keeper) Renew() error {\n\t// The quota of a lease: lease by quota.\n\treturn quota.Of(lease)\n}\n",
+    );
+    fixture.ingest();
+    let one = |path: &str| path == "z/src/keeper.go";
+    for server in [fixture.serve(), fixture.serve_with(&["--cache", "0"])] {
+        for query in ["quota lease", "lease quota lang:go", "quota lease -file:f000"] {
+            assert!(one(&ranked(&server, query, 5)[0]), "{query}");
+        }
+        // What does not match is not found, however many words it has.
+        let others = ranked(&server, "quota lease -file:keeper", 500);
+        assert!(!others.iter().any(|path| one(path)), "{others:?}");
+        assert!(!ranked(&server, "quota lease many", 500).iter().any(|path| one(path)));
+        // All pages together have each file once.
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = asked(&server, "quota lease", 200, &cursor);
+            all.extend(paths(&page["files"]));
+            match page["next"].as_str() {
+                Some(next) => cursor = next.to_owned(),
+                None => break,
+            }
+        }
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!((count, all.len()), (701, 701));
+    }
+    // Nor is what a view does not see.
+    let mut restricted = fixture.command(&["search", "--sort", "relevance", "quota lease"]);
+    let seen = restricted.env("CODESEARCH_REPOS", "^a$").output().unwrap().stdout;
+    let seen = String::from_utf8(seen).unwrap();
+    assert!(seen.contains("f0") && !seen.contains("keeper.go"), "{seen}");
+}

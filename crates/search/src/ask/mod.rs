@@ -8,6 +8,7 @@ mod brute;
 mod chosen;
 mod first;
 pub(crate) mod kept;
+mod lead;
 mod lengths;
 mod letter;
 mod lines;

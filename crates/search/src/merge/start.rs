@@ -99,8 +99,10 @@ impl<'a> Merge<'a> {
             chunks.set_counted(counted);
         }
         let of_revision = self.search.selection.memory_at(task.shard.id).is_some();
-        let in_memory =
-            of_revision || is_in_memory(self.search, &task, &survivors, self.limit.wanted());
+        // Given texts are searched all at once.
+        let in_memory = of_revision
+            || self.search.request.texts.is_none()
+                && is_in_memory(self.search, &task, &survivors, self.limit.wanted());
         let has_texts = task.cached.texts;
         let (send, events) = mpsc::channel(AHEAD_BATCHES);
         let run = ShardRun {
@@ -186,6 +188,9 @@ impl<'a> Merge<'a> {
     /// Returns whether all data to read in advance for the first of some shards has been read. If not, begins to read
     /// it.
     fn is_read(&mut self, shards: &[&ShardCandidate], plans: &mut PlanCache) -> bool {
+        if self.search.request.texts.is_some() {
+            return true;
+        }
         if self.prefetch.lacks(shards[0]) && !self.prefetch.is_reading() {
             self.begin_reading(shards, plans);
         }
@@ -219,6 +224,12 @@ impl<'a> Merge<'a> {
 
     /// Returns the task of a shard and the known data about its candidates; `None` if the shard is ruled out.
     fn prepare(&mut self, candidate: &ShardCandidate, plans: &mut PlanCache) -> Option<ReadyTask> {
+        if let Some(texts) = &self.search.request.texts {
+            let blobs = texts.get(&candidate.shard.id)?.clone();
+            let task = self.search.selection.task(candidate, self.search.query(), plans)?;
+            let (survivors, candidates) = (Survivors::default(), Some(Candidates::in_blobs(blobs)));
+            return Some(ReadyTask { task, survivors, candidates, contents: None });
+        }
         match self.prefetch.take(candidate.shard.id) {
             Prefetched::RuledOut => return None,
             Prefetched::Candidates(ready) => {
