@@ -41,9 +41,9 @@ type Place = (String, u64);
 pub(crate) fn of_tool(agent: &Agent, url: &str, task: &Task) -> Result<Answer> {
     let text = called(agent, url, &task.tool, &task.arguments)?;
     let upto = upto(&text, &places(&text), &task.answer);
-    let head = text.lines().next().unwrap_or_default();
+    let head = text.split("\n\n").next().unwrap_or_default();
     let says = ["That is all", "That is the rest", "there is more", "there are more", "Here are"];
-    let says_why = ["there may be more", "not all", "Nothing matches.", "No definition"];
+    let says_why = ["there may be more", "At least", "These are the best", "Nothing matches."];
     let says = says.iter().chain(&says_why).any(|says| head.contains(says));
     let mut calls = upto.map(|_| 1);
     let mut next = suggested(&text);
@@ -79,23 +79,37 @@ fn suggested(text: &str) -> Option<String> {
     Some(query.to_owned())
 }
 
-/// Returns the places that the lines of an answer name: `REPOSITORY: PATH` precedes its lines `NUMBER:LINE`.
-fn places(text: &str) -> Vec<Place> {
-    let mut file = String::new();
-    let place = |line: &str| {
-        if let Some((number, _)) = line.split_once(':')
-            && let Ok(number) = number.parse::<u64>()
-        {
-            return (file.clone(), number);
+/// Returns the places that each line of an answer names. `REPOSITORY: PATH` precedes its lines `NUMBER:LINE`; without a
+/// repository, it is that of the file before. Below `REPOSITORY:` stand `PATH: call NUMBER in NAME, NUMBER; +1 comment`.
+fn places(text: &str) -> Vec<Vec<Place>> {
+    let (mut repo, mut file, mut is_list) = (String::new(), String::new(), false);
+    let mut of = |line: &str| {
+        if line.is_empty() || line.starts_with('(') {
+            is_list &= !line.is_empty();
+            return Vec::new();
         }
-        if let Some((repo, path)) = line.split_once(": ") {
-            let path = path.rsplit_once(" (").map_or(path, |(path, _)| path);
-            file = format!("{repo}/{path}");
-            return (file.clone(), 0);
+        if let Some(name) = line.strip_suffix(':').filter(|name| !name.contains([' ', ':'])) {
+            (repo, is_list) = (name.to_owned(), true);
+            return Vec::new();
         }
-        (String::new(), 0)
+        let numbered = line.split_once(':').and_then(|(number, _)| number.parse::<u64>().ok());
+        if let Some(number) = numbered {
+            return vec![(file.clone(), number)];
+        }
+        let Some((before, rest)) = line.split_once(": ") else { return Vec::new() };
+        if is_list {
+            let numbers = rest.split([' ', ',', ';']).filter_map(|word| word.parse().ok());
+            return numbers.map(|number| (format!("{repo}/{before}"), number)).collect();
+        }
+        if !before.is_empty() {
+            before.clone_into(&mut repo);
+        }
+        let path = rest.rsplit_once(" (").map_or(rest, |(path, _)| path);
+        let path = path.rsplit_once(" [").map_or(path, |(path, _)| path);
+        file = format!("{repo}/{path}");
+        vec![(file.clone(), 0)]
     };
-    text.lines().map(place).collect()
+    text.lines().map(&mut of).collect()
 }
 
 /// Runs ripgrep.
@@ -115,16 +129,16 @@ pub(crate) fn of_ripgrep(tree: &Path, worktree: Option<&Path>, task: &Task) -> R
     let place = |line: &str| {
         let mut parts = line.splitn(3, ':');
         let path = parts.next().unwrap_or_default().to_owned();
-        (path, parts.next().and_then(|number| number.parse().ok()).unwrap_or(0))
+        vec![(path, parts.next().and_then(|number| number.parse().ok()).unwrap_or(0))]
     };
-    let places: Vec<Place> = text.lines().map(place).collect();
+    let places: Vec<Vec<Place>> = text.lines().map(place).collect();
     let upto = upto(&text, &places, &task.answer);
     Ok(Answer { bytes: text.len(), upto, cut_silently: false, calls: upto.map(|_| 1) })
 }
 
 /// Returns the bytes up to the end of the last required line, given the place that each line of a text names; `None` if
 /// some are missing.
-fn upto(text: &str, places: &[Place], answer: &[Sought]) -> Option<usize> {
+fn upto(text: &str, places: &[Vec<Place>], answer: &[Sought]) -> Option<usize> {
     let is = |place: &Place, path: &str, line: Option<u64>| {
         let is_file = place.0 == path || place.0.ends_with(&format!("/{path}"));
         is_file && line.is_none_or(|line| line == place.1)
@@ -133,7 +147,8 @@ fn upto(text: &str, places: &[Place], answer: &[Sought]) -> Option<usize> {
     for sought in answer {
         let found = match sought {
             Sought::Place(any) => {
-                places.iter().position(|at| any.iter().any(|(path, line)| is(at, path, *line)))?
+                let is_one = |at: &Place| any.iter().any(|(path, line)| is(at, path, *line));
+                places.iter().position(|all| all.iter().any(is_one))?
             }
             Sought::Repositories(number) => counted(text, places, *number)?,
         };
@@ -144,7 +159,7 @@ fn upto(text: &str, places: &[Place], answer: &[Sought]) -> Option<usize> {
 
 /// Returns the line after which a number of repositories is known: the one that tells it, or the last one if all files
 /// are listed.
-fn counted(text: &str, places: &[Place], number: usize) -> Option<usize> {
+fn counted(text: &str, places: &[Vec<Place>], number: usize) -> Option<usize> {
     let said = [format!("{number} repositories"), format!("{number} repository")];
     let says = |line: &str| {
         let is_number = |at: usize| !line[..at].ends_with(|c: char| c.is_ascii_digit() || c == ',');
@@ -157,6 +172,7 @@ fn counted(text: &str, places: &[Place], number: usize) -> Option<usize> {
     let repository = |path: &str| path.split('/').next().map(str::to_owned);
     // Only ripgrep's answers begin with a path.
     let is_list = text.lines().next().is_some_and(|line| !line.contains(' '));
-    let all: HashSet<_> = places.iter().filter_map(|(path, _)| repository(path)).collect();
+    let all: HashSet<_> =
+        places.iter().flatten().filter_map(|(path, _)| repository(path)).collect();
     (is_list && all.len() == number).then(|| places.len().saturating_sub(1))
 }

@@ -11,9 +11,10 @@
 //!     --worktree DIR    what `corpus/worktree` has made; without it, tasks in a worktree are left out
 //!     --details         also print what each task took
 //!
-//! A task is a *hit* if all that was sought is in the first answer; else the calls that the answer suggests follow. *Bytes to the answer* are all bytes up to the end of the
-//! last of these lines; without them, all bytes of the answer. An answer is *cut silently* if its first line says
-//! neither that it is complete nor what is left out.
+//! A task is a *hit* if all that was sought is in the first answer; else the calls that the answer suggests follow. *Bytes
+//! to the answer* are all bytes up to the end of the last of these lines; without them, all bytes of the answer. ripgrep's
+//! bytes are all that it prints, without context: an agent's program may cut them, but then the line may be missing. An
+//! answer is *cut silently* if its head says neither that it is complete nor what is left out.
 
 #[path = "../shared/mod.rs"]
 mod shared;

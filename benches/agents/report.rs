@@ -28,7 +28,7 @@ pub(crate) fn detail(row: &Row) -> String {
 /// Returns the table.
 pub(crate) fn report(rows: &[Row]) -> String {
     let mut text = format!(
-        "What an agent reads until it knows, {}, {}\ncargo bench --bench agents\n\n{:<12}{:>6} |{:>16}{:>7}{:>10}{:>8}{:>13} |{:>14}{:>10}{:>8}{:>7}\n",
+        "What an agent reads until it knows, {}, {}\ncargo bench --bench agents\n\n{:<12}{:>6} |{:>16}{:>7}{:>10}{:>8}{:>13} |{:>14}{:>10}{:>8} |{:>10}{:>8}\n",
         shared::today(),
         shared::machine(),
         "tasks",
@@ -41,7 +41,8 @@ pub(crate) fn report(rows: &[Row]) -> String {
         "ripgrep: hits",
         "bytes to",
         "all",
-        "ratio",
+        "ratio: to",
+        "all",
     );
     let mut kinds: Vec<&str> = Vec::new();
     for row in rows {
@@ -54,7 +55,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         line(&mut text, kind, &of);
     }
     line(&mut text, "all", &rows.iter().collect::<Vec<_>>());
-    text.push_str("\ncalls: of tasks whose answer is found, the first and those that answers suggest, on average\nbytes: medians; to: up to the last line that was sought; ratio: of the medians of bytes to\n");
+    text.push_str("\ncalls: of tasks whose answer is found, the first and those that answers suggest, on average\nbytes: medians; to: up to the last line that was sought; ratio: of these medians\n");
     text
 }
 
@@ -64,17 +65,18 @@ fn line(text: &mut String, name: &str, rows: &[&Row]) {
         median(&rows.iter().map(|row| of(row) as f64).collect::<Vec<_>>())
     };
     let (ours, ripgrep) = (middle(&|row| row.ours.read()), middle(&|row| row.ripgrep.read()));
+    let (all, all_ripgrep) = (middle(&|row| row.ours.bytes), middle(&|row| row.ripgrep.bytes));
     let known: Vec<usize> = rows.iter().filter_map(|row| row.ours.calls).collect();
     let calls = known.iter().sum::<usize>() as f64 / known.len().max(1) as f64;
     let _ = writeln!(
         text,
-        "{name:<12}{:>6} |{:>16}{calls:>7.2}{ours:>10.0}{:>8.0}{:>13} |{:>14}{ripgrep:>10.0}{:>8.0}{:>7.2}",
+        "{name:<12}{:>6} |{:>16}{calls:>7.2}{ours:>10.0}{:>8.0}{:>13} |{:>14}{ripgrep:>10.0}{all_ripgrep:>8.0} |{:>10.2}{:>8.2}",
         rows.len(),
         count(&|row| row.ours.upto.is_some()),
-        middle(&|row| row.ours.bytes),
+        all,
         count(&|row| row.ours.cut_silently),
         count(&|row| row.ripgrep.upto.is_some()),
-        middle(&|row| row.ripgrep.bytes),
         ours / ripgrep.max(1.0),
+        all / all_ripgrep.max(1.0),
     );
 }

@@ -19,8 +19,11 @@ const MAX_HEAD_BYTES: usize = 1024;
 /// Most bytes of near definitions in the head; as JSON they take about as many.
 pub(super) const MAX_NEAR_BYTES: usize = 500;
 
-/// Most bytes shown of a matching line.
+/// Most bytes shown of a line.
 pub(super) const MAX_LINE_BYTES: usize = 500;
+
+/// Most bytes shown of a line in a list of matches.
+const MAX_BRIEF_BYTES: usize = 160;
 
 /// An answer of a tool.
 #[derive(Debug)]
@@ -29,8 +32,12 @@ pub(super) struct Answer {
     /// The answer as JSON (`schemas`): a summary (the first lines and the last), the list, and the number of items left
     /// out here because JSON takes more bytes.
     pub(super) structured: JsonObject,
+    /// What the last line says of the index, besides the epoch: what is not in it, how old it is.
+    footer: Vec<String>,
     /// The epoch that was read, if the tool chose it.
     pub(super) epoch: Option<Epoch>,
+    /// Whether it has all that there is.
+    pub(super) is_all: bool,
     /// The files that the first answer of a complete search has found, if they are few: repositories and paths.
     pub(super) few: Option<Vec<(String, String)>>,
 }
@@ -46,7 +53,7 @@ impl Answer {
         let (items, left) = fitting(items, max.saturating_sub(bytes(&json!(structured)) + FURTHER));
         structured.insert("left_out".to_owned(), json!(left));
         structured.insert(name.to_owned(), json!(items));
-        Self { text, structured, epoch: None, few: None }
+        Self { text, structured, footer: Vec::new(), epoch: None, is_all: false, few: None }
     }
 
     /// Makes an answer without a list.
@@ -75,6 +82,17 @@ impl Answer {
         self.and(name, list)
     }
 
+    /// Puts this answer before another, whose list gets a name of its own, and which says where to continue.
+    pub(super) fn before(mut self, mut other: Self, name: &str) -> Self {
+        let gap = if self.text.ends_with('\n') { "\n" } else { "\n\n" };
+        self.text.push_str(&format!("{gap}{}", other.text));
+        for (from, to) in [("files", name), ("cursor", "cursor")] {
+            let value = other.structured.remove(from).unwrap_or_default();
+            self.structured.insert(to.to_owned(), value);
+        }
+        Self { text: self.text, structured: self.structured, ..other }
+    }
+
     /// Puts a sentence before the answer, and before its summary.
     pub(super) fn after(mut self, sentence: &str) -> Self {
         self.text.insert_str(0, sentence);
@@ -89,13 +107,37 @@ impl Answer {
         Self { epoch: Some(epoch), ..self }
     }
 
-    /// Says at the very end which epoch was read.
-    pub(super) fn with_epoch(mut self) -> Self {
-        let Some(Epoch(epoch)) = self.epoch else { return self };
-        let told = format!("(epoch {epoch})");
-        let (before, after) = if self.text.ends_with('\n') { ("", "\n") } else { ("\n", "") };
-        self.text.extend([before, &told, after]);
-        self.and("epoch", json!(epoch))
+    /// Adds a part of the text to the summary.
+    pub(super) fn summing_up(mut self, part: &str) -> Self {
+        if let Some(Value::String(summary)) = self.structured.get_mut("summary") {
+            summary.push_str(&format!("\n{part}"));
+        }
+        self
+    }
+
+    /// Says in the last line what is not in the index, and how old it is; so does the summary.
+    pub(super) fn about(mut self, index: Vec<String>) -> Self {
+        if let Some(Value::String(summary)) = self.structured.get_mut("summary")
+            && !index.is_empty()
+        {
+            summary.push_str(&format!(" ({})", index.join("; ")));
+        }
+        Self { footer: index, ..self }
+    }
+
+    /// Adds the last line, with the epoch that was read.
+    pub(super) fn finished(mut self) -> Self {
+        let mut parts = std::mem::take(&mut self.footer);
+        parts.extend(self.epoch.map(|Epoch(epoch)| format!("epoch {epoch}")));
+        if !parts.is_empty() {
+            let told = format!("({})", parts.join("; "));
+            let (before, after) = if self.text.ends_with('\n') { ("", "\n") } else { ("\n", "") };
+            self.text.extend([before, &told, after]);
+        }
+        match self.epoch {
+            Some(Epoch(epoch)) => self.and("epoch", json!(epoch)),
+            None => self,
+        }
     }
 
     /// Adds a value, such as where to continue.
@@ -177,11 +219,8 @@ impl Text {
 
     /// Puts another list before this one, which gets a title.
     pub(super) fn after(mut self, before: &Self, title: &str) -> Self {
-        if !before.is_empty() && !self.is_empty() {
-            self.text = format!("{}\n{title}\n{}", before.text, self.text);
-        } else {
-            self.text.insert_str(0, &before.text);
-        }
+        let gap = if before.is_empty() { "" } else { "\n" };
+        self.text = format!("{}{gap}{title}\n{}", before.text, self.text);
         self
     }
 
@@ -226,7 +265,7 @@ impl Text {
         let text = match (self.text.as_str(), self.left_out.trim_start()) {
             ("", _) => format!("{summary}{end}"),
             (list, "") => format!("{head}\n\n{list}{end}"),
-            (list, left_out) => format!("{head}\n\n{list}\n{left_out}\n{end}"),
+            (list, left_out) => format!("{head}\n\n{list}{left_out}\n{end}"),
         };
         Answer::new(text, &summary, name, self.items, self.max)
     }
@@ -245,6 +284,20 @@ pub(super) fn shown(line: &str, matched: usize) -> String {
         bytes => format!("[... {bytes} bytes ...]"),
     };
     format!("{}{}{}", left(start), &line[start..end], left(line.len() - end))
+}
+
+/// Returns a line of a list without its indentation or, if it is long, the part of it around its first match.
+pub(super) fn brief(line: &str, matched: usize) -> String {
+    let indented = line.len() - line.trim_start().len();
+    let (line, matched) = (line.trim(), matched.saturating_sub(indented));
+    if line.len() <= MAX_BRIEF_BYTES {
+        return line.to_owned();
+    }
+    let wanted = matched.saturating_sub(MAX_BRIEF_BYTES / 4).min(line.len() - MAX_BRIEF_BYTES);
+    let start = line.floor_char_boundary(wanted);
+    let end = line.floor_char_boundary(start + MAX_BRIEF_BYTES);
+    let left = |is_cut: bool| if is_cut { "[...]" } else { "" };
+    format!("{}{}{}", left(start > 0), &line[start..end], left(end < line.len()))
 }
 
 /// Returns advice for a search that timed out.
@@ -277,6 +330,17 @@ mod tests {
         assert_eq!(shown(&line, 1000), format!("[... 875 bytes ...]{middle}[... 627 bytes ...]"));
         let wide = "é".repeat(1000);
         assert_eq!(shown(&wide, 1000).matches('é').count(), 250);
+    }
+
+    #[test]
+    fn lines_of_a_list_are_brief() {
+        assert_eq!(brief("\t\tshort  ", 3), "short");
+        let line = format!("    {}é{}", "a".repeat(200), "b".repeat(200));
+        assert_eq!(brief(&line, 4), format!("{}[...]", "a".repeat(160)));
+        assert_eq!(brief(&line, 404), format!("[...]{}", "b".repeat(160)));
+        let middle = format!("{}é{}", "a".repeat(40), "b".repeat(118));
+        assert_eq!(brief(&line, 204), format!("[...]{middle}[...]"));
+        assert_eq!(brief("", 0), "");
     }
 
     #[test]

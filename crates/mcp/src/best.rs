@@ -2,19 +2,17 @@
 
 use std::collections::HashMap;
 
-use answer::FileMatch;
+use answer::{FileMatch, Line};
 use anyhow::Result;
 use query::Select;
-use search::{Ranked, ShownFiles, Stats, Stopped, View};
+use search::{Ranked, Request, ShownFiles, Stats, Stopped, View};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, MAX_NEAR_BYTES, Text, count, late};
+use super::file::{self, LastLines, Names, file_json, line_json, named, numbered};
 use super::hints;
-use super::navigate::{self, LastLines, file_json, line_json};
 use super::progress::FileCounter;
-use super::search::{
-    BROKEN, Cursor, Search, freshness, left_out, named, numbered, request, run, stale,
-};
+use super::search::{BROKEN, Cursor, Search, about, left_out, outdated, request, run, stale};
 use rank::Order;
 use rank::{RankedFile, TopK};
 use request::by_words::FEW;
@@ -29,24 +27,39 @@ const BATCH: usize = 12;
 /// Copies listed of a file, unless all are requested.
 const FEW_COPIES: usize = 3;
 
+/// Searches, `within` one repository if it is given, and answers with the best files.
 pub(super) async fn answer(
     view: &View,
     asked: &Search,
     from: Option<Cursor>,
     found: &FileCounter,
+    within: Option<&str>,
 ) -> Result<Answer> {
-    let (limit, most) = (asked.limit, asked.lines_per_file);
+    let most = asked.lines();
     let context = (asked.context_lines, asked.context_lines);
     let shown = from.map_or(0, |from| from.shown as usize);
-    let (request, mut ranked) = request(view, asked, from.as_ref(), move |request| {
+    let (of_lines, of_names) = (asked.limit(true), asked.limit(false));
+    let limit_of = move |request: &Request| {
+        if request.query().settings.select.has_lines() { of_lines } else { of_names }
+    };
+    let (request, mut ranked) = request(view, asked, (from.as_ref(), within), move |request| {
         // The space in the answer determines for how many files context is read.
         request.context = (0, 0);
         request.enclosing = true;
+        let limit = limit_of(request);
         Ranked::of(request, Order::Relevance, shown, limit)
     })
     .await?;
+    let mut firsts = FirstLines::new();
     let stats = run(view, &request, found, |file| {
         ranked.add(vec![file], |file, lines| {
+            if most > 1
+                && file.lines.len() > 1
+                && let Some(first) = lines.of(file, 1).first()
+            {
+                let key = (file.repo.clone(), file.path.clone());
+                firsts.insert(key, file.lines[*first].number);
+            }
             lines.keep(file, most);
             Vec::new()
         });
@@ -58,13 +71,16 @@ pub(super) async fn answer(
     let top = ranked.top();
     let (files, summary) = (top.files, summary(top, &stats, select));
     let by = if select == Select::Repos { String::new() } else { by(top) };
-    let best = ranked.best(view, &request, &stats, from.is_none()).await?;
+    let best = ranked.best(view, &request, &stats, from.is_none() && within.is_none()).await?;
     let near = Near::of(&best.near);
     if files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
+        if within.is_some() {
+            return Ok(Answer::bare(String::new(), "files").of_few(Vec::new()));
+        }
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
-        let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
+        let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), outdated(&stats));
         let answer = Answer::bare(text, "files").and("cursor", Value::Null);
-        return Ok(answer.at(epoch).of_few(Vec::new()));
+        return Ok(answer.about(about(&stats)).at(epoch).of_few(Vec::new()));
     }
     let mut page = Page {
         select,
@@ -73,11 +89,12 @@ pub(super) async fn answer(
         results: best.results,
         copies: if asked.copies { usize::MAX } else { FEW_COPIES },
         shown: ShownFiles::default(),
+        names: Names::default(),
+        firsts,
         found: summary,
         by,
         from: shown,
         upto: shown,
-        lines_cut: false,
         full: false,
     };
     let few = best.files.iter().take(FEW);
@@ -99,7 +116,7 @@ pub(super) async fn answer(
             vec![LastLines::new(); files.len()]
         };
         for (ranked, ends) in batch.iter().zip(&ends) {
-            if !page.add(ranked, ends) {
+            if !page.add(ranked, ends, asked) {
                 break 'all;
             }
         }
@@ -110,17 +127,25 @@ pub(super) async fn answer(
         stats.ended_at_limit().then(|| (stats.from(&request, stats.progress), 0))
     };
     let cursor = resume.map(|(resume, shown)| Cursor { resume, best: true, shown: shown as u64 });
-    let head = page.head(&stats, cursor, from.is_some_and(|from| from.resume.results > 0));
+    let goes_on = from.is_some_and(|from| from.resume.results > 0);
+    let is_all = page.from == 0 && page.upto == page.results && stats.is_complete();
+    let head = page.head(&stats, cursor, goes_on, within);
     let head = head
-        + &freshness(&stats)
+        + &outdated(&stats)
         + &stale(&view.stale(std::mem::take(&mut page.shown)).await)
         + &near.text;
     if stats.stopped.is_none() {
         page.text.leave_out(left_out(&stats));
     }
-    let hints = hints::appendix(view, &asked.query, &request, &stats).await;
+    let hints = match within {
+        Some(_) => String::new(),
+        None => hints::appendix(view, &asked.query, &request, &stats).await,
+    };
     let next = cursor.map_or(Value::Null, |cursor| json!(cursor.to_string()));
-    let mut answer = page.text.below(&head, "files", &hints).and("cursor", next).at(epoch);
+    let mut answer = page.text.below(&head, "files", &hints).and("cursor", next);
+    answer = if within.is_none() { answer.about(about(&stats)) } else { answer };
+    answer = answer.at(epoch);
+    answer.is_all = is_all;
     if files < FEW && from.is_none() && stats.stopped.is_none() {
         answer = answer.of_few(few);
     }
@@ -144,7 +169,7 @@ impl Near {
         for file in files {
             let Some(line) = file.lines.first() else { continue };
             let name = named(file);
-            let text = format!("\n{name}\n{}", numbered(line).trim_end());
+            let text = format!("\n{name}\n{}", numbered(line, true).trim_end());
             if near.text.len() + text.len() > MAX_NEAR_BYTES {
                 break;
             }
@@ -160,6 +185,9 @@ impl Near {
     }
 }
 
+/// The numbers of the best lines of files, by repository and path.
+type FirstLines = HashMap<(String, String), u64>;
+
 /// An answer under construction.
 struct Page {
     select: Select,
@@ -172,6 +200,8 @@ struct Page {
     copies: usize,
     /// The files in the answer, whose state on disk it tells.
     shown: ShownFiles,
+    names: Names,
+    firsts: FirstLines,
     /// A summary of all results.
     found: String,
     /// The distribution of the files over repositories and languages.
@@ -179,14 +209,12 @@ struct Page {
     /// Number of results shown before, and including this answer.
     from: usize,
     upto: usize,
-    /// Whether some lines of some file are left out.
-    lines_cut: bool,
     full: bool,
 }
 
 impl Page {
     /// Adds a file; returns false if it does not fit. The first file is cut rather than left out.
-    fn add(&mut self, ranked: &RankedFile, ends: &LastLines) -> bool {
+    fn add(&mut self, ranked: &RankedFile, ends: &LastLines, asked: &Search) -> bool {
         let RankedFile { file, matches, .. } = ranked;
         if !self.select.has_lines() {
             let name = if self.select == Select::Repos { file.repo.clone() } else { named(file) };
@@ -201,22 +229,25 @@ impl Page {
         }
         let first = self.text.is_empty();
         let gap = if first { "" } else { "\n" };
-        let mut piece = format!("{gap}{}\n{}", named(file), copies(file, self.copies));
+        let mut piece = format!("{gap}{}\n{}", self.names.next(file), copies(file, self.copies));
         let left = |shown: usize| match matches.saturating_sub(shown) {
             0 => String::new(),
-            left => {
-                format!("... and {}\n", count(left, "more matching line", "more matching lines"))
-            }
+            left => format!("+{}\n", count(left, "more line", "more lines")),
         };
         let in_context = file.lines.iter().any(|line| line.ranges.is_empty());
         let (mut matching, mut last, mut around) = (0, None, None);
         let mut lines = Vec::new();
-        for line in &file.lines {
+        let briefly =
+            asked.context_lines == 0 && file.lines.iter().all(|line| line.change.is_none());
+        let most = if in_context { usize::MAX } else { asked.lines_after(self.upto) };
+        let key = (file.repo.clone(), file.path.clone());
+        let best = self.firsts.get(&key).copied();
+        for line in best_lines(&file.lines, most, best) {
             let gap = in_context && last.is_some_and(|last| last + 1 < line.number);
             last = Some(line.number);
             let gap = if gap { "--\n" } else { "" };
-            let around = navigate::around(line, ends, &mut around);
-            let shown = format!("{gap}{around}{}", numbered(line));
+            let around = file::around(line, ends, &mut around);
+            let shown = format!("{gap}{around}{}", numbered(line, briefly));
             let is_match = usize::from(!line.ranges.is_empty());
             let rest = left(matching + is_match);
             if first && piece.len() + shown.len() + rest.len() > self.text.room() {
@@ -229,7 +260,6 @@ impl Page {
         let rest = left(matching);
         piece.push_str(&rest);
         let taken = self.take(&piece);
-        self.lines_cut |= taken && !rest.is_empty();
         if taken {
             self.shown.add(file);
             let mut item = with_copies(file, self.copies);
@@ -247,7 +277,13 @@ impl Page {
     }
 
     /// Returns the head: a summary of all results, the part that is shown, and how to get the rest.
-    fn head(&self, stats: &Stats, cursor: Option<Cursor>, goes_on: bool) -> String {
+    fn head(
+        &self,
+        stats: &Stats,
+        cursor: Option<Cursor>,
+        goes_on: bool,
+        within: Option<&str>,
+    ) -> String {
         let mut head = self.found.clone();
         match &stats.stopped {
             Some(Stopped::Timeout(time)) => {
@@ -277,14 +313,10 @@ impl Page {
                 ".".to_owned()
             };
         }
-        if let Some(cursor) = cursor {
-            head += &format!(
-                " For the next ones, search again with the same query and cursor \"{cursor}\"."
-            );
-        }
-        if self.lines_cut {
-            head += " Some files have more matching lines: use read_file, a higher lines_per_file, or the query with \
-                     file:.";
+        if let Some(repo) = within.filter(|_| cursor.is_some()) {
+            head += &format!(" For more, add repo:{repo} to the query.");
+        } else if let Some(cursor) = cursor {
+            head += &format!(" For more: the same query with cursor \"{cursor}\".");
         }
         if !all && !self.by.is_empty() {
             head += &format!("\n{}", self.by);
@@ -293,13 +325,27 @@ impl Page {
     }
 }
 
+/// Returns at most so many lines: that with the number `first`, those that define a name, then others.
+pub(super) fn best_lines(lines: &[Line], most: usize, first: Option<u64>) -> Vec<&Line> {
+    let mut best: Vec<&Line> = lines.iter().collect();
+    if best.len() > most {
+        best.sort_by_key(|line| (Some(line.number) != first, line.symbols.is_empty()));
+        best.truncate(most);
+        best.sort_by_key(|line| line.number);
+    }
+    best
+}
+
 /// Returns a line that names up to `most` identical copies of a file; empty if it has none.
 fn copies(file: &FileMatch, most: usize) -> String {
     let all = file.copies.len();
     if all == 0 {
         return String::new();
     }
-    let named = file.copies.iter().take(most).map(|copy| format!("{}: {}", copy.repo, copy.path));
+    let named = file.copies.iter().take(most).map(|copy| match &copy.path {
+        path if *path == file.path => copy.repo.clone(),
+        path => format!("{}: {path}", copy.repo),
+    });
     let named: Vec<String> = named.collect();
     let more = if all > most { ", ... (copies=true lists all)" } else { "" };
     format!("({}: {}{more})\n", count(all, "identical copy", "identical copies"), named.join(", "))

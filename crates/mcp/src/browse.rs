@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use store::{MAIN_TREE, Repo, RepoTrees};
 
 use super::answer::{Answer, Text, count, default_bytes};
-use super::navigate::{lines_of_symbol, outline_from};
 use super::near::{check_repo, no_file};
+use super::outline::{lines_of_symbol, outline_from};
 use request::about::{about_json, about_words};
 use request::fresh;
 use request::human;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::{Answer, Text, count, default_bytes};
+use super::search::age;
 use request::docs_answer::stopped;
 use request::{self, DocsQuery};
 
@@ -72,7 +73,8 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
             },
             |missing| format!("Nothing found ({missing})."),
         );
-        return Ok(Answer::bare(none + &freshness(&found.covered), "documents"));
+        let answer = Answer::bare(none + &outdated(&found.covered), "documents");
+        return Ok(answer.about(age(&found.covered).into_iter().collect()));
     }
     let mut text = Text::of(asked.max_bytes);
     let mut shown = 0;
@@ -100,14 +102,14 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
     if let Some(notice) = words.notice() {
         head += &format!(" Note: {notice}.");
     }
-    Ok(text.below(&(head + &freshness(&found.covered)), "documents", ""))
+    let answer = text.below(&(head + &outdated(&found.covered)), "documents", "");
+    Ok(answer.about(age(&found.covered).into_iter().collect()))
 }
 
-/// Returns lines about how fresh the repositories are that the search covers.
-fn freshness(covered: &Covered) -> String {
-    let age = request::fresh::age(covered).map(|age| format!("\n({age})"));
+/// Returns a line about repositories that could not be updated.
+fn outdated(covered: &Covered) -> String {
     let outdated = request::fresh::outdated(covered).map(|why| format!("\nNote: {why}."));
-    age.into_iter().chain(outdated).collect()
+    outdated.unwrap_or_default()
 }
 
 fn joined(runs: &[TextRun]) -> String {

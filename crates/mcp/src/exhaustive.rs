@@ -8,12 +8,10 @@ use search::{AnswerProgress, ShownFiles, Stats, Stopped, View};
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Text, count, late};
+use super::file::{self, LastLines, file_json, line_json, named, numbered};
 use super::hints;
-use super::navigate::{self, LastLines, file_json, line_json};
 use super::progress::FileCounter;
-use super::search::{
-    BROKEN, Cursor, Search, freshness, left_out, named, numbered, request, run, stale,
-};
+use super::search::{BROKEN, Cursor, Search, about, left_out, outdated, request, run, stale};
 
 pub(super) async fn answer(
     view: &View,
@@ -22,7 +20,7 @@ pub(super) async fn answer(
     found: &FileCounter,
 ) -> Result<Answer> {
     let (request, ()) =
-        request(view, asked, from.as_ref(), |request| request.enclosing = true).await?;
+        request(view, asked, (from.as_ref(), None), |request| request.enclosing = true).await?;
     let mut page = Page {
         select: request.compiled_query().select,
         text: Text::of(asked.max_bytes),
@@ -37,21 +35,22 @@ pub(super) async fn answer(
     let epoch = view.state(stats.switch).await?.epoch;
     if page.results == 0 && from.is_none() && stats.stopped.is_none() && !page.full {
         let hints = hints::appendix(view, &asked.query, &request, &stats).await;
-        let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), freshness(&stats));
+        let text = format!("Nothing matches.{}{}{hints}", left_out(&stats), outdated(&stats));
         let answer = Answer::bare(text, "files").and("cursor", Value::Null);
-        return Ok(answer.at(epoch));
+        return Ok(answer.about(about(&stats)).at(epoch));
     }
     let cursor =
         Cursor { resume: stats.from(&request, page.progress), best: false, shown: page.shown };
     let stale = stale(&view.stale(std::mem::take(&mut page.files)).await);
-    let head = head(&page, &stats, &cursor, from.is_some()) + &freshness(&stats) + &stale;
+    let head = head(&page, &stats, &cursor, from.is_some()) + &outdated(&stats) + &stale;
     if stats.stopped.is_none() && !page.full {
         page.text.leave_out(left_out(&stats));
     }
     let hints = hints::appendix(view, &asked.query, &request, &stats).await;
     let goes_on = page.full || matches!(stats.stopped, Some(Stopped::Limit));
     let next = if goes_on { json!(cursor.to_string()) } else { Value::Null };
-    Ok(page.text.below(&head, "files", &hints).and("cursor", next).at(epoch))
+    let answer = page.text.below(&head, "files", &hints).and("cursor", next);
+    Ok(answer.about(about(&stats)).at(epoch))
 }
 
 /// An answer under construction.
@@ -94,7 +93,7 @@ impl Page {
         let mut around = None;
         let ends = LastLines::new();
         let mut shown =
-            |line| format!("{}{}", navigate::around(line, &ends, &mut around), numbered(line));
+            |line| format!("{}{}", file::around(line, &ends, &mut around), numbered(line, false));
         if let Some((_, line)) = line {
             piece.push_str(&shown(line));
         }

@@ -9,20 +9,25 @@ mod answer;
 mod arguments;
 mod best;
 mod browse;
+mod definitions;
 mod diff;
 mod docs;
 mod exhaustive;
+mod file;
 mod folder;
 mod hints;
-mod navigate;
+mod name;
 mod near;
+mod outline;
 mod progress;
+mod references;
 mod resources;
 mod schemas;
 mod search;
 mod sql;
 mod symbol;
 mod tools;
+mod uses;
 mod words;
 
 use std::panic::AssertUnwindSafe;
@@ -63,6 +68,9 @@ const WANTS_JSON: &str = "codesearch/structured";
 
 /// Longest error of a call, in bytes: it repeats the request.
 const MAX_ERROR: usize = 2000;
+
+/// Most bytes of a changed query that an answer repeats.
+const MAX_TOLD: usize = 60;
 
 /// Fewest bytes of an answer.
 const LEAST: usize = 2048;
@@ -106,7 +114,8 @@ impl Tools {
         let (view, pinned) = self.pinned(&asked).await?;
         let here = folder::of(&view, asked[tools::FOLDER].as_str(), folders).await?;
         let (asked, here) = folder::take_trees(&view, &tool.name, asked, here).await?;
-        let mut answer = answer(tool, asked, &here.in_view(&view), found).await?;
+        let repo = here.inside().map(|inside| inside.repo.as_str());
+        let mut answer = answer(tool, asked, &here.in_view(&view), repo, found).await?;
         answer.epoch = answer.epoch.or(pinned);
         Ok(match here.trees_note() {
             Some(trees) => answer.in_trees(&trees),
@@ -130,51 +139,69 @@ impl Tools {
     }
 }
 
-/// Returns the answer of a tool.
-async fn answer(tool: &Tool, asked: Value, view: &View, found: &FileCounter) -> Result<Answer> {
+/// Returns the answer of a tool, for an agent that works in a repository.
+async fn answer(
+    tool: &Tool,
+    asked: Value,
+    view: &View,
+    repo: Option<&str>,
+    found: &FileCounter,
+) -> Result<Answer> {
     match &*tool.name {
-        "search" => answer_search(view, of(asked)?, found).await,
+        "search" => answer_search(view, of(asked)?, repo, found).await,
         "symbol" => symbol::symbol(view, of(asked)?).await,
         "read_file" => browse::read_file(view, of(asked)?).await,
         "find_file" => browse::find_file(view, of(asked)?).await,
         "diff" => diff::diff(view, of(asked)?).await,
         "list_repos" => browse::list_repos(view, of(asked)?).await,
         "docs" => docs::docs(view, of(asked)?).await,
-        "definitions" => navigate::definitions(view, &of(asked)?).await,
-        "references" => navigate::references(view, &of(asked)?).await,
-        "outline" => navigate::outline(view, of(asked)?).await,
+        "definitions" => definitions::definitions(view, &of(asked)?).await,
+        "references" => references::references(view, &of(asked)?).await,
+        "outline" => outline::outline(view, of(asked)?).await,
         other => unreachable!("{other} is in the list of tools"),
     }
 }
 
 /// Answers the tool `search` in the requested order.
-async fn answer_search(view: &View, asked: search::Search, found: &FileCounter) -> Result<Answer> {
-    if asked.order == "docs" {
+async fn answer_search(
+    view: &View,
+    asked: search::Search,
+    repo: Option<&str>,
+    found: &FileCounter,
+) -> Result<Answer> {
+    if asked.order() == "docs" {
         return docs::docs(view, docs::FindDocs::of(asked.query, asked.max_bytes)).await;
     }
-    if asked.order == "words" {
+    if asked.order() == "words" {
         return words::answer(view, &asked).await;
     }
     let from = asked.cursor.as_deref().map(str::parse::<search::Cursor>).transpose()?;
-    let is_best = asked.order == "best";
+    let is_best = asked.order() == "best";
     if from.is_some_and(|from| from.best != is_best) {
         bail!("this cursor belongs to the other order; use the order of the original call");
     }
     if !is_best {
         return exhaustive::answer(view, &asked, from, found).await;
     }
-    let answer = best::answer(view, &asked, from, found).await?;
+    let names_repo = || query::typed_fields(&asked.query).iter().any(|field| field.name == "repo");
+    let answer = match repo {
+        Some(repo) if from.is_none() && asked.max_bytes >= 2 * LEAST && !names_repo() => {
+            here_first(view, &asked, repo, found).await?
+        }
+        _ => best::answer(view, &asked, from, found, None).await?,
+    };
     let Some(few) = answer.few.clone() else { return Ok(answer) };
     // An error message that was pasted with its numbers: the code has placeholders for them.
     if few.is_empty() && hints::has_numbers(&asked.query) {
         let loosened = hints::loosened(view, &asked.query).await.and_then(|hint| hint.query);
         if let Some(query) = loosened {
             let said = format!(
-                "Nothing matches the query as it is. Without its numbers and names, as {query}, it matches: "
+                "Nothing matches as it is; without numbers and names, {}: ",
+                query::shortened(&query, MAX_TOLD)
             );
             let max_bytes = asked.max_bytes.saturating_sub(said.len()).max(LEAST);
             let loosened = search::Search { query, max_bytes, ..asked };
-            return Ok(best::answer(view, &loosened, None, found).await?.after(&said));
+            return Ok(best::answer(view, &loosened, None, found, None).await?.after(&said));
         }
     }
     // What the answer suggests stays, such as another case or a similar name.
@@ -186,6 +213,28 @@ async fn answer_search(view: &View, asked: search::Search, found: &FileCounter) 
         None => answer,
         Some(by_words) => answer.followed_by(&by_words, "by_words"),
     })
+}
+
+/// Answers a search of an agent that works in a repository: what that repository has comes before what all have, unless the
+/// answer shows everything.
+async fn here_first(
+    view: &View,
+    asked: &search::Search,
+    repo: &str,
+    found: &FileCounter,
+) -> Result<Answer> {
+    let half = search::Search { max_bytes: asked.max_bytes / 2, ..asked.clone() };
+    let here = best::answer(view, &half, None, &FileCounter::default(), Some(repo)).await?;
+    let is_empty = here.few.as_ref().is_some_and(Vec::is_empty);
+    let said = (format!("In {repo}, where you work: "), "In all repositories: ");
+    let room = asked.max_bytes
+        - if is_empty { 0 } else { here.text.len() + said.0.len() + said.1.len() + 1 };
+    let rest = search::Search { max_bytes: room.max(LEAST), ..asked.clone() };
+    let all = best::answer(view, &rest, None, found, None).await?;
+    if is_empty || all.is_all {
+        return Ok(all);
+    }
+    Ok(here.after(&said.0).before(all.after(said.1), "everywhere"))
 }
 
 /// Converts the arguments of a call to the tool's own type.
@@ -281,7 +330,7 @@ impl ServerHandler for Tools {
             done.unwrap_or_else(|_| Err(anyhow::anyhow!("the tool failed; see the log on stderr")));
         let result = match done {
             Ok(answer) => {
-                let Answer { text, structured, .. } = answer.with_epoch();
+                let Answer { text, structured, .. } = answer.finished();
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
                 result.structured_content = wants_json.then_some(Value::Object(structured));
                 result

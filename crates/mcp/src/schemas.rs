@@ -166,6 +166,8 @@ fn output(tool: &str) -> Value {
     }
     if tool == "search" {
         all["by_words"] = all["files"].clone();
+        // Then the files are those of the repository in which the agent works.
+        all["everywhere"] = all["files"].clone();
     }
     if tool == "symbol" {
         // Its answers have definitions, files with references, or both.

@@ -4,22 +4,20 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use answer::{FileMatch, Line, LineChange};
+use answer::FileMatch;
 use anyhow::{Context, Result, bail};
-use files::{SECRET, looks_secret};
 use query::{Count, MAX_QUERY_BYTES};
 use rmcp::schemars::JsonSchema;
 pub use search::View;
-use search::{Error, Holds, Request, Resume, Stale, Stats};
+use search::{Covered, Error, Holds, Request, Resume, Stale, Stats};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::answer::{default_bytes, shown};
+use super::answer::{count, default_bytes};
 use super::hints;
-use super::navigate;
 use super::progress::FileCounter;
+use super::words;
 use request::cursor;
-use request::human;
 use request::{self, Client, Options, Refused};
 
 /// Batches of files that the search may be ahead of their reader.
@@ -32,19 +30,19 @@ pub(super) struct Search {
     /// The query.
     #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
-    /// best: most relevant first. words: a question in words. exhaustive: every line. docs: READMEs, manuals, comments.
-    #[serde(default = "by_relevance")]
+    /// best: most relevant first. words: ranked by words, as a question is if left out. exhaustive: every line. docs: READMEs, manuals, comments.
+    #[serde(default)]
     #[schemars(extend("enum" = ["best", "words", "exhaustive", "docs"]))]
-    pub(super) order: String,
-    /// Most files.
-    #[serde(default = "files")]
+    pub(super) order: Option<String>,
+    /// Most files; by default 10, of words 20, of a list 50.
+    #[serde(default)]
     #[schemars(range(min = 1, max = 500))]
-    pub(super) limit: usize,
-    /// Most matching lines of a file.
-    #[serde(default = "lines")]
+    pub(super) limit: Option<usize>,
+    /// Most matching lines of a file; by default 2 of each of the best 3 files, and 1 of others.
+    #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
-    pub(super) lines_per_file: usize,
-    /// Lines around each match.
+    pub(super) lines_per_file: Option<usize>,
+    /// Lines around each match, which also shows lines as they are, not without indentation.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(super) context_lines: usize,
@@ -64,23 +62,46 @@ pub(super) struct Search {
     pub(super) cursor: Option<String>,
 }
 
-fn by_relevance() -> String {
-    "best".to_owned()
+impl Search {
+    /// Returns the order; if none is named, that by words for a question, or else that by relevance.
+    pub(super) fn order(&self) -> &str {
+        match &self.order {
+            Some(order) => order,
+            None if self.cursor.is_none() && words::is_question(&self.query) => "words",
+            None => "best",
+        }
+    }
+
+    /// Returns the most files of an answer, which has lines of them or only names.
+    pub(super) fn limit(&self, has_lines: bool) -> usize {
+        let usual = match self.order() {
+            "best" if has_lines => 10,
+            "words" => 20,
+            _ => 50,
+        };
+        self.limit.unwrap_or(usual)
+    }
+
+    /// Returns the most lines of any file.
+    pub(super) fn lines(&self) -> usize {
+        self.lines_per_file.unwrap_or(LINES)
+    }
+
+    /// Returns the most lines of a file, given how many files are better.
+    pub(super) fn lines_after(&self, better: usize) -> usize {
+        self.lines_per_file.unwrap_or(if better < WITH_LINES { LINES } else { 1 })
+    }
 }
 
-fn files() -> usize {
-    50
-}
-
-fn lines() -> usize {
-    10
-}
+/// Matching lines shown of each of the best files, and how many files these are.
+const LINES: usize = 2;
+const WITH_LINES: usize = 3;
 
 pub(super) fn description() -> String {
-    r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its matching
-lines (NUMBER:LINE) below REPOSITORY: PATH and the enclosing function or type with its lines (in function f, 10-24:);
-lines marked [defines ...] define a name, so one search tells where it is defined and who uses it. Begins with the numbers of
-matching lines, files and repositories, and says whether that is all.
+    r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its best
+matching lines (NUMBER:LINE) below REPOSITORY: PATH (": PATH" is in the same repository as the file before) and the enclosing
+function or type with its lines (in f, 10-24:); lines marked [defines ...] define a name, so one search tells where it is
+defined and who uses it. Begins with the numbers of matching lines, files and repositories, and says whether that is all.
 
 A query has terms separated by spaces; each must match a line or the path of a file. A term is a regular expression (Rust);
 without capitals it matches any case:
@@ -94,8 +115,8 @@ without capitals it matches any case:
   worktree:fix-1  rev:v1.2.0   another worktree; a branch, tag or commit
   diff:main..HEAD added:foo   lines that changed between revisions; removed:foo; history:foo: commits
   timeout:60s   instead of 10 s
-An error text: paste it in quotes; it is also found without its numbers and names. A question in words (how are retries
-configured): type it as it is, with order=words; words alone that find few files are ranked so, too."#
+An error text: paste it in quotes; it is also found without its numbers and names. A question (how are retries configured):
+type it as it is; it is ranked by its words. So are other words with order=words, or if few files have all of them."#
     .to_owned()
 }
 
@@ -126,21 +147,23 @@ impl FromStr for Cursor {
     }
 }
 
-/// Builds the request for a call; `change` adapts it.
+/// Builds the request for a call, from a cursor and within a repository if they are given; `change` adapts it.
 pub(super) async fn request<T: Send + 'static>(
     view: &View,
     asked: &Search,
-    from: Option<&Cursor>,
+    (from, within): (Option<&Cursor>, Option<&str>),
     change: impl FnOnce(&mut Request) -> T + Send + 'static,
 ) -> Result<(Arc<Request>, T)> {
-    let (query, limit, lines) = (asked.query.clone(), asked.limit, asked.context_lines);
+    let (query, limit, lines) = (asked.query.clone(), asked.limit(true), asked.context_lines);
     let resume = from.map(|from| from.resume);
+    let repos = within.map(|repo| format!("^{}$", query::escape(repo))).into_iter().collect();
     // A large pattern takes a while to compile.
     let work = tokio::task::spawn_blocking(move || {
         let options = Options {
             limit: Some(Count::of(limit)),
             context: (lines, lines),
             resume,
+            repos,
             ..Options::default()
         };
         let query = request::parse(&query, &options, &Client::AGENT)?;
@@ -187,35 +210,6 @@ pub(super) async fn run(
     }
 }
 
-pub(super) fn named(file: &FileMatch) -> String {
-    let language = file.language.as_ref().map_or(String::new(), |name| format!(" ({name})"));
-    let warning = if looks_secret(&file.path) { format!(" ({SECRET})") } else { String::new() };
-    let commit = file.commit.as_deref().map(|commit| format!("commit {}\n", human::commit(commit)));
-    let trees = match &*file.trees {
-        [] => String::new(),
-        names => format!(" [{}]", human::trees(names)),
-    };
-    let before = file.renamed_from.as_ref().map(|before| format!(" (renamed from {before})"));
-    let (commit, before) = (commit.unwrap_or_default(), before.unwrap_or_default());
-    format!("{commit}{}: {}{before}{language}{trees}{warning}", file.repo, file.path)
-}
-
-pub(super) fn numbered(line: &Line) -> String {
-    let (mark, matched) = match line.ranges.first() {
-        Some(range) => (":", range.start),
-        None => ("-", 0),
-    };
-    let sign = line.change.map_or("", LineChange::sign);
-    let text = shown(&line.text, matched);
-    let defines = navigate::defines(line).map(|kinds| format!("  [defines {kinds}]"));
-    let defines = defines.unwrap_or_default();
-    match line.number {
-        // Lines of the history have none.
-        0 => format!("{sign}{text}{defines}\n"),
-        number => format!("{number}{mark}{sign}{text}{defines}\n"),
-    }
-}
-
 /// Longest sentence about files that have changed, in bytes. It stands in the head of an answer, which is short.
 const MAX_STALE: usize = 300;
 
@@ -233,24 +227,36 @@ pub(super) fn stale(stale: &Stale) -> String {
     sentence.map_or_else(String::new, |sentence| format!("\nNote: {sentence}."))
 }
 
-/// Returns a line about how fresh the repositories of an answer are. If a search was stopped, also names those that could
-/// not be updated; else [`left_out`] does.
-pub(super) fn freshness(stats: &Stats) -> String {
-    let age = request::fresh::age(&stats.covered).map(|age| format!("\n({age})"));
+/// Returns a line about repositories that could not be updated, after a search that was stopped; else [`left_out`] has it.
+pub(super) fn outdated(stats: &Stats) -> String {
     let outdated = request::fresh::outdated(&stats.covered).filter(|_| stats.stopped.is_some());
-    let outdated = outdated.map(|outdated| format!("\nNote: {outdated}."));
-    age.into_iter().chain(outdated).collect()
+    outdated.map_or_else(String::new, |outdated| format!("\nNote: {outdated}."))
 }
 
 /// Advice for a search that could not read a part of the index.
 pub(super) const BROKEN: &str =
     "part of the index could not be searched; see the log on stderr, and try again.";
 
-/// Returns a sentence about files that are left out of the index and might match; empty if there are none.
+/// Returns a sentence about what could not be searched; empty if there is nothing to say.
 pub(super) fn left_out(stats: &Stats) -> String {
-    let symbols = request::notes::unsearched(stats).map(|left| format!(" Note: {left}."));
-    let skipped = (!stats.skipped.is_empty()).then(|| {
-        format!(" Not in the index, but might match: {}.", request::notes::skipped(stats))
+    let left = request::notes::unsearched_in_short(stats);
+    left.map_or_else(String::new, |left| format!(" Note: {left}."))
+}
+
+/// Returns what the last line of an answer says of the index: how many files are left out of it and might match, unless
+/// the search was stopped; and how fresh it is. If nothing was found, it says why files are left out.
+pub(super) fn about(stats: &Stats) -> Vec<String> {
+    let left_out = (!stats.skipped.is_empty() && stats.stopped.is_none()).then(|| {
+        if stats.files == 0 {
+            return format!("left out of the index: {}", request::notes::skipped(stats));
+        }
+        let all: usize = stats.skipped.values().sum();
+        format!("{} left out of the index", count(all, "file", "files"))
     });
-    symbols.into_iter().chain(skipped).collect()
+    left_out.into_iter().chain(age(&stats.covered)).collect()
+}
+
+/// Returns how long ago the oldest repository of an answer was looked at: `as of 3 min ago`.
+pub(super) fn age(covered: &Covered) -> Option<String> {
+    Some(format!("as of {}", request::fresh::since(covered.oldest.as_ref()?.looked_at)))
 }

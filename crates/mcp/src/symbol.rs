@@ -4,12 +4,14 @@ use anyhow::{Result, bail};
 use search::View;
 
 use super::answer::Answer;
-use super::navigate::{self, Name};
+use super::name::Name;
+use super::{definitions, references, uses};
 
 pub(super) const DESCRIPTION: &str = "Tells where a name (function, type, method, constant, field, ...) is defined, and who \
-calls or uses it: each line with the name as a word, with the kind of use (call, type, use, import, comment, string) and the \
-enclosing function. Call it before you change or remove something. Lines marked precise come from a compiler's index; others \
-have the same name. For names by a pattern, use search with sym:REGEX.";
+calls or uses it, in all repositories: for each file the numbers of lines with the enclosing function (190 in f), and the kind of use unless \
+it is a call (type, use, import). find=references also shows the lines' texts, comments and strings. Call it before you change or remove \
+something. Lines marked precise come from a compiler's index; others have the same name. For names by a pattern, use search \
+with sym:REGEX.";
 
 /// Least bytes for definitions if references follow; else they may have half of an answer.
 const LEAST: usize = 1536;
@@ -19,18 +21,20 @@ pub(super) async fn symbol(view: &View, asked: Name) -> Result<Answer> {
         bail!("symbol needs a name, or the place in from; give one of them");
     }
     match asked.find.as_str() {
-        "definitions" => return navigate::definitions(view, &asked).await,
-        "references" => return navigate::references(view, &asked).await,
+        "definitions" => return definitions::definitions(view, &asked).await,
+        "references" => return references::references(view, &asked).await,
         _ => {}
     }
     let max = asked.max_bytes;
-    let (defined, mut definitions) =
-        navigate::definitions_of(view, &asked, LEAST.max(max / 2)).await?;
+    let (defined, mut definitions, about) =
+        definitions::definitions_of(view, &asked, LEAST.max(max / 2)).await?;
     let items = definitions.take_items();
-    let (used, mut references) =
-        navigate::references_of(view, &asked, max - definitions.len()).await?;
-    references.reserve(&items);
-    let text = references.after(&definitions, "References:");
-    let head = format!("Definitions: {defined}\nReferences: {used}");
-    Ok(text.below(&head, "files", "").and("definitions", items))
+    let (used, mut uses, more) = uses::uses_of(view, &asked, max - definitions.len()).await?;
+    uses.reserve(&items);
+    let text = uses.after(&definitions, &used);
+    let mut about = about;
+    about.extend(more);
+    about.dedup();
+    let answer = text.below(&defined, "files", "").and("definitions", items);
+    Ok(answer.summing_up(&used).about(about))
 }

@@ -9,7 +9,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::{arguments, browse, diff, docs, navigate, search, sql, symbol};
+use super::{arguments, browse, diff, docs, name, outline, search, sql, symbol};
 
 /// The argument of tools that names the agent's folder.
 pub(super) const FOLDER: &str = "folder";
@@ -27,7 +27,7 @@ const MAX_NAME: usize = 30;
 static LISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         tool::<search::Search>("search", &search::description()),
-        tool::<navigate::Name>("symbol", symbol::DESCRIPTION),
+        tool::<name::Name>("symbol", symbol::DESCRIPTION),
         tool::<browse::ReadFile>("read_file", browse::READ),
         tool::<browse::FindFile>("find_file", browse::FIND),
         tool::<diff::Diff>("diff", diff::DESCRIPTION),
@@ -40,9 +40,9 @@ static LISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 static UNLISTED: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         tool::<docs::FindDocs>("docs", ""),
-        tool::<navigate::Name>("definitions", ""),
-        tool::<navigate::Name>("references", ""),
-        tool::<navigate::OutlineOf>("outline", ""),
+        tool::<name::Name>("definitions", ""),
+        tool::<name::Name>("references", ""),
+        tool::<outline::OutlineOf>("outline", ""),
     ]
 });
 

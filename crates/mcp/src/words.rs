@@ -7,19 +7,31 @@ use search::{Holds, ShownFiles, Stopped, View};
 use serde_json::Value;
 
 use super::answer::{Answer, Text, late};
-use super::navigate::{around, file_json, line_json};
-use super::search::{BROKEN, Search, freshness, named, numbered, stale};
+use super::best::best_lines;
+use super::file::{Names, around, file_json, line_json, numbered};
+use super::search::{BROKEN, Search, about, outdated, stale};
 use request::ask_answer::{notes, summary};
 use request::{AskOptions, Client, MAX_LINES};
 
 /// Fewest words of a query after which other files are worth their bytes though some have been found.
 const QUESTION: usize = 3;
 
+/// How questions begin.
+const BEGIN: [&str; 8] = ["how", "where", "what", "which", "why", "who", "when", "whose"];
+
+/// Returns whether a query is a question in words: it begins like one, and has no operator or field.
+pub(super) fn is_question(typed: &str) -> bool {
+    let first = typed.split_whitespace().next().unwrap_or_default().to_lowercase();
+    BEGIN.contains(&first.as_str())
+        && typed.split_whitespace().count() >= QUESTION
+        && query::is_only_words(typed)
+}
+
 /// Answers a call whose order is `words`. Fields for repositories, paths, languages and trees narrow it; all else is words.
 pub(super) async fn answer(view: &View, asked: &Search) -> Result<Answer> {
     let mut options = AskOptions {
-        limit: Some(asked.limit.clamp(1, search::ask::MAX_FILES)),
-        lines: Some(asked.lines_per_file.min(MAX_LINES)),
+        limit: Some(asked.limit(true).clamp(1, search::ask::MAX_FILES)),
+        lines: Some(asked.lines().min(MAX_LINES)),
         ..AskOptions::default()
     };
     let (mut words, mut from) = (String::new(), 0);
@@ -43,7 +55,8 @@ pub(super) async fn answer(view: &View, asked: &Search) -> Result<Answer> {
         among.notes.extend(note);
         question.among = among.into();
     }
-    ranked(view, &question, asked.max_bytes).await
+    let ranked = asked_of(view, &question).await?;
+    told(view, &ranked, asked, asked.max_bytes, None).await
 }
 
 /// Answers the words of a query that has found nothing, or few files; `None` if it has anything but words, or nothing has
@@ -64,7 +77,12 @@ pub(super) async fn after(
         _ => return Ok(None),
     };
     // A query of signs has no word.
-    let Ok(question) = request::ask(words, &AskOptions::default(), &Client::AGENT) else {
+    let options = AskOptions {
+        limit: Some(asked.limit(true).min(search::ask::MAX_FILES)),
+        lines: Some(asked.lines().min(MAX_LINES)),
+        ..AskOptions::default()
+    };
+    let Ok(question) = request::ask(words, &options, &Client::AGENT) else {
         return Ok(None);
     };
     let mut ranked = asked_of(view, &question).await?;
@@ -74,12 +92,7 @@ pub(super) async fn after(
         return Ok(None);
     }
     let why = request::by_words::why(found.len(), &ranked);
-    told(view, &ranked, max_bytes, Some(&why)).await.map(Some)
-}
-
-/// Answers a question.
-async fn ranked(view: &View, question: &AskRequest, max_bytes: usize) -> Result<Answer> {
-    told(view, &asked_of(view, question).await?, max_bytes, None).await
+    told(view, &ranked, asked, max_bytes, Some(&why)).await.map(Some)
 }
 
 async fn asked_of(view: &View, question: &AskRequest) -> Result<Asked> {
@@ -92,44 +105,51 @@ async fn asked_of(view: &View, question: &AskRequest) -> Result<Asked> {
 /// Returns the answer as a text and as JSON.
 async fn told(
     view: &View,
-    asked: &Asked,
+    found: &Asked,
+    asked: &Search,
     max_bytes: usize,
     before: Option<&str>,
 ) -> Result<Answer> {
-    let files: Vec<&FileMatch> = asked.files.iter().map(|one| &one.file).collect();
-    let ends = view.last_lines(&files, asked.stats.switch).await?;
+    let files: Vec<&FileMatch> = found.files.iter().map(|one| &one.file).collect();
+    let ends = view.last_lines(&files, found.stats.switch).await?;
     let (mut text, mut shown, mut count) = (Text::of(max_bytes), ShownFiles::default(), 0);
+    let mut names = Names::default();
     for (file, ends) in files.iter().zip(&ends) {
         let gap = if text.is_empty() { "" } else { "\n" };
-        let (mut piece, mut last) = (format!("{gap}{}\n", named(file)), None);
-        for line in &file.lines {
+        let (mut piece, mut last) = (format!("{gap}{}\n", names.next(file)), None);
+        let lines = best_lines(&file.lines, asked.lines_after(count), None);
+        for line in &lines {
             piece += &around(line, ends, &mut last);
-            piece += &numbered(line);
+            piece += &numbered(line, true);
         }
         if !text.add(&piece) {
             break;
         }
         let mut item = file_json(file);
-        item["lines"] = file.lines.iter().map(|line| line_json(line, ends)).collect();
+        item["lines"] = lines.iter().map(|line| line_json(line, ends)).collect();
         text.note(item);
         shown.add(file);
         count += 1;
     }
-    let mut head = before.map_or_else(String::new, |before| format!("{before}. "));
-    head += &summary(asked);
-    head += &match &asked.stats.stopped {
+    let mut head = match before {
+        Some(before) => format!("{before}. "),
+        None => "Ranked by words: ".to_owned(),
+    };
+    head += &summary(found);
+    head += &match &found.stats.stopped {
         Some(Stopped::Timeout(time)) => format!(", and there may be better ones: {}", late(*time)),
         Some(Stopped::Shards(_)) => format!(", and there may be better ones: {BROKEN}"),
-        _ if count == asked.files.len() && asked.stats.stopped.is_none() => {
+        _ if count == found.files.len() && found.stats.stopped.is_none() => {
             ". That is all.".to_owned()
         }
         _ => format!(". These are the best {count}; a file need not have all words."),
     };
-    for note in notes(asked) {
+    for note in notes(found) {
         head += &format!("\nNote: {note}.");
     }
-    head += &freshness(&asked.stats);
+    head += &outdated(&found.stats);
     head += &stale(&view.stale(shown).await);
-    let epoch = view.state(asked.stats.switch).await?.epoch;
-    Ok(text.below(&head, "files", "").and("cursor", Value::Null).at(epoch))
+    let epoch = view.state(found.stats.switch).await?.epoch;
+    let answer = text.below(&head, "files", "").and("cursor", Value::Null);
+    Ok(answer.about(about(&found.stats)).at(epoch))
 }

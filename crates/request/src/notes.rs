@@ -28,6 +28,18 @@ pub fn unsearched(stats: &Stats) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// Like [`unsearched`], for readers whose space is short: files whose symbols are incomplete are only counted.
+pub fn unsearched_in_short(stats: &Stats) -> Option<String> {
+    let left = &stats.symbols;
+    let given_up: usize = left.given_up.values().sum();
+    if given_up == 0 || left.pending > 0 || !left.without.is_empty() {
+        return unsearched(stats);
+    }
+    let notes = stats.notes.iter().cloned().chain(fresh::outdated(&stats.covered));
+    let symbols = format!("{} without all symbols", count(given_up, "file"));
+    Some(notes.chain([symbols]).collect::<Vec<_>>().join("; "))
+}
+
 fn symbols_left(stats: &Stats) -> Option<String> {
     let left = &stats.symbols;
     if let Some(language) = left.without.first() {

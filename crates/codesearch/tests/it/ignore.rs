@@ -322,11 +322,8 @@ fn secrets_are_left_out_on_request() {
     assert_eq!(found().len(), 4);
     let mut agent = Agent::of(&fixture);
     let said = agent.told("search", &json!({ "query": "found me" }));
-    assert!(said.contains("r: .env (.Env) (looks like a secret)\n"), "{said}");
-    assert!(
-        said.contains("r: .env.example (.Env)\n") && said.contains("r: src/a.rs (Rust)\n"),
-        "{said}"
-    );
+    assert!(said.contains(": .env (looks like a secret)\n"), "{said}");
+    assert!(said.contains(": .env.example\n") && said.contains(": src/a.rs\n"), "{said}");
     for (path, warns) in
         [(".env", true), ("deploy.pem", true), (".env.example", false), ("src/a.rs", false)]
     {

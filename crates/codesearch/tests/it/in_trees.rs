@@ -223,12 +223,12 @@ fn an_agent_in_a_worktree_reads_that_tree() {
     // By an argument, from wherever the agent runs.
     let mut agent = Agent::of(&fixture);
     let found = texts(&mut agent, "search", json!({ "query": "needle in", "folder": folder }));
-    assert!(found.contains("app: src/new.rs (Rust) [fix]"), "{found}");
+    assert!(found.contains(": src/new.rs [fix]"), "{found}");
     assert!(found.contains("(Read in worktree fix of app.)"), "{found}");
     let read = json!({ "repo": "app", "path": "src/main.rs", "folder": folder });
     assert!(texts(&mut agent, "read_file", read).contains("in the worktree"));
     let main = texts(&mut agent, "search", json!({ "query": "needle in" }));
-    assert!(main.contains("app: src/main.rs (Rust) [main]"), "{main}");
+    assert!(main.contains(": src/main.rs [main]"), "{main}");
     let refused = texts(&mut agent, "search", json!({ "query": "x", "folder": "/nowhere" }));
     assert!(refused.contains("/nowhere is in no indexed repository"), "{refused}");
     let refused = texts(&mut agent, "search", json!({ "query": "x", "folder": "fix" }));

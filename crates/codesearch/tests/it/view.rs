@@ -432,7 +432,7 @@ fn agents_are_told_of_half() {
     let refused = seen.ask("tools/call", &params)["error"]["message"].to_string();
     assert!(refused.contains("only for operators"), "{refused}");
     // Each index counts its own epochs.
-    let epoch = regex::Regex::new(r#"\(epoch [0-9]+\)|,?"epoch":[0-9]+"#).unwrap();
+    let epoch = regex::Regex::new(r#"(; )?epoch [0-9]+|,?"epoch":[0-9]+"#).unwrap();
     for (tool, arguments) in calls {
         let told = |agent: &mut Agent, fixture: &Fixture| {
             let meta = json!({ "codesearch/structured": true });

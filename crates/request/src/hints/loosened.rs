@@ -18,8 +18,12 @@ const MAX_PARTS: usize = 6;
 /// Most files that the text of a message may be in; a part in more files says little.
 const MAX_FILES: usize = 200;
 
-/// Returns a hint with the query that finds a message without its numbers, or else its longest part that stands
-/// anywhere; `None` if the query is no message, or nothing is found.
+/// Most files that each of several parts may be in, to search for any of them; and most such parts.
+const MAX_EACH: usize = 50;
+const SEVERAL: usize = 3;
+
+/// Returns a hint with the query that finds a message without its numbers, or else those of its parts that stand in few
+/// files; `None` if the query is no message, or nothing is found.
 pub(super) async fn hint(
     view: &View,
     query: &str,
@@ -27,13 +31,45 @@ pub(super) async fn hint(
     until: Instant,
 ) -> Option<Hint> {
     let (message, filters) = message(query)?;
-    for pattern in patterns(&message) {
-        let query = format!("{} {filters}", quoted(&pattern));
-        let query = query.trim().to_owned();
-        let found: FileCount = count(view, &query, beside, until).await?;
+    let texts = texts(&message);
+    let of = |patterns: &[String]| {
+        let any: Vec<String> = patterns.iter().map(|pattern| quoted(pattern)).collect();
+        let any = any.join(" or ");
+        let any = if patterns.len() > 1 && !filters.is_empty() { format!("({any})") } else { any };
+        format!("{any} {filters}").trim().to_owned()
+    };
+    let told = |query: String, found: FileCount| {
+        let message = "the message without its numbers and names".to_owned();
+        Some(Hint { message, query: Some(query), docs: None, count: Some(found) })
+    };
+    for pattern in whole(&message, &texts) {
+        let query = of(&[pattern]);
+        let found = count(view, &query, beside, until).await?;
         if (1..=MAX_FILES).contains(&found.files) {
-            let message = "the message without its numbers and names".to_owned();
-            return Some(Hint { message, query: Some(query), docs: None, count: Some(found) });
+            return told(query, found);
+        }
+    }
+    for parts in [alone(&texts), clauses(&texts)] {
+        let (mut few, mut first) = (Vec::new(), None);
+        for pattern in parts {
+            let query = of(std::slice::from_ref(&pattern));
+            // What has been found until then is better than nothing.
+            let Some(found) = count(view, &query, beside, until).await else { break };
+            if (1..=MAX_EACH).contains(&found.files) && few.len() < SEVERAL {
+                few.push(pattern);
+            }
+            if (1..=MAX_FILES).contains(&found.files) && first.is_none() {
+                first = Some((query, found));
+            }
+        }
+        if few.len() > 1 {
+            let query = of(&few);
+            if let Some(found) = count(view, &query, beside, until).await {
+                return told(query, found);
+            }
+        }
+        if let Some((query, found)) = first {
+            return told(query, found);
         }
     }
     None
@@ -73,33 +109,58 @@ fn message(query: &str) -> Option<(String, String)> {
     Some((texts.join(" "), parts.with(|part| is_filter(part.kind))))
 }
 
-/// Returns patterns for a message, the most specific first: its texts with anything between them; then the longest texts
-/// alone, those between numbers and quotes before those between colons, too.
-fn patterns(message: &str) -> Vec<String> {
-    let texts = texts(message);
-    if texts.is_empty() {
-        return Vec::new();
-    }
+/// Returns patterns for a whole message, with anything between its texts. What a program puts before all of its messages,
+/// such as `fatal: `, is left out first: that finds all that the other pattern finds.
+fn whole(message: &str, texts: &[String]) -> Vec<String> {
+    let escaped = |texts: &[&str]| -> String {
+        texts.iter().map(|text| query::escape(text)).collect::<Vec<_>>().join(".*")
+    };
     let mut patterns = Vec::new();
-    let whole: Vec<String> = texts.iter().map(|text| query::escape(text)).collect();
-    // A single text that is all of the message was searched for already.
-    if texts.len() > 1 || texts[0].len() < message.trim().len() {
-        patterns.push(whole.join(".*"));
+    let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let Some((first, others)) = all.split_first() else { return patterns };
+    if let Some((before, rest)) = first.split_once(": ")
+        && !before.contains(' ')
+        && message.trim_start().starts_with(before)
+    {
+        let rest: Vec<&str> = [rest].iter().chain(others).copied().collect();
+        if letters(&rest.concat()) >= LETTERS {
+            patterns.push(escaped(&rest));
+        }
     }
-    let mut alone: Vec<&str> = texts.iter().map(String::as_str).collect();
-    longest_first(&mut alone);
+    // A single text that is all of the message was searched for already.
+    if all.len() > 1 || first.len() < message.trim().len() {
+        patterns.push(escaped(&all));
+    }
+    patterns
+}
+
+/// Returns patterns for the texts between numbers and quotes, the longest first.
+fn alone(texts: &[String]) -> Vec<String> {
+    worth_it(texts.iter().map(String::as_str).collect())
+}
+
+/// Returns patterns for the texts between colons, too, the longest first.
+fn clauses(texts: &[String]) -> Vec<String> {
     let clauses = texts.iter().flat_map(|text| text.split(": "));
-    let mut parts: Vec<&str> = clauses.flat_map(|text| text.split(". ")).collect();
-    longest_first(&mut parts);
-    for text in alone.into_iter().chain(parts) {
+    worth_it(clauses.flat_map(|text| text.split(". ")).collect())
+}
+
+/// Returns patterns for texts of several words, the longest first.
+fn worth_it(mut texts: Vec<&str>) -> Vec<String> {
+    longest_first(&mut texts);
+    let mut patterns = Vec::new();
+    for text in texts {
         let pattern = query::escape(text.trim().trim_end_matches([':', ',', ';']));
-        let letters = text.chars().filter(|c| c.is_alphabetic()).count();
-        if letters >= LETTERS && text.trim().contains(' ') && !patterns.contains(&pattern) {
+        if letters(text) >= LETTERS && text.trim().contains(' ') && !patterns.contains(&pattern) {
             patterns.push(pattern);
         }
     }
     patterns.truncate(MAX_PARTS);
     patterns
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().filter(|c| c.is_alphabetic()).count()
 }
 
 fn longest_first(texts: &mut [&str]) {
@@ -119,8 +180,9 @@ fn texts(message: &str) -> Vec<String> {
             _ => None,
         };
         let word = rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len());
-        let is_varying =
-            |word: &str| word.contains(|c: char| c.is_ascii_digit()) || word.starts_with('/');
+        let is_path =
+            |word: &str| word.starts_with('/') || word.starts_with('.') && word.contains('/');
+        let is_varying = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || is_path(word);
         if let Some(end) = quote {
             // The quotes themselves may be in the code.
             text.push(first);
@@ -158,10 +220,7 @@ mod tests {
             ("Expected 2 arguments, but got 3.", &["Expected ", " arguments, but got "][..]),
             ("1024 worker_connections are not enough", &[" worker_connections are not enough"]),
             ("open '/tmp/x y': no such file", &["open '", "': no such file"]),
-            (
-                "bad config line 12 in file .git/config",
-                &["bad config line ", " in file .git/config"],
-            ),
+            ("bad config line 12 in file .git/config", &["bad config line ", " in file "]),
             ("dial tcp 127.0.0.1:5432: connection refused", &["dial tcp ", ": connection refused"]),
             ("can't read /etc/hosts", &["can't read "]),
             ("pid 0x7f3a (x64)", &["pid ", " ("]),
@@ -179,21 +238,30 @@ mod tests {
 
     #[test]
     fn a_message_has_patterns_from_the_whole_to_its_parts() {
+        let of = |message: &str| {
+            let texts = texts(message);
+            (whole(message, &texts), alone(&texts), clauses(&texts))
+        };
+        let (whole, alone, _) = of("Expected 2 arguments, but got 3.");
+        assert_eq!(whole, ["Expected .* arguments, but got "]);
+        assert_eq!(alone, ["arguments, but got"]);
+        let (whole, alone, clauses) =
+            of("Error: listen EADDRINUSE: address already in use 0.0.0.0:80");
         assert_eq!(
-            patterns("Expected 2 arguments, but got 3."),
-            ["Expected .* arguments, but got ", "arguments, but got"]
-        );
-        assert_eq!(
-            patterns("Error: listen EADDRINUSE: address already in use 0.0.0.0:80"),
+            whole,
             [
-                "Error: listen EADDRINUSE: address already in use ",
-                "Error: listen EADDRINUSE: address already in use",
-                "address already in use",
-                "listen EADDRINUSE"
+                "listen EADDRINUSE: address already in use ",
+                "Error: listen EADDRINUSE: address already in use "
             ]
         );
-        assert_eq!(patterns("plain words only"), ["plain words only"]);
-        assert!(patterns("12 34").is_empty());
+        assert_eq!(alone, ["Error: listen EADDRINUSE: address already in use"]);
+        assert_eq!(clauses, ["address already in use", "listen EADDRINUSE"]);
+        let (whole, alone, _) = of("0/5 nodes are available: 2 Insufficient cpu, 3 had a taint");
+        assert_eq!(whole, [" nodes are available: .* Insufficient cpu, .* had a taint"]);
+        assert_eq!(alone, ["nodes are available", "Insufficient cpu", "had a taint"]);
+        assert_eq!(of("plain words only").0, [""; 0]);
+        assert_eq!(of("plain words only").1, ["plain words only"]);
+        assert_eq!(of("12 34"), (vec![], vec![], vec![]));
     }
 
     #[test]

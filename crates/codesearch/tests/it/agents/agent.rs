@@ -92,7 +92,9 @@ impl Agent {
     /// Calls a tool; returns whether it failed, and its text.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (bool, String) {
         let (failed, text) = self.call_whole(tool, arguments);
-        let age = Regex::new(r"\n?\((oldest repository )?looked at [^()]*\)").unwrap();
+        let age = Regex::new(r"\n\(as of [^;()]*\)$|\(as of [^;()]*\)\n$").unwrap();
+        let text = age.replace(&text, "").into_owned();
+        let age = Regex::new(r"; as of [^;()]*|as of [^;()]*; ").unwrap();
         (failed, age.replace(&text, "").into_owned())
     }
 
@@ -114,9 +116,15 @@ impl Agent {
         let structured = &answer["result"]["structuredContent"];
         self.check(tool, arguments, &text, structured);
         self.epoch = structured["epoch"].clone();
-        let end = Regex::new(r"\n\(epoch [0-9]+\)$|\(epoch [0-9]+\)\n$").unwrap();
+        let end =
+            Regex::new(r"\n\(epoch [0-9]+\)$|\(epoch [0-9]+\)\n$|; epoch [0-9]+\)\n?$").unwrap();
         assert_eq!(end.is_match(&text), self.epoch.is_u64(), "{text}");
-        (failed, end.replace(&text, "").into_owned())
+        let rest =
+            end.replace(&text, |found: &regex::Captures<'_>| match found[0].strip_prefix("; ") {
+                Some(end) => end.replace(|c: char| c.is_ascii_alphanumeric() || c == ' ', ""),
+                None => String::new(),
+            });
+        (failed, rest.into_owned())
     }
 
     /// Checks a tool's answer as JSON: it follows the tool's schema, is no larger than requested, and begins like the
@@ -138,12 +146,15 @@ impl Agent {
         assert!(bytes <= most, "{tool} {arguments}: {bytes} bytes of JSON");
         let summary = structured["summary"].as_str().unwrap();
         // The summary of what was not searched, or is old, follows the list.
-        let ends = [" Not in the index", " Note: "];
+        let ends = [" (", " Note: "];
         let (head, left_out) = match ends.iter().filter_map(|end| summary.find(end)).min() {
             Some(at) => summary.split_at(at),
             None => (summary, ""),
         };
-        assert!(text.starts_with(head) && text.contains(left_out.trim()), "{summary}\n{text}");
+        assert!(
+            head.lines().all(|line| text.contains(line)) && text.contains(left_out.trim()),
+            "{summary}\n{text}"
+        );
     }
 
     /// Calls a tool that must succeed; returns its text.
