@@ -1,4 +1,5 @@
-//! The configuration file: hosts and git addresses to mirror, folders to index, webhooks, deliveries of monitors.
+//! The configuration file: hosts and git addresses to mirror, folders to index, webhooks, deliveries of monitors, who
+//! clients are.
 //!
 //! One TOML file says all of it. [`Settings::read`] reads it; [`Watched`] reads it again when it has changed and keeps the
 //! last good state. A wrong file is told with line, column and what to write instead ([`Error`]). [`read`] makes the types
@@ -7,6 +8,7 @@
 
 mod address;
 mod error;
+mod identity;
 mod patterns;
 mod read;
 mod secret;
@@ -21,6 +23,7 @@ use std::path::PathBuf;
 
 pub use address::GitAddress;
 pub use error::{Error, Problem};
+pub use identity::{Identity, Jwt, KeySource};
 pub use patterns::Patterns;
 pub use secret::{Hidden, Secret, SecretError};
 pub use types::{

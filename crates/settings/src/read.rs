@@ -7,8 +7,10 @@ use query::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::table::{Problems, Table, one_of};
+use crate::identity;
+use crate::table::{Problems, Table, one_of, required};
 use crate::types::absolute;
+use crate::value::web_address;
 use crate::{
     Allowed, Error, Folder, GitAddress, GitList, Hook, Host, HostKind, Indexing, Mirror, Monitor,
     Patterns, Problem, Secret, Settings, Transport, Visibility, Watch, duration, interval,
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// The sections of the file.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("folder", "[[folder]]"),
     ("host", "[host.NAME]"),
     ("git", "[git.NAME]"),
@@ -24,6 +26,7 @@ const SECTIONS: [(&str, &str); 7] = [
     ("mirror", "[mirror]"),
     ("watch", "[watch]"),
     ("monitor", "[monitor]"),
+    ("identity", "[identity]"),
 ];
 
 /// Bytes of a file that is surely none of ours.
@@ -120,6 +123,8 @@ impl<'p, 't> Reader<'p, 't> {
             mirror: self.section(file, "mirror", |table| self.mirror(table)),
             watch: self.section(file, "watch", watch),
             monitor: self.section(file, "monitor", monitor),
+            identity: self
+                .section(file, "identity", |table| identity::read(table, &|path| self.path(path))),
         };
         self.check_names(&settings, file);
         settings
@@ -368,20 +373,6 @@ impl<'p, 't> Reader<'p, 't> {
     }
 }
 
-/// Returns a text that must be there.
-fn required<T>(
-    table: &Table<'_, '_>,
-    key: &'static str,
-    hint: &str,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Option<T> {
-    let value = table.text(key, read);
-    if table.place_of(key).is_none() {
-        table.note(None, format!("{key} is missing; {hint}"));
-    }
-    value
-}
-
 fn watch(table: &Table<'_, '_>) -> Watch {
     let usual = Watch::default();
     Watch {
@@ -424,23 +415,4 @@ fn topic(text: &str) -> Result<String, String> {
         return Err("an empty topic matches nothing".to_owned());
     }
     Ok(text.trim().to_lowercase())
-}
-
-/// Reads the address of a web server, without the slashes at its end.
-fn web_address(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let host = rest.map(|rest| rest.split('/').next().unwrap_or_default());
-    match host {
-        Some(host) if host.contains('@') => {
-            Err("an address must have no user name or password; write token = \"file:PATH\""
-                .to_owned())
-        }
-        Some(host)
-            if !host.is_empty()
-                && !text.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#')) =>
-        {
-            Ok(text.trim_end_matches('/').to_owned())
-        }
-        _ => Err(format!("\"{text}\" is not an address; write https://HOST")),
-    }
 }

@@ -199,3 +199,17 @@ pub(crate) fn one_of<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, Stri
         format!("unknown value \"{text}\", use {} or {last}", others.join(", "))
     })
 }
+
+/// Returns a text that must be there.
+pub(crate) fn required<T>(
+    table: &Table<'_, '_>,
+    key: &'static str,
+    hint: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<T> {
+    let value = table.text(key, read);
+    if table.place_of(key).is_none() {
+        table.note(None, format!("{key} is missing; {hint}"));
+    }
+    value
+}

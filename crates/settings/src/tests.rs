@@ -132,7 +132,7 @@ fn mistakes_are_told_with_their_place_and_what_to_write() {
     check(
         "[server]\n",
         &[
-            "1:2: unknown section server; the file has [[folder]], [host.NAME], [git.NAME], [hook.NAME], [mirror], [watch], [monitor]",
+            "1:2: unknown section server; the file has [[folder]], [host.NAME], [git.NAME], [hook.NAME], [mirror], [watch], [monitor], [identity]",
         ],
     );
     check("[folder]\npath = \"x\"\n", &["1:1: a folder has two brackets; write [[folder]]"]);
@@ -301,5 +301,48 @@ fn an_empty_path_means_no_file() {
     assert_eq!(
         missing,
         "cannot read the configuration file /no/such.toml: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn a_section_says_whose_jwts_count() {
+    let identity = parse(
+        r#"
+        [identity]
+        issuer = "https://id.example.com/"
+        audience = ["codesearch"]
+        keys = "file:keys.json"
+        admin_groups = ["ops"]
+        url = "https://search.example/"
+        "#,
+    );
+    let Identity { jwt, admin_groups, ingest_groups, url } = identity.identity;
+    let jwt = jwt.unwrap();
+    // The claim is compared as it is.
+    assert_eq!(jwt.issuer, "https://id.example.com/");
+    assert_eq!(jwt.keys, KeySource::File(PathBuf::from("/etc/codesearch/keys.json")));
+    assert_eq!((&*jwt.user, &*jwt.groups), ("sub", "groups"));
+    assert_eq!((admin_groups, ingest_groups), (vec!["ops".to_owned()], Vec::new()));
+    assert_eq!(url.as_deref(), Some("https://search.example"));
+    // Rights of groups alone are for those of a proxy.
+    assert_eq!(parse("[identity]\nadmin_groups = [\"ops\"]\n").identity.jwt, None);
+    check(
+        "[identity]\nissuer = \"x\"\nkeys = \"http://id.example.com/keys\"\nadmin_groups = [\"\"]\n",
+        &[
+            "1:1: audience says for whom JWTs are; write audience = [\"codesearch\"], as their claim aud has it",
+            "3:8: keys: whoever is between id.example.com and this server could replace keys that come by HTTP; write \
+             https://",
+            "4:17: admin_groups: an empty name is nobody's",
+        ],
+    );
+    check(
+        "[identity]\nuser = \"email\"\nusr = 1\n",
+        &[
+            "1:1: audience says for whom JWTs are; write audience = [\"codesearch\"], as their claim aud has it",
+            "1:1: issuer is missing; write issuer = \"https://...\", as the claim iss of its JWTs has it",
+            "1:1: keys is missing; write keys = \"https://...\", the jwks_uri in \
+             ISSUER/.well-known/openid-configuration, or \"file:PATH\"",
+            "3:1: unknown key usr in [identity]; did you mean user?",
+        ],
     );
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::identity::Identity;
 use crate::{GitAddress, Patterns, Secret};
 
 /// All of the file. The default is what an empty file says.
@@ -25,6 +26,8 @@ pub struct Settings {
     pub watch: Watch,
     /// Where monitors may deliver.
     pub monitor: Monitor,
+    /// How clients prove who they are.
+    pub identity: Identity,
 }
 
 /// How repositories are indexed. `None` for what a clone's git configuration says, or else an earlier ingest.

@@ -1,4 +1,4 @@
-//! Durations and sizes, as people write them.
+//! Durations, sizes and addresses, as people write them.
 
 use std::time::Duration;
 
@@ -68,6 +68,25 @@ pub fn written_size(bytes: u64) -> String {
     let (name, unit) = below.unwrap_or(&SIZES[0]);
     let tenths = (bytes as f64 / *unit as f64 * 10.0).round() / 10.0;
     format!("{tenths} {name}")
+}
+
+/// Reads the address of a web server, without the slashes at its end.
+pub(crate) fn web_address(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let host = rest.map(|rest| rest.split('/').next().unwrap_or_default());
+    match host {
+        Some(host) if host.contains('@') => {
+            Err("an address must have no user name or password; write token = \"file:PATH\""
+                .to_owned())
+        }
+        Some(host)
+            if !host.is_empty()
+                && !text.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#')) =>
+        {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err(format!("\"{text}\" is not an address; write https://HOST")),
+    }
 }
 
 /// Splits a number, which is not negative, from the unit after it.

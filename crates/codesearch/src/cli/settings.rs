@@ -33,6 +33,12 @@ The file:
     [watch]                       # after, poll, max_folders
     [monitor]                     # allow, url
 
+    [identity]                    # JWTs that serve accepts
+    issuer = \"https://id.example.com\"
+    audience = [\"codesearch\"]
+    keys = \"https://id.example.com/keys\"   # or file:PATH
+    user = \"email\"                # claims; also: groups, ca_file, admin_groups, ingest_groups, url
+
 What overrides what:
   An option of the command line overrides the configuration of a clone (git config codesearch.branches), this overrides \
   the file, and the file overrides what an earlier ingest chose.
@@ -42,7 +48,7 @@ Details: docs/operating.md";
 /// The configuration file.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SettingsArgs {
-    /// Configuration file with folders, hosts, webhooks and monitors, see `codesearch config --help` [default:
+    /// Configuration file with folders, hosts, webhooks, monitors and identities, see `codesearch config --help` [default:
     /// codesearch/codesearch.toml in the folder for configuration, if it exists]
     #[arg(
         long,

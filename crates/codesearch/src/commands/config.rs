@@ -120,6 +120,9 @@ fn check(file: Option<&Path>) -> Result<u8> {
         let url = monitor.url.as_ref().map(|url| format!("; links begin with {url}"));
         say!("monitor: webhooks inside the network to {inside}{}", url.unwrap_or_default());
     }
+    for line in of_identity(&settings.identity) {
+        say!("{line}");
+    }
     for wrong in missing(&settings) {
         note!("codesearch: {}: {wrong}", file.display());
     }
@@ -195,6 +198,25 @@ fn of_list(list: &GitList) -> String {
     format!("git {}: {}", list.name, parts.join("; "))
 }
 
+fn of_identity(identity: &::settings::Identity) -> Vec<String> {
+    let jwt = identity.jwt.as_ref().map(|jwt| {
+        format!(
+            "identity: JWTs of {} for {}, by the keys in {}; user in {}, groups in {}",
+            jwt.issuer,
+            jwt.audience.join(" or "),
+            jwt.keys,
+            jwt.user,
+            jwt.groups
+        )
+    });
+    let rights = [("admin", &identity.admin_groups), ("ingest", &identity.ingest_groups)];
+    let rights = rights.into_iter().filter(|(_, groups)| !groups.is_empty());
+    let rights = rights.map(|(right, groups)| {
+        format!("identity: the right {right} for the groups {}", groups.join(", "))
+    });
+    jwt.into_iter().chain(rights).collect()
+}
+
 /// Says how repositories are indexed, where the file says so.
 fn of_repositories(indexing: &Indexing) -> Vec<String> {
     let mut parts = Vec::new();
@@ -242,6 +264,15 @@ fn missing(settings: &Settings) -> Vec<String> {
             && let Err(error) = secret.read()
         {
             wrong.push(format!("{of}: {error}"));
+        }
+    }
+    if let Some(jwt) = &settings.identity.jwt {
+        let keys = match &jwt.keys {
+            ::settings::KeySource::File(file) => Some(file),
+            ::settings::KeySource::Url(_) => None,
+        };
+        for file in keys.into_iter().chain(&jwt.ca_file).filter(|file| !file.is_file()) {
+            wrong.push(format!("identity: the file {} does not exist", file.display()));
         }
     }
     let files = settings.hosts.iter().map(|host| (&host.name, &host.ca_file));
