@@ -20,14 +20,13 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 
 use super::error::Failure;
-use super::listeners::{Client, next_client};
+use super::listeners::{Client, Listeners, On, Sockets};
 
 /// Threads that read requests and send answers, besides the one that accepts connections. They have little to do; one
 /// of them may run the search of a lone client.
@@ -62,6 +61,10 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// Marks a request that came over the Unix socket, from a program of the user who runs the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnSocket;
+
+/// Marks a request that came over the proxy's own Unix socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnProxySocket;
 
 /// The threads of connections. Dropping this ends them and everything that lives on them, such as connections to the
 /// database.
@@ -114,33 +117,32 @@ impl Bounds {
 pub async fn serve(
     threads: &Threads,
     listener: std::net::TcpListener,
-    socket: Option<std::os::unix::net::UnixListener>,
+    sockets: Sockets,
     routes: Router,
     bounds: Bounds,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let handles: Vec<Handle> = threads.0.iter().map(|runtime| runtime.handle().clone()).collect();
-    handles[0].clone().spawn(accept(handles, listener, socket, routes, bounds, stop)).await?
+    handles[0].clone().spawn(accept(handles, listener, sockets, routes, bounds, stop)).await?
 }
 
 async fn accept(
     threads: Vec<Handle>,
     listener: std::net::TcpListener,
-    socket: Option<std::os::unix::net::UnixListener>,
+    sockets: Sockets,
     routes: Router,
     bounds: Bounds,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let addresses = Addresses { shared: bounds.shared, ..Addresses::default() };
-    let listener = TcpListener::from_std(listener)?;
-    let socket = socket.map(UnixListener::from_std).transpose()?;
+    let listeners = Listeners::new(listener, sockets)?;
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     for thread in threads[1..].iter().cycle() {
         let next = async {
             let slot = Arc::clone(&slots).acquire_owned().await;
-            (slot, next_client(&listener, socket.as_ref()).await)
+            (slot, listeners.next_client().await)
         };
         let (slot, accepted) = tokio::select! {
             next = next => next,
@@ -154,12 +156,12 @@ async fn accept(
                 continue;
             }
         };
-        let (address, is_on_socket) = match &client {
-            Client::Network(_, address) => (address.ip(), false),
-            Client::Socket(_) => (Ipv4Addr::LOCALHOST.into(), true),
+        let (address, socket) = match &client {
+            Client::Network(_, address) => (address.ip(), None),
+            Client::Socket(_, on) => (Ipv4Addr::LOCALHOST.into(), Some(*on)),
         };
-        let place = if is_on_socket { None } else { addresses.take(address) };
-        if place.is_none() && !is_on_socket {
+        let place = if socket.is_some() { None } else { addresses.take(address) };
+        if place.is_none() && socket.is_none() {
             continue;
         }
         let stream = match client.move_to(thread) {
@@ -174,8 +176,10 @@ async fn accept(
         let routes = TowerToHyperService::new(routes.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(address));
-            if is_on_socket {
-                request.extensions_mut().insert(OnSocket);
+            match socket {
+                Some(On::Owner) => drop(request.extensions_mut().insert(OnSocket)),
+                Some(On::Proxy) => drop(request.extensions_mut().insert(OnProxySocket)),
+                None => {}
             }
             routes.call(request)
         });
@@ -193,7 +197,7 @@ async fn accept(
             drop((slot, place));
         });
     }
-    drop((listener, socket));
+    drop(listeners);
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
     Ok(())
 }
@@ -376,7 +380,8 @@ mod tests {
         let threads = Threads::start().unwrap();
         let bounds = Bounds { shared: 4, write_timeout: Duration::from_millis(100) };
         runtime.spawn(async move {
-            serve(&threads, listener, None, routes, bounds, std::future::pending()).await
+            serve(&threads, listener, Sockets::default(), routes, bounds, std::future::pending())
+                .await
         });
         let held = [(); 2].map(|()| TcpStream::connect(address).unwrap());
         // The third is closed without an answer.
@@ -437,7 +442,15 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
         searches.spawn(async move {
-            serve(&threads, listener, None, routes, Bounds::of(false), std::future::pending()).await
+            serve(
+                &threads,
+                listener,
+                Sockets::default(),
+                routes,
+                Bounds::of(false),
+                std::future::pending(),
+            )
+            .await
         });
         assert!(ask(address, "/broken").starts_with("HTTP/1.1 500"));
         std::thread::scope(|scope| {

@@ -135,7 +135,7 @@ impl Admits {
     pub(crate) fn answers(self) -> &'static [Answer] {
         const UNKNOWN: Answer = Answer {
             status: 401,
-            says: "The server requires a token (Authorization: Bearer TOKEN), or the token is unknown.",
+            says: "The server requires a token or JWT (Authorization: Bearer TOKEN), or what was sent does not count.",
             content: Content::Json(&["Error"]),
         };
         const NOT_MARKED: Answer = Answer {

@@ -14,12 +14,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 
-use super::access;
 use super::compat::zoekt;
 use super::connections::{BODY_TIMEOUT, OnSocket, SearchThreads};
 use super::endpoint::{Admits, Class, Endpoint};
 use super::error::Failure;
 use super::hosts::Hosts;
+use super::identity;
 use super::limits::{Cost, limited};
 use super::params::{DeclaredParams, read_address};
 use super::server::{MAX_WAIT, Shared};
@@ -141,14 +141,14 @@ pub(super) fn checked(
 /// Checks access, then the limits of clients, and gives the handler a time limit.
 async fn check(State(checks): State<Arc<Checks>>, request: Request, next: Next) -> Response {
     let mut request = read_address(checks.params, request);
-    if let Err(refused) = access::admit(&checks.server, checks.admits, &mut request) {
+    if let Err(refused) = identity::admit(&checks.server, checks.admits, &mut request).await {
         return *refused;
     }
     let mut response = match &checks.threads {
         None => next.run(request).await,
         Some(threads) => threads.run(answer(Arc::clone(&checks), request, next)).await,
     };
-    access::mark(&checks.server, checks.admits, &mut response);
+    identity::mark(&checks.server, checks.admits, &mut response);
     response
 }
 

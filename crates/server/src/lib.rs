@@ -1,6 +1,5 @@
 //! The HTTP server. `endpoints` is its table of contents.
 
-mod access;
 mod by_words;
 mod command;
 mod commands;
@@ -18,6 +17,7 @@ mod fuzz_targets;
 mod hints;
 mod hooks;
 mod hosts;
+mod identity;
 mod ingest;
 mod json;
 mod layers;
@@ -58,7 +58,9 @@ pub use connections::{Bounds, Threads, serve};
 use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub use hosts::Hosts;
-pub use limits::{Limits, Quota, Rights, TokenFile, new_token};
+pub use identity::{Identity, Proxy};
+pub use limits::{Limits, Quota, TokenFile, new_token};
+pub use listeners::Sockets;
 pub use metrics::{Metrics, TimedSearch};
 pub use server::{Access, MAX_UNREAD_BYTES, Settings, Shared, searches_at_once};
 
@@ -95,8 +97,11 @@ fn endpoints() -> Vec<Endpoint> {
         HEALTHY,
         pages::SYNTAX,
         OPENAPI,
-        access::SIGN_IN,
-        access::SIGN_OUT,
+        identity::SIGN_IN,
+        identity::SIGN_OUT,
+        identity::WHOAMI,
+        identity::METADATA,
+        identity::METADATA_OF_MCP,
     ];
     ours.into_iter().chain(zoekt::ENDPOINTS).chain(livegrep::ENDPOINTS).collect()
 }
@@ -161,7 +166,7 @@ pub fn routes_of(server: Shared, hosts: Hosts) -> Router {
 }
 
 /// Addresses that people guess, each with the right one.
-const ALIASES: [(&str, &str); 17] = [
+const ALIASES: [(&str, &str); 18] = [
     ("/monitor", "/monitors"),
     ("/status", "/stats"),
     ("/statistics", "/stats"),
@@ -171,6 +176,7 @@ const ALIASES: [(&str, &str); 17] = [
     ("/find", "/files"),
     ("/documents", "/docs"),
     ("/login", "/sign-in"),
+    ("/account", "/whoami"),
     ("/definition", "/definitions"),
     ("/def", "/definitions"),
     ("/refs", "/references"),

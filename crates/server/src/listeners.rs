@@ -1,4 +1,4 @@
-//! The two listeners of a server, TCP and a Unix socket, as one source of connections.
+//! The listeners of a server, TCP and Unix sockets, as one source of connections.
 
 use std::net::SocketAddr;
 
@@ -9,23 +9,58 @@ use tokio::runtime::Handle;
 /// A client that has just connected.
 pub(super) enum Client {
     Network(TcpStream, SocketAddr),
-    Socket(UnixStream),
+    Socket(UnixStream, On),
 }
 
-/// Waits for the next client of either listener.
-pub(super) async fn next_client(
-    listener: &TcpListener,
-    socket: Option<&UnixListener>,
-) -> std::io::Result<Client> {
-    let on_socket = async {
-        match socket {
-            Some(socket) => socket.accept().await,
-            None => std::future::pending().await,
+/// The Unix socket of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum On {
+    /// That of the index's folder, for programs of the user who runs the server.
+    Owner,
+    /// That of the proxy.
+    Proxy,
+}
+
+/// The Unix sockets of a server.
+#[derive(Debug, Default)]
+pub struct Sockets {
+    /// In the index's folder, for programs of the user who runs the server.
+    pub owner: Option<std::os::unix::net::UnixListener>,
+    /// For the proxy in front of the server, which is believed to tell who asks.
+    pub proxy: Option<std::os::unix::net::UnixListener>,
+}
+
+/// All listeners.
+pub(super) struct Listeners {
+    network: TcpListener,
+    owner: Option<UnixListener>,
+    proxy: Option<UnixListener>,
+}
+
+impl Listeners {
+    pub(super) fn new(network: std::net::TcpListener, sockets: Sockets) -> std::io::Result<Self> {
+        Ok(Self {
+            network: TcpListener::from_std(network)?,
+            owner: sockets.owner.map(UnixListener::from_std).transpose()?,
+            proxy: sockets.proxy.map(UnixListener::from_std).transpose()?,
+        })
+    }
+
+    /// Waits for the next client of any listener.
+    pub(super) async fn next_client(&self) -> std::io::Result<Client> {
+        tokio::select! {
+            accepted = self.network.accept() => accepted.map(|(stream, address)| Client::Network(stream, address)),
+            accepted = accepted(self.owner.as_ref()) => accepted.map(|stream| Client::Socket(stream, On::Owner)),
+            accepted = accepted(self.proxy.as_ref()) => accepted.map(|stream| Client::Socket(stream, On::Proxy)),
         }
-    };
-    tokio::select! {
-        accepted = listener.accept() => accepted.map(|(stream, address)| Client::Network(stream, address)),
-        accepted = on_socket => accepted.map(|(stream, _)| Client::Socket(stream)),
+    }
+}
+
+/// Waits for the next client of a socket; without one, forever.
+async fn accepted(socket: Option<&UnixListener>) -> std::io::Result<UnixStream> {
+    match socket {
+        Some(socket) => socket.accept().await.map(|(stream, _)| stream),
+        None => std::future::pending().await,
     }
 }
 
@@ -48,7 +83,7 @@ impl Client {
                 let _within = runtime.enter();
                 Ok(Box::pin(TcpStream::from_std(stream)?))
             }
-            Self::Socket(stream) => {
+            Self::Socket(stream, _) => {
                 let stream = stream.into_std()?;
                 let _within = runtime.enter();
                 Ok(Box::pin(UnixStream::from_std(stream)?))

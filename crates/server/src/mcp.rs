@@ -20,9 +20,9 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 
-use super::access::IsOperator;
 use super::endpoint::{Class, Endpoint};
 use super::error::Failure;
+use super::identity::IsOperator;
 use super::layers::MAX_BODY;
 use super::server::Server;
 use mcp::Tools;

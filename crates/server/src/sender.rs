@@ -6,7 +6,7 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Version};
 
-use super::connections::Peer;
+use super::connections::{OnProxySocket, Peer};
 use super::hosts::is_loopback_name;
 
 /// Prefixes of the names of headers that only proxies, and the networks around them, add to a request.
@@ -37,18 +37,22 @@ pub(super) struct Sender<'r> {
     pub(super) peer: Option<Peer>,
     pub(super) version: Version,
     pub(super) headers: &'r HeaderMap,
+    /// Whether it is the proxy that has a socket of its own.
+    pub(super) is_proxy: bool,
 }
 
 impl<'r> Sender<'r> {
     pub(super) fn of(request: &'r Request) -> Self {
         let peer = request.extensions().get::<Peer>().copied();
-        Self { peer, version: request.version(), headers: request.headers() }
+        let is_proxy = request.extensions().get::<OnProxySocket>().is_some();
+        Self { peer, version: request.version(), headers: request.headers(), is_proxy }
     }
 
     /// Returns the sender of a request whose body was split off.
     pub(super) fn of_head(head: &'r Parts) -> Self {
         let peer = head.extensions.get::<Peer>().copied();
-        Self { peer, version: head.version, headers: &head.headers }
+        let is_proxy = head.extensions.get::<OnProxySocket>().is_some();
+        Self { peer, version: head.version, headers: &head.headers, is_proxy }
     }
 
     /// Returns whether a program on this machine sends the request. A forwarded request does not count. For safety,
@@ -58,6 +62,7 @@ impl<'r> Sender<'r> {
             self.peer.is_some_and(|Peer(address)| address.to_canonical().is_loopback());
         let names_here = |host: &axum::http::HeaderValue| host.to_str().is_ok_and(is_loopback_name);
         is_loopback
+            && !self.is_proxy
             && self.version > Version::HTTP_10
             && !self.headers.keys().any(|name| is_of_proxy(name.as_str()))
             && self.headers.get_all(HOST).iter().all(names_here)
@@ -82,7 +87,7 @@ mod tests {
             };
             let headers = told.iter().map(header).collect();
             let peer = Some(Peer(address.parse().unwrap()));
-            Sender { peer, version, headers: &headers }.is_here()
+            Sender { peer, version, headers: &headers, is_proxy: false }.is_here()
         };
         let new = Version::HTTP_11;
         for host in ["localhost", "127.0.0.1:8080", "[::1]:8080", "x.localhost", "localhost."] {

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::commands::Commands;
 use super::error::Failure;
 use super::hooks::shared::Hooks;
+use super::identity::Identity;
 use super::limits::{AnswerMemory, Limits, Rates};
 use super::metrics::Metrics;
 use statistics::{Recorder, Refusal};
@@ -36,7 +37,7 @@ pub const MAX_UNREAD_BYTES: u64 = 256 << 20;
 /// The clients that a server answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access {
-    /// Whether clients without a token learn only that the server runs.
+    /// Whether clients that do not prove who they are learn only that the server runs.
     pub needs_token: bool,
     /// Whether other machines can reach it.
     pub is_public: bool,
@@ -56,6 +57,8 @@ pub struct Settings {
     pub unread_bytes: u64,
     /// The clients that the server answers.
     pub access: Access,
+    /// How clients prove who they are.
+    pub identity: Identity,
     /// Whether blame and history are read from clones.
     pub history: bool,
     /// What runs commands for clients; `None` if nothing does.
@@ -96,6 +99,8 @@ pub struct Shared {
     pub limits: Arc<Limits>,
     pub(super) unread: Arc<AnswerMemory>,
     pub(super) access: Access,
+    /// How clients prove who they are.
+    pub identity: Arc<Identity>,
     /// The runtime on which searches run.
     pub(super) threads: Handle,
     pub(super) commands: Option<Arc<dyn Commands>>,
@@ -146,6 +151,7 @@ impl Shared {
             limits: Arc::new(settings.limits),
             unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
             access: settings.access,
+            identity: Arc::new(settings.identity),
             threads: Handle::current(),
             commands: settings.commands,
             only_repos: settings.only_repos.into(),

@@ -73,7 +73,19 @@ words! {
         ServerPerMinute = "server_per_minute",
         /// All clients together were sent too many bytes in a minute.
         ServerBytes = "server_bytes",
-        /// The token is unknown.
+        /// The token is unknown, or there is none.
         Token = "token",
+        /// The token has expired.
+        Expired = "expired_token",
+        /// The JWT does not count.
+        Jwt = "jwt",
+        /// The headers that tell who asks are not the proxy's.
+        Header = "untrusted_header",
+        /// The address has sent too many tokens and JWTs that do not count.
+        Attempts = "attempts",
+        /// JWTs cannot be checked now.
+        Identity = "identity_unavailable",
+        /// The client lacks a right.
+        Right = "right",
     }
 }

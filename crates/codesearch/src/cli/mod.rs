@@ -13,6 +13,7 @@ mod docs;
 mod files;
 mod generate;
 mod hyperlink;
+mod identity;
 mod ingest;
 mod mirror;
 mod monitor;
@@ -38,6 +39,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
 pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
+pub(crate) use identity::{ProxyArgs, TokenArgs};
 pub(crate) use ingest::{
     GitHook, IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs,
 };
@@ -48,7 +50,7 @@ pub(crate) use parse::{Unparsed, parse, parse_sent, typed_command};
 pub(crate) use report::{CheckArgs, ReposArgs, StatsArgs};
 pub(crate) use scip::ScipArgs;
 pub(crate) use search::{FilterArgs, OutputArgs, SearchArgs};
-pub(crate) use serve::{ServeArgs, ServeCommand, TokenArgs};
+pub(crate) use serve::{ServeArgs, ServeCommand};
 pub(crate) use settings::{ConfigArgs, ConfigCommand, SettingsArgs};
 pub(crate) use sort::Sort;
 pub(crate) use sql::{SqlArgs, SqlFormat};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::identity::ProxyArgs;
 use super::settings::SettingsArgs;
 
 pub(super) const SERVE_HELP: &str = "\
@@ -18,12 +19,18 @@ Tokens:
   --tokens requires a token, unless --open is given, too. Programs send Authorization: Bearer TOKEN; people sign in \
   on a page. Without --tokens or --open, a server listens only on a loopback address. To make a line of the token \
   file, run codesearch token NAME. The line has a name, the hash of the token, and optionally limits (default: those \
-  of an address; none: no limit) and rights: ingest allows /ingest, and admin also /stats and /metrics. The server \
-  notices changes of the file.
+  of an address; none: no limit) and rights: ingest allows /ingest, and admin also /stats and /metrics. user=, groups= \
+  and repos= say who sends it and what it sees, expires= when it ends. The server notices changes of the file.
 
-    # name  hash          limits
-    ci      sha256:9f...  at-once=8 per-minute=600 ingest
-    ann     sha256:c4...  per-minute=none admin
+    # name  hash          limits, rights, owner
+    ci      sha256:9f...  at-once=8 per-minute=600 ingest expires=2027-01-31
+    ann-2   sha256:c4...  per-minute=none admin user=ann groups=team-a,ops
+
+Other identities:
+  Behind a proxy that signs people in, --trust-user-header and --trust-groups-header name the headers in which it says \
+  who asks. Programs may send a JWT of an identity provider as bearer, and people may sign in with one, if \
+  [identity] of the configuration file names the issuer (codesearch config --help). Either requires an identity of \
+  everybody, as --tokens does. /whoami says who a client is.
 
 Details: docs/operating.md";
 
@@ -126,23 +133,8 @@ pub(crate) struct OperatorArgs {
     /// Answer everybody who can reach the server, with or without a token
     #[arg(long)]
     pub(crate) open: bool,
-    /// Take the client's address from the last entry of X-Forwarded-For. Use this only behind a proxy that adds the
-    /// header, since other clients could forge it
-    #[arg(long)]
-    pub(crate) trust_forwarded: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct TokenArgs {
-    /// Owner of the token: one word, never shown to clients
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// Allow /stats and /metrics, which show what others search for, and all else that tokens can allow
-    #[arg(long)]
-    pub(crate) admin: bool,
-    /// Allow /ingest, which has repositories looked at
-    #[arg(long)]
-    pub(crate) ingest: bool,
+    #[command(flatten)]
+    pub(crate) proxy: ProxyArgs,
 }
 
 /// Parses a number of MiB, perhaps with a fraction, to bytes.

@@ -26,6 +26,7 @@ pub(crate) mod scip;
 mod scope;
 pub(crate) mod search;
 pub(crate) mod serve;
+mod serve_identity;
 pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod symbols;

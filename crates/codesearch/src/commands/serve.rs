@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::keep::Keep;
-use super::{config, mirror, symbols};
+use super::{config, mirror, serve_identity, symbols};
 use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand};
 use crate::database::{Database, clones_folder, close_postgres, connections, cores};
 use crate::remote::Runner;
@@ -57,10 +57,16 @@ pub(crate) fn settings(
     let is_public = !args.listen.ip().to_canonical().is_loopback();
     let only_repos = database.only_repos.clone();
     let args = &args.operator;
+    let file = configuration.get();
+    let identity = serve_identity::identity(args.tokens.is_some(), &args.proxy, &file.identity)?;
     ensure!(
-        !is_public || args.open || args.tokens.is_some(),
+        !is_public
+            || args.open
+            || args.tokens.is_some()
+            || identity.has_jwt()
+            || identity.has_proxy(),
         "to listen on an address that other machines can reach, use --tokens FILE (codesearch token makes a token), \
-         or --open to answer everybody"
+         --trust-user-header or [identity] of the configuration file, or --open to answer everybody"
     );
     let each = Quota {
         at_once: args.client_at_once,
@@ -74,11 +80,14 @@ pub(crate) fn settings(
     };
     let mut file = args.tokens.as_deref().map(|file| TokenFile::new(file, each));
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
-    let needs_token = file.is_some() && !args.open;
+    let has_others = identity.has_jwt() || identity.has_proxy();
+    let needs_token = (file.is_some() || has_others) && !args.open;
     let at_once = args.server_at_once.map_or_else(server::searches_at_once, |most| most as usize);
     // Each client leaves a quarter of the turns to others.
     let share = (at_once > 1).then(|| at_once - at_once.div_ceil(4));
-    let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), args.trust_forwarded);
+    let trust_forwarded = args.proxy.trust_forwarded;
+    let limits = Limits::new(each, all, share, tokens.unwrap_or_default(), trust_forwarded);
+    let limits = if has_others { limits.with_others() } else { limits };
     let settings = Settings {
         at_once,
         slow: Some(args.slow),
@@ -87,6 +96,7 @@ pub(crate) fn settings(
         // A small container must not spend much of its memory on answers.
         unread_bytes: server::MAX_UNREAD_BYTES.min(postgres::Memory::available().bytes / 8),
         access: Access { needs_token, is_public },
+        identity,
         history: !args.no_history,
         commands: Some(Arc::new(Runner)),
         only_repos,
@@ -131,18 +141,21 @@ pub(crate) enum Symbols {
 /// Serves until it is told to stop. `into` is the folder for clones of hosts, unless the configuration file names one.
 pub(crate) fn serve(
     mut database: Database,
-    (listener, mut socket): (TcpListener, Option<Socket>),
+    (listener, socket): (TcpListener, Option<Socket>),
     args: &ServeArgs,
     (mut settings, tokens): (Settings, Option<TokenFile>),
     symbols: Symbols,
     (keep, into): (Keep, PathBuf),
 ) -> Result<u8> {
+    let proxy = &args.operator.proxy;
+    let mut sockets = [socket, proxy.proxy_socket.as_deref().map(Socket::of_proxy).transpose()?];
     settings.sql = super::sql::for_agents(&database);
     let keeps_watch = keep.watches;
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
-    let bounds = server::Bounds::of(args.operator.trust_forwarded);
+    let is_behind_proxy = settings.identity.has_proxy() && proxy.proxy_socket.is_none();
+    let bounds = server::Bounds::of(proxy.trust_forwarded || is_behind_proxy);
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let (store, visible) = (database.store.clone(), database.visible());
     let searcher = Searcher::new(store.clone(), cores())
@@ -199,6 +212,14 @@ pub(crate) fn serve(
             None => monitor::Rights::default(),
         };
         let told = rights.clone();
+        let (identity, identity_file) = (Arc::clone(&server.identity), Arc::clone(&configuration));
+        let identifying = tokio::spawn(async move {
+            identity.fetch_keys().await;
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                identity.follow(&identity_file.get().identity);
+            }
+        });
         let following = tokio::spawn(async move { follow(tokens, &limits, &told).await });
         let (sampled, checked) = (store.clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
@@ -225,13 +246,14 @@ pub(crate) fn serve(
         let ended = server::serve(
             &threads,
             listener,
-            socket.as_mut().and_then(Socket::take),
+            listening_on(&mut sockets),
             server::routes_of(server.clone(), hosts),
             bounds,
             stop,
         )
         .await;
         following.abort();
+        identifying.abort();
         for task in [watching, with_cache, checking, monitoring] {
             task.abort();
             let _ = task.await;
@@ -250,13 +272,19 @@ pub(crate) fn serve(
         }
         ended
     });
-    drop((socket, searcher));
+    drop((sockets, searcher));
     database.close();
     if let Some(postgres) = postgres.and_then(Arc::into_inner) {
         close_postgres(postgres, writes);
     }
     done.context("the server stopped")?;
     Ok(crate::FOUND)
+}
+
+/// Takes the listeners of the owner's socket, and of the proxy's.
+fn listening_on([owner, proxy]: &mut [Option<Socket>; 2]) -> server::Sockets {
+    let take = |socket: &mut Option<Socket>| socket.as_mut().and_then(Socket::take);
+    server::Sockets { owner: take(owner), proxy: take(proxy) }
 }
 
 /// Rereads the token file when it changes. Tokens on unreadable lines stay as they were; tokens whose lines are gone

@@ -1,10 +1,13 @@
-//! The Unix socket of an index's server, in the index's folder. Only the user who runs the server can connect.
+//! The Unix sockets of a server: that of the index's folder, to which only the user who runs the server can connect, and
+//! that of a proxy.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
 
 use crate::cli::DatabaseArgs;
 use crate::database::{external, postgres_options};
@@ -34,11 +37,36 @@ impl Socket {
             return Ok(None);
         }
         make_folder(&path)?;
+        Self::at(path, 0o600).map(Some)
+    }
+
+    /// Listens on the socket of a proxy, for the user and the group that run the server.
+    ///
+    /// # Errors
+    /// The socket cannot be created, or something else is there.
+    pub(crate) fn of_proxy(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        ensure!(
+            UnixStream::connect(path).is_err(),
+            "{shown} is the socket of a server already; choose another path with --proxy-socket"
+        );
+        let is_ours = |found: fs::Metadata| found.file_type().is_socket();
+        ensure!(
+            fs::symlink_metadata(path).map_or(true, is_ours),
+            "{shown} is not a socket; choose another path with --proxy-socket"
+        );
+        let path = std::path::absolute(path)?;
+        Self::at(path, 0o660).with_context(|| {
+            format!("cannot make the socket {shown}; choose a folder for --proxy-socket that this user may write to")
+        })
+    }
+
+    fn at(path: PathBuf, mode: u32) -> io::Result<Self> {
         // The socket gets its mode before it gets its name, and replaces that of a server that died.
         let fresh = path.with_extension(std::process::id().to_string());
         let _ = fs::remove_file(&fresh);
         let listener = UnixListener::bind(&fresh)?;
-        let named = fs::set_permissions(&fresh, Permissions::from_mode(0o600))
+        let named = fs::set_permissions(&fresh, Permissions::from_mode(mode))
             .and_then(|()| fs::rename(&fresh, &path));
         if let Err(error) = named {
             let _ = fs::remove_file(&fresh);
@@ -46,7 +74,7 @@ impl Socket {
         }
         listener.set_nonblocking(true)?;
         let inode = fs::symlink_metadata(&path)?.ino();
-        Ok(Some(Self { path, listener: Some(listener), inode }))
+        Ok(Self { path, listener: Some(listener), inode })
     }
 
     /// Takes the listener.

@@ -84,6 +84,7 @@ fn answers_are_what_the_document_says() {
         ("/repos?repo=one", 200),
         ("/repos?repo=one&path=src/lib/", 200),
         ("/repos?repo=one&path=none", 404),
+        ("/whoami", 200),
         ("/repos?repo=three", 404),
         ("/suggest?word=repo:o", 200),
         ("/suggest?word=lang:r", 200),

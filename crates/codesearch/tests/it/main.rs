@@ -29,6 +29,7 @@ mod history;
 mod history_lines;
 mod hooks;
 mod http;
+mod identity;
 mod ignore;
 mod in_trees;
 mod ingest;

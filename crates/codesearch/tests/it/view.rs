@@ -291,7 +291,7 @@ fn addresses() -> Vec<String> {
             }
         }
     }
-    all.extend(["/monitors".to_owned(), "/monitors/needles".to_owned()]);
+    all.extend(["/monitors", "/monitors/needles", "/whoami"].map(str::to_owned));
     all.extend(["/repos".to_owned(), "/repos?q=hidden".to_owned(), "/repos?q=seen".to_owned()]);
     all
 }

@@ -7,14 +7,14 @@ const ROUNDING: f64 = 1e-6;
 
 /// An amount allowed per minute, and the remaining part of it: negative if overdrawn.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     per_minute: f64,
     pub(super) left: f64,
     at: Instant,
 }
 
 impl Budget {
-    pub(super) fn new(per_minute: f64, now: Instant) -> Self {
+    pub(crate) fn new(per_minute: f64, now: Instant) -> Self {
         Self { per_minute, left: per_minute, at: now }
     }
 
@@ -22,7 +22,7 @@ impl Budget {
     ///
     /// # Errors
     /// The number of seconds until that remains.
-    pub(super) fn take(&mut self, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
+    pub(crate) fn take(&mut self, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
         let earned = now.saturating_duration_since(self.at).as_secs_f64() / 60.0 * self.per_minute;
         self.left = (self.left + earned).min(self.per_minute);
         self.at = now;

@@ -1,6 +1,7 @@
 //! Identifies the clients of a server, by token, by address, or on this machine by program, and admits their requests.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -8,14 +9,19 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
+use jiff::Timestamp;
 use quick_cache::sync::Cache;
-use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use access::Named;
+
 use super::budget::Budget;
+use super::caller::{Caller, How};
+use super::client::Client;
 use super::quota::Quota;
-use super::token::{Token, TokenChange};
+use super::token::{Rights, Token};
+use super::token_file::TokenChange;
 use crate::connections::{Peer, network};
 use crate::sender::Sender;
 use crate::server::MAX_WAIT;
@@ -41,8 +47,12 @@ pub struct Limits {
     /// them wait.
     all: Arc<Client>,
     unnamed: Cache<Origin, Arc<Client>>,
-    /// Callers by the hash of their token, so that the time of a lookup reveals nothing about tokens.
-    tokens: RwLock<HashMap<[u8; 32], Caller>>,
+    /// Tokens by their hash, so that the time of a lookup reveals nothing about them.
+    tokens: RwLock<HashMap<[u8; 32], (Arc<Token>, Arc<Client>)>>,
+    /// The clients of users that no token names.
+    named: Cache<String, Arc<Client>>,
+    /// Whether a proxy or an identity provider names users, too.
+    others_name: bool,
     /// The time since which the token file has been invalid.
     wrong_since: Mutex<Option<Instant>>,
     /// Whether a proxy is trusted to name its client.
@@ -55,30 +65,6 @@ impl Default for Limits {
     }
 }
 
-/// A caller that sent a token.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    token: Arc<Token>,
-    client: Arc<Client>,
-}
-
-impl Caller {
-    /// Returns whether it may see what others search for.
-    pub(crate) fn is_operator(&self) -> bool {
-        self.token.rights.is_admin
-    }
-
-    /// Returns whether it may have repositories ingested.
-    pub(crate) fn may_ingest(&self) -> bool {
-        self.token.rights.is_admin || self.token.rights.may_ingest
-    }
-
-    /// Returns the name of the token.
-    pub(crate) fn name(&self) -> &str {
-        &self.token.name
-    }
-}
-
 /// The origin of a request without a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Origin {
@@ -86,29 +72,6 @@ struct Origin {
     network: IpAddr,
     /// The hash of its `User-Agent` if nothing else tells clients apart: all programs on this machine have one address.
     program: u64,
-}
-
-/// The semaphores and budgets of a client.
-#[derive(Debug)]
-pub(super) struct Client {
-    share: Option<Arc<Semaphore>>,
-    running: Option<Arc<Semaphore>>,
-    searches: Option<Mutex<Budget>>,
-    bytes: Option<Mutex<Budget>>,
-}
-
-impl Client {
-    fn new(quota: Quota, share: Option<usize>) -> Self {
-        let budget = |most: Option<u32>, unit: f64| {
-            most.map(|most| Mutex::new(Budget::new(f64::from(most) * unit, Instant::now())))
-        };
-        Self {
-            share: share.map(|most| Arc::new(Semaphore::new(most))),
-            running: quota.at_once.map(|most| Arc::new(Semaphore::new(most as usize))),
-            searches: budget(quota.per_minute, 1.0),
-            bytes: budget(quota.mib_per_minute, f64::from(1 << 20)),
-        }
-    }
 }
 
 /// The reason why a request is refused, and the seconds until a retry.
@@ -148,6 +111,8 @@ impl Limits {
             all: Arc::new(Client::new(all, None)),
             unnamed: Cache::new(MAX_CLIENTS),
             tokens: RwLock::default(),
+            named: Cache::new(MAX_CLIENTS),
+            others_name: false,
             wrong_since: Mutex::default(),
             trust_forwarded,
         };
@@ -162,10 +127,10 @@ impl Limits {
         let Some(mut tokens) = change.tokens else { return };
         let known = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         for (hash, rights) in change.held {
-            let before = known.get(&hash).map(|caller| &caller.token);
+            let before = known.get(&hash).map(|(token, _)| token);
             if let Some(before) = before.filter(|_| tokens.iter().all(|token| token.hash != hash)) {
                 let rights = rights.and(before.rights);
-                tokens.push(Token { name: before.name.clone(), rights, ..**before });
+                tokens.push(Token { rights, ..Token::clone(before) });
             }
         }
         drop(known);
@@ -181,28 +146,64 @@ impl Limits {
     /// Replaces the tokens. A client whose token and limits are unchanged keeps its state.
     fn set_tokens(&self, tokens: Vec<Token>) {
         let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
-        let caller = |token: Token| {
+        let with_client = |token: Token| {
             tracing::debug!("a token for {}: {:?}", token.name, token.quota);
-            let same = known.get(&token.hash).filter(|before| before.token.quota == token.quota);
+            let same = known.get(&token.hash).filter(|(before, _)| before.quota == token.quota);
             let client = same.map_or_else(
                 || Arc::new(Client::new(token.quota, self.share)),
-                |same| Arc::clone(&same.client),
+                |(_, client)| Arc::clone(client),
             );
-            (token.hash, Caller { client, token: Arc::new(token) })
+            (token.hash, (Arc::new(token), client))
         };
-        *known = tokens.into_iter().map(caller).collect();
+        *known = tokens.into_iter().map(with_client).collect();
     }
 
-    /// Returns the owner of a token.
-    pub(crate) fn caller(&self, token: &str) -> Option<Caller> {
-        let hash: [u8; 32] = Sha256::digest(token).into();
-        self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
+    /// Notes that a proxy or an identity provider names users, too.
+    #[must_use]
+    pub fn with_others(self) -> Self {
+        Self { others_name: true, ..self }
     }
 
-    /// Returns whether a token of an owner counts.
-    pub fn has_owner(&self, name: &str) -> bool {
+    /// Returns the owner of a token, by the token's hash; `None` if it is unknown.
+    ///
+    /// # Errors
+    /// The token has expired, at this time.
+    pub(crate) fn caller(&self, hash: &[u8; 32]) -> Option<Result<Caller, Timestamp>> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        tokens.values().any(|caller| caller.token.name == name)
+        let (token, client) = tokens.get(hash)?;
+        Some(match token.expires {
+            Some(end) if token.is_expired(Timestamp::now()) => Err(end),
+            until => Ok(Caller {
+                named: Arc::clone(&token.owner),
+                rights: token.rights,
+                how: How::Token,
+                until,
+                client: Arc::clone(client),
+            }),
+        })
+    }
+
+    /// Returns the caller that somebody else names. All that is named alike is one client, with the limits of an address.
+    pub(crate) fn caller_of(
+        &self,
+        named: Arc<Named>,
+        rights: Rights,
+        how: How,
+        until: Option<Timestamp>,
+    ) -> Caller {
+        let new = || Ok::<_, Infallible>(Arc::new(Client::new(self.each, self.share)));
+        let client = self.named.get_or_insert_with(&named.name, new);
+        let client = client.unwrap_or_else(|never| match never {});
+        Caller { named, rights, how, until, client }
+    }
+
+    /// Returns whether somebody may still ask under a name: by a token that counts, or named by others, whose users the
+    /// server does not know.
+    pub fn has_owner(&self, name: &str) -> bool {
+        let (now, tokens) = (Timestamp::now(), self.tokens.read());
+        let tokens = tokens.unwrap_or_else(PoisonError::into_inner);
+        let is_one = |token: &Token| token.owner.name == name && !token.is_expired(now);
+        self.others_name || tokens.values().any(|(token, _)| is_one(token))
     }
 
     /// Returns whether there are any tokens.
@@ -214,13 +215,14 @@ impl Limits {
     pub(crate) fn network(&self, sender: Sender<'_>) -> IpAddr {
         // Requests without a connection have no address; they count as one client.
         let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
-        let told = if self.trust_forwarded { forwarded(sender.headers) } else { None };
+        let is_told = self.trust_forwarded || sender.is_proxy;
+        let told = if is_told { forwarded(sender.headers) } else { None };
         network(told.unwrap_or(peer))
     }
 
     /// Returns whether a request came through a trusted proxy that names its client.
-    pub(crate) fn is_forwarded(&self, headers: &HeaderMap) -> bool {
-        self.trust_forwarded && headers.contains_key(FORWARDED)
+    pub(crate) fn is_forwarded(&self, sender: Sender<'_>) -> bool {
+        sender.is_proxy || self.trust_forwarded && sender.headers.contains_key(FORWARDED)
     }
 
     /// Returns the client of a request: the owner of a token, or an address. On this machine, each program is a client,
@@ -237,8 +239,7 @@ impl Limits {
             network: self.network(sender),
             program: if by_program { program(sender.headers) } else { 0 },
         };
-        let client =
-            || Ok::<_, std::convert::Infallible>(Arc::new(Client::new(self.each, self.share)));
+        let client = || Ok::<_, Infallible>(Arc::new(Client::new(self.each, self.share)));
         let known = self.unnamed.get_or_insert_with(&origin, client);
         known.unwrap_or_else(|never| match never {})
     }
@@ -359,7 +360,8 @@ mod tests {
         for n in 0..(2 * MAX_CLIENTS as u32) {
             let peer = Peer(IpAddr::V4(std::net::Ipv4Addr::from_bits(n)));
             let (peer, headers) = (Some(peer), &HeaderMap::new());
-            limits.client(None, Sender { peer, version: Version::HTTP_11, headers });
+            limits
+                .client(None, Sender { peer, version: Version::HTTP_11, headers, is_proxy: false });
         }
         assert!(limits.unnamed.len() <= MAX_CLIENTS);
     }
@@ -374,7 +376,10 @@ mod tests {
                 let headers =
                     HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(program))]);
                 let peer = Some(Peer(address.parse().unwrap()));
-                limits.client(None, Sender { peer, version: Version::HTTP_11, headers: &headers })
+                limits.client(
+                    None,
+                    Sender { peer, version: Version::HTTP_11, headers: &headers, is_proxy: false },
+                )
             };
             assert!(Arc::ptr_eq(&client("curl"), &client("curl")));
             !Arc::ptr_eq(&client("curl"), &client("Firefox"))

@@ -10,7 +10,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
-use super::clients::{Admission, Caller, Cost, Rejection};
+use super::caller::Caller;
+use super::clients::{Admission, Cost, Rejection};
 use crate::compat::zoekt;
 use crate::error::{Body as ErrorBody, Failure};
 use crate::pages::failed;

@@ -8,16 +8,25 @@
 //! Rate-limiting libraries do not fit: they charge costs known in advance, and never forget clients by themselves.
 
 mod budget;
+mod caller;
+mod client;
 mod clients;
 mod layer;
+mod named;
 mod quota;
 mod rates;
 mod token;
+mod token_file;
 mod unread;
 
-pub use clients::{Caller, Cost, Limits};
+pub(crate) use budget::Budget;
+pub use caller::Caller;
+pub(crate) use caller::How;
+pub use clients::{Cost, Limits};
 pub use layer::{limited, refused};
+pub(crate) use named::named;
 pub use quota::Quota;
 pub use rates::Rates;
-pub use token::{Rights, TokenFile, new_token};
+pub use token::{Rights, new_token};
+pub use token_file::TokenFile;
 pub use unread::AnswerMemory;

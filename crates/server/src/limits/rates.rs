@@ -30,6 +30,18 @@ impl Rates {
     /// # Errors
     /// It has used up its requests; the seconds until the next one.
     pub(crate) fn take(&self, address: IpAddr) -> Result<(), u64> {
+        self.ask(address, 1.0)
+    }
+
+    /// Returns whether an address has a request left, without counting one.
+    ///
+    /// # Errors
+    /// As of [`Rates::take`].
+    pub(crate) fn look(&self, address: IpAddr) -> Result<(), u64> {
+        self.ask(address, 0.0)
+    }
+
+    fn ask(&self, address: IpAddr, cost: f64) -> Result<(), u64> {
         let now = Instant::now();
         let new = || Ok::<_, Infallible>(Arc::new(Mutex::new(Budget::new(self.per_minute, now))));
         let budget = match self.known.get_or_insert_with(&address, new) {
@@ -37,7 +49,7 @@ impl Rates {
             Err(never) => match never {},
         };
         let mut budget = budget.lock().unwrap_or_else(PoisonError::into_inner);
-        budget.take(1.0, 1.0, now)
+        budget.take(1.0, cost, now)
     }
 }
 
@@ -52,6 +64,7 @@ mod tests {
             ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
         assert_eq!((rates.take(one), rates.take(one)), (Ok(()), Ok(())));
         assert_eq!(rates.take(one), Err(30));
+        assert_eq!((rates.look(one), rates.look(other)), (Err(30), Ok(())));
         assert_eq!(rates.take(other), Ok(()));
     }
 }

@@ -1,13 +1,17 @@
-//! The token file: the people and programs that may use the server, and their limits if these differ from the defaults.
-//! The file holds only hashes, so its contents give no access.
+//! A line of the token file: a person or a program that may use the server, and its limits if these differ from the
+//! defaults. The file holds only hashes, so its contents give no access.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use access::Named;
 use anyhow::{Context, Result, bail, ensure};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use settings::Patterns;
 use sha2::{Digest, Sha256};
 
+use super::named::named;
 use super::quota::Quota;
 
 /// Bytes of a generated token: too many to guess.
@@ -16,19 +20,29 @@ const TOKEN_BYTES: usize = 16;
 /// Prefix of the hash of a token, which follows in hexadecimal digits.
 const SCHEME: &str = "sha256:";
 
-/// Largest file of tokens, in bytes: some ten thousand lines.
-const MAX_FILE: u64 = 1 << 20;
-
-/// A token of the file: its owner, its SHA-256, and its owner's limits.
-#[derive(Debug, PartialEq, Eq)]
+/// A token of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// The name that begins its line.
     pub name: String,
+    /// Its SHA-256.
     pub hash: [u8; 32],
     pub quota: Quota,
     pub rights: Rights,
+    /// Whoever sends it.
+    pub owner: Arc<Named>,
+    /// When it ends; `None` for never.
+    pub expires: Option<Timestamp>,
 }
 
-/// The rights of a token besides searching.
+impl Token {
+    /// Returns whether it has ended.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|end| end <= now)
+    }
+}
+
+/// The rights of a client besides searching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Whether its owner may see what others search for, and has the other rights.
@@ -39,7 +53,7 @@ pub struct Rights {
 
 impl Rights {
     /// Returns the rights that words of a line grant.
-    fn of<'w>(words: impl Iterator<Item = &'w str>) -> Self {
+    pub(super) fn of<'w>(words: impl Iterator<Item = &'w str>) -> Self {
         let mut rights = Self::default();
         for word in words {
             rights.grant(word);
@@ -52,6 +66,8 @@ impl Rights {
         match word {
             "admin" => self.is_admin = true,
             "ingest" => self.may_ingest = true,
+            // Every token has it.
+            "search" => {}
             _ => return false,
         }
         true
@@ -66,132 +82,30 @@ impl Rights {
     }
 }
 
-/// A token file, and its contents when last read.
-#[derive(Debug)]
-pub struct TokenFile {
-    path: PathBuf,
-    /// The limits that apply where a line gives none.
-    each: Quota,
-    /// The contents at the last look.
-    seen: Option<Found>,
-    /// The contents from which the tokens in use were read.
-    used: Option<Found>,
-}
-
-/// The result of looking at the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
-    Text(String),
-    /// There is no such file, so there are no tokens.
-    Nothing(String),
-    /// The file cannot be read, so its tokens are unknown.
-    Unreadable(String),
-}
-
-/// A changed token file.
-#[derive(Debug, Default)]
-pub struct TokenChange {
-    /// Its tokens; `None` if it cannot be read.
-    pub tokens: Option<Vec<Token>>,
-    /// The hashes on invalid lines, each with the rights that the line names: their tokens are neither granted nor
-    /// revoked.
-    pub held: Vec<([u8; 32], Rights)>,
-    /// The errors in the file, without any text that may be a token.
-    pub wrong: Option<String>,
-}
-
-impl TokenFile {
-    /// Makes a token file with `each` as the default limits. Does not read the file.
-    pub fn new(path: &Path, each: Quota) -> Self {
-        Self { path: path.to_owned(), each, seen: None, used: None }
-    }
-
-    /// Reads the file. Each line has a name, the hash of its token, and the limits that differ from the defaults.
-    ///
-    /// # Errors
-    /// The file cannot be read, or a line of it is invalid.
-    pub fn read(&mut self) -> Result<Vec<Token>> {
-        let path = self.path.display();
-        let found = found(&self.path);
-        self.used = Some(found.clone());
-        let text = match found {
-            Found::Text(text) => text,
-            Found::Nothing(why) | Found::Unreadable(why) => {
-                bail!("cannot read the tokens in {path}: {why}")
-            }
-        };
-        let lines = Lines::of(&text, self.each);
-        match lines.wrong.into_iter().next() {
-            Some(wrong) => bail!("cannot use the tokens in {path}: {wrong}"),
-            None => Ok(lines.tokens),
-        }
-    }
-
-    /// Looks at the file again; returns the change if the file differs from the one in use. A change counts when two
-    /// looks see the same contents, since an editor may empty a file before it writes it.
-    ///
-    /// The contents are compared, not the times: a change within a tick of the clock would be missed.
-    pub fn look(&mut self) -> Option<TokenChange> {
-        let found = found(&self.path);
-        let is_settled = self.seen.as_ref() == Some(&found);
-        self.seen = Some(found.clone());
-        if !is_settled || self.used.as_ref() == Some(&found) {
-            return None;
-        }
-        self.used = Some(found.clone());
-        Some(match found {
-            Found::Text(text) => {
-                let Lines { tokens, held, wrong } = Lines::of(&text, self.each);
-                let wrong = (!wrong.is_empty()).then(|| wrong.join("; "));
-                TokenChange { tokens: Some(tokens), held, wrong }
-            }
-            Found::Nothing(why) => {
-                TokenChange { tokens: Some(Vec::new()), held: Vec::new(), wrong: Some(why) }
-            }
-            Found::Unreadable(why) => TokenChange { wrong: Some(why), ..TokenChange::default() },
-        })
-    }
-}
-
-/// Reads a file.
-fn found(path: &Path) -> Found {
-    let told = match std::fs::metadata(path) {
-        Ok(told) => told,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Found::Nothing(error.to_string());
-        }
-        Err(error) => return Found::Unreadable(error.to_string()),
-    };
-    // Opening a pipe would block.
-    if !told.is_file() {
-        return Found::Nothing("it is not a file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) if bytes.len() as u64 > MAX_FILE => {
-            Found::Unreadable(format!("it is larger than {MAX_FILE} bytes"))
-        }
-        Ok(_) => Found::Text(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) => Found::Unreadable(error.to_string()),
-    }
-}
-
-/// Returns a new token, and the line of the token file for its owner.
+/// Returns a new token, and the line of the token file for its owner: the name, the hash and `words`, such as
+/// `user=ann` and `admin`.
 ///
 /// # Errors
-/// The name is invalid, or the system provides no random bytes.
-pub fn new_token(name: &str, rights: Rights) -> Result<(String, String)> {
+/// The name or a word is invalid, or the system provides no random bytes.
+pub fn new_token(name: &str, words: &[String]) -> Result<(String, String)> {
     ensure!(
         !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace),
         "the name of a token must be one word that does not begin with #"
     );
+    if let Some(wrong) = words.iter().find(|word| word.contains(char::is_whitespace)) {
+        bail!(
+            "\"{wrong}\" has a space, which separates the words of a line; use names without spaces"
+        );
+    }
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).context("cannot get random bytes from the system")?;
     let token = hex(&bytes);
-    let words = [(rights.is_admin, " admin"), (rights.may_ingest, " ingest")];
-    let words: String = words.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
-    let line = format!("{name} {SCHEME}{}{words}", hex(&Sha256::digest(&token)));
+    let mut line = format!("{name} {SCHEME}{}", hex(&Sha256::digest(&token)));
+    for word in words {
+        line.push(' ');
+        line.push_str(word);
+    }
+    Token::of_line(&line, Quota::default())?;
     Ok((token, line))
 }
 
@@ -209,195 +123,169 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
     is_hash.then(|| std::array::from_fn(byte))
 }
 
-/// The lines of a token file.
-#[derive(Debug, Default)]
-struct Lines {
-    tokens: Vec<Token>,
-    /// As in [`TokenChange`].
-    held: Vec<([u8; 32], Rights)>,
-    /// The errors, a sentence for each line.
-    wrong: Vec<String>,
-}
-
-impl Lines {
-    fn of(text: &str, each: Quota) -> Self {
-        let mut lines = Self::default();
-        for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            if let Err(error) = lines.add(line, each) {
-                lines.wrong.push(format!("line {}: {error:#}", at + 1));
-                let rights = Rights::of(line.split_whitespace().skip(1));
-                let hashes = line.split_whitespace().filter_map(hash_of);
-                lines.held.extend(hashes.map(|hash| (hash, rights)));
-            }
-        }
-        if lines.tokens.is_empty() && lines.wrong.is_empty() {
-            let wrong = "the file has no tokens; to add one, run: codesearch token NAME >> FILE";
-            lines.wrong.push(wrong.to_owned());
-        }
-        lines
-    }
-
-    fn add(&mut self, line: &str, each: Quota) -> Result<()> {
-        let token = token(line, each)?;
-        if let Some(twice) = self.tokens.iter().find(|known| known.hash == token.hash) {
-            bail!("{} and {} have the same token", twice.name, token.name);
-        }
-        self.tokens.push(token);
-        Ok(())
-    }
-}
-
 /// Returns the hash in a word of a line.
-fn hash_of(word: &str) -> Option<[u8; 32]> {
+pub(super) fn hash_of(word: &str) -> Option<[u8; 32]> {
     unhex(word.strip_prefix(SCHEME)?)
 }
 
-fn token(line: &str, each: Quota) -> Result<Token> {
-    let mut words = line.split_whitespace();
-    let name = words.next().unwrap_or_default().to_owned();
-    // Any word of a line without a hash may be a token, so the error quotes none.
-    let hash = words.next().and_then(hash_of);
-    let hash = hash.with_context(|| {
-        format!(
-            "after the name, the hash of a token is missing ({SCHEME} and 64 digits); to add a token, run: codesearch \
-             token NAME >> FILE"
-        )
-    })?;
-    let (mut quota, mut rights) = (each, Rights::default());
-    for word in words {
-        if rights.grant(word) {
-            continue;
-        }
-        let wrong = || {
+/// Reads the end of a token: the end of a day in UTC, or a time.
+///
+/// # Errors
+/// A sentence that says what to write.
+fn end_of(text: &str) -> Result<Timestamp> {
+    let day = || text.parse::<Date>().ok().filter(|_| text.len() == 10)?.tomorrow().ok();
+    let end = match day() {
+        Some(next) => next.to_zoned(TimeZone::UTC).ok().map(|end| end.timestamp()),
+        None => text.parse::<Timestamp>().ok(),
+    };
+    end.with_context(|| {
+        format!("\"{text}\" is not a time; use expires=2027-01-31 or expires=2027-01-31T12:00:00Z")
+    })
+}
+
+impl Token {
+    /// Reads a line; `each` are the limits that apply where it gives none.
+    ///
+    /// # Errors
+    /// A sentence about the first mistake, without any text that may be a token.
+    pub(super) fn of_line(line: &str, each: Quota) -> Result<Self> {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or_default().to_owned();
+        // Any word of a line without a hash may be a token, so the error quotes none.
+        let hash = words.next().and_then(hash_of);
+        let hash = hash.with_context(|| {
             format!(
-                "\"{word}\" is not a limit; use at-once=N, per-minute=N or mib-per-minute=N, where N is none or a \
-                 number from 1, or admin or ingest"
+                "after the name, the hash of a token is missing ({SCHEME} and 64 digits); to add a token, run: \
+                 codesearch token NAME >> FILE"
             )
-        };
-        let (what, most) = word.split_once('=').with_context(wrong)?;
-        let most = match most {
-            "none" => None,
-            most => Some(most.parse::<u32>().ok().filter(|most| *most > 0).with_context(wrong)?),
-        };
-        match what {
-            "at-once" => quota.at_once = most,
-            "per-minute" => quota.per_minute = most,
-            "mib-per-minute" => quota.mib_per_minute = most,
-            _ => bail!(wrong()),
+        })?;
+        let (mut quota, mut rights, mut expires) = (each, Rights::default(), None);
+        let (mut user, mut groups, mut repos) = (name.clone(), Vec::new(), Vec::new());
+        for word in words {
+            if rights.grant(word) {
+                continue;
+            }
+            let wrong = || {
+                format!(
+                    "\"{word}\" is not a limit; use at-once=N, per-minute=N or mib-per-minute=N, where N is none or a \
+                     number from 1, or admin or ingest, or user=NAME, groups=NAME,..., repos=GLOB,... or \
+                     expires=YYYY-MM-DD"
+                )
+            };
+            let (what, value) = word.split_once('=').with_context(wrong)?;
+            let list = || value.split(',').filter(|one| !one.is_empty()).map(str::to_owned);
+            match what {
+                "user" => value.clone_into(&mut user),
+                "groups" => groups.extend(list()),
+                "repos" => {
+                    // None would be all.
+                    ensure!(
+                        list().next().is_some(),
+                        "repos= has no glob; write repos=GLOB,... or leave it out"
+                    );
+                    repos.extend(list());
+                }
+                "expires" => expires = Some(end_of(value)?),
+                "at-once" | "per-minute" | "mib-per-minute" => {
+                    let most = match value {
+                        "none" => None,
+                        most => {
+                            let most = most.parse::<u32>().ok().filter(|most| *most > 0);
+                            Some(most.with_context(wrong)?)
+                        }
+                    };
+                    match what {
+                        "at-once" => quota.at_once = most,
+                        "per-minute" => quota.per_minute = most,
+                        _ => quota.mib_per_minute = most,
+                    }
+                }
+                _ => bail!(wrong()),
+            }
         }
+        if let Err(why) = Patterns::new(repos.iter().map(String::as_str)) {
+            bail!("repos= has a glob that is invalid: {why}");
+        }
+        let owner = named(&user, groups, repos).map_err(anyhow::Error::msg)?;
+        Ok(Self { name, hash, quota, rights, owner: Arc::new(owner), expires })
     }
-    Ok(Token { name, hash, quota, rights })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the tokens of a text, or its first error.
-    fn tokens(text: &str, each: Quota) -> Result<Vec<Token>, String> {
-        let lines = Lines::of(text, each);
-        lines.wrong.into_iter().next().map_or(Ok(lines.tokens), Err)
+    fn hash(token: &str) -> String {
+        format!("{SCHEME}{}", hex(&Sha256::digest(token)))
+    }
+
+    fn read(line: &str) -> Result<Token, String> {
+        Token::of_line(line, Quota { per_minute: Some(60), ..Quota::default() })
+            .map_err(|error| format!("{error:#}"))
     }
 
     #[test]
-    fn what_is_wrong_in_one_line_leaves_the_others() {
-        let hash = |token: &str| hex(&Sha256::digest(token));
-        let (one, two, three) = (hash("one"), hash("two"), hash("three"));
-        let text = format!(
-            "\u{feff}a sha256:{one}\r\n#sha256:{three}\nb sha256:{two} at-onec=3 admin\nc sha256:{}\n",
-            &three[..40]
-        );
-        let lines = Lines::of(&text, Quota::default());
-        assert_eq!(lines.tokens.iter().map(|token| &*token.name).collect::<Vec<_>>(), ["a"]);
-        // The second token is kept, still as admin; the line of the third is gone.
-        let admin = Rights { is_admin: true, ..Rights::default() };
-        assert_eq!(lines.held, [(Sha256::digest("two").into(), admin)]);
-        assert_eq!(lines.wrong.len(), 2);
-    }
-
-    #[test]
-    fn a_changed_file_counts_when_two_looks_find_the_same() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens");
-        let line = |token: &str| format!("x {SCHEME}{}\n", hex(&Sha256::digest(token)));
-        std::fs::write(&path, line("one") + &line("two")).unwrap();
-        let mut file = TokenFile::new(&path, Quota::default());
-        assert_eq!(file.read().unwrap().len(), 2);
-        let looked = |file: &mut TokenFile| {
-            assert!(file.look().is_none());
-            let change = file.look()?;
-            assert!(file.look().is_none());
-            Some((change.tokens.map(|tokens| tokens.len()), change.wrong.is_some()))
-        };
-        assert_eq!(looked(&mut file), None);
-        // An editor empties the file before it writes it.
-        std::fs::write(&path, "").unwrap();
-        assert!(file.look().is_none());
-        // The same number of bytes, perhaps at the same time.
-        std::fs::write(&path, line("one") + &line("six")).unwrap();
-        assert_eq!(looked(&mut file), Some((Some(2), false)));
-        std::fs::write(&path, line("one")).unwrap();
-        assert_eq!(looked(&mut file), Some((Some(1), false)));
-        std::fs::write(&path, "# nobody\n").unwrap();
-        assert_eq!(looked(&mut file), Some((Some(0), true)));
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(looked(&mut file), Some((Some(0), true)));
-        std::fs::create_dir(&path).unwrap();
-        assert_eq!(looked(&mut file), Some((Some(0), true)));
-        std::fs::remove_dir(&path).unwrap();
-        // A link to itself cannot be read, like a file without permissions, which root could read.
-        std::os::unix::fs::symlink(&path, &path).unwrap();
-        assert_eq!(looked(&mut file), Some((None, true)));
-        std::fs::remove_file(&path).unwrap();
-        std::fs::write(folder.path().join("other"), line("two")).unwrap();
-        std::os::unix::fs::symlink("other", &path).unwrap();
-        assert_eq!(looked(&mut file), Some((Some(1), false)));
-    }
-
-    #[test]
-    fn tokens_are_lines() {
-        let each = Quota { per_minute: Some(60), ..Quota::default() };
-        let hash = |token: &str| format!("{SCHEME}{}", hex(&Sha256::digest(token)));
+    fn a_token_is_a_line() {
         let (one, other) = (hash("one"), hash("other"));
-        let text = format!(
-            "# ours\n\nci {one} at-once=8 ingest per-minute=600\nann {other} admin per-minute=none\n"
-        );
-        let read = tokens(&text, each).unwrap();
-        let quota = |at: usize| (read[at].quota.at_once, read[at].quota.per_minute);
-        assert_eq!((quota(0), quota(1)), ((Some(8), Some(600)), (None, None)));
-        let rights = |at: usize| (read[at].rights.is_admin, read[at].rights.may_ingest);
-        assert_eq!((rights(0), rights(1)), ((false, true), (true, false)));
-        assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest("one")));
+        let ci = read(&format!("ci {one} at-once=8 ingest per-minute=600")).unwrap();
+        let ann = read(&format!("ann {other} admin search per-minute=none")).unwrap();
+        assert_eq!((ci.quota.at_once, ci.quota.per_minute), (Some(8), Some(600)));
+        assert_eq!((ann.quota.at_once, ann.quota.per_minute), (None, None));
+        let rights = |token: &Token| (token.rights.is_admin, token.rights.may_ingest);
+        assert_eq!((rights(&ci), rights(&ann)), ((false, true), (true, false)));
+        assert_eq!(ci.hash, <[u8; 32]>::from(Sha256::digest("one")));
+        assert_eq!((&*ci.owner.name, ci.owner.groups.len(), ci.expires), ("ci", 0, None));
         for (wrong, why) in [
-            ("", "the file has no tokens"),
-            ("ci", "line 1: after the name, the hash"),
-            ("ci 0123456789abcdef", "line 1: after the name, the hash"),
+            ("ci", "after the name, the hash"),
+            ("ci 0123456789abcdef", "after the name, the hash"),
             (&one[7..], "the hash of a token is missing"),
             (&format!("ci {one} many=3"), "is not a limit"),
             (&format!("ci {one} at-once=0"), "is not a limit"),
             (&format!("ci {one} at-once"), "is not a limit"),
-            (&format!("a {one}\nb {one}"), "line 2: a and b have the same token"),
+            (&format!("ci {one} repos=,"), "repos= has no glob"),
+            (&format!("ci {one} repos=a["), "repos= has a glob that is invalid"),
+            (&format!("ci {one} user="), "is empty"),
+            (&format!("ci {one} expires=tomorrow"), "is not a time"),
+            (&format!("ci {one} expires=2027-02-30"), "is not a time"),
+            (&format!("ci {one} expires=2027-01-31T12:00:00"), "is not a time"),
         ] {
-            let error = tokens(wrong, each).unwrap_err();
+            let error = read(wrong).unwrap_err();
             assert!(error.contains(why), "{wrong}: {error}");
         }
     }
 
     #[test]
+    fn a_line_says_for_whom_and_until_when() {
+        let one = hash("one");
+        let token = read(&format!(
+            "ci {one} user=ann groups=team-b,team-a,team-b repos=shop/*,x/** expires=2027-01-31"
+        ));
+        let token = token.unwrap();
+        assert_eq!((&*token.name, &*token.owner.name), ("ci", "ann"));
+        assert_eq!(token.owner.groups, ["team-a", "team-b"]);
+        assert_eq!(token.owner.repos, ["shop/*", "x/**"]);
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        // The day itself counts.
+        assert!(!token.is_expired(at("2027-01-31T23:59:59Z")));
+        assert!(token.is_expired(at("2027-02-01T00:00:00Z")));
+        let token = read(&format!("ci {one} expires=2027-01-31T12:00:00+02:00")).unwrap();
+        assert_eq!(token.expires, Some(at("2027-01-31T10:00:00Z")));
+    }
+
+    #[test]
     fn a_new_token_is_that_of_its_line() {
-        let all = Rights { is_admin: true, may_ingest: true };
-        let (token, line) = new_token("ann", all).unwrap();
-        let read = tokens(&line, Quota::default()).unwrap();
-        assert_eq!(read[0].hash, <[u8; 32]>::from(Sha256::digest(&token)));
-        assert_eq!(read[0].rights, all);
+        let words = ["user=ann", "admin", "ingest"].map(str::to_owned);
+        let (token, line) = new_token("ann-1", &words).unwrap();
+        let read = read(&line).unwrap();
+        assert_eq!(read.hash, <[u8; 32]>::from(Sha256::digest(&token)));
+        assert_eq!(read.rights, Rights { is_admin: true, may_ingest: true });
         assert!(token.len() == 32 && !line.contains(&token));
-        assert_ne!(new_token("ann", all).unwrap().0, token);
+        assert_ne!(new_token("ann", &words).unwrap().0, token);
         for name in ["", "#a", "a b"] {
-            assert!(new_token(name, Rights::default()).is_err(), "{name}");
+            assert!(new_token(name, &[]).is_err(), "{name}");
+        }
+        for word in ["user=a b", "expires=never", "groups=a\nroot"] {
+            assert!(new_token("ann", &[word.to_owned()]).is_err(), "{word}");
         }
     }
 }

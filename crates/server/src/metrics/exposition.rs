@@ -132,6 +132,11 @@ async fn metrics(State(server): State<Shared>) -> Result<Response, Failure> {
             server.limits.tokens_wrong_for().map_or(0, |time| time.as_secs()),
             "Seconds since the token file has had errors; 0 if it has none.",
         ),
+        (
+            "identity_keys_age_seconds",
+            server.identity.age_of_keys().map_or(0, |age| age.as_secs()),
+            "Seconds since the keys for JWTs were fetched; 0 if they were not.",
+        ),
         ("connections_max", most as u64, "Limit of connections to Postgres for searches."),
     ];
     // Without an index or a database, the server's own values are still exposed.

@@ -18,9 +18,9 @@ use super::{
     Answered, BrowseParams, Crumb, ORDER, PATH, REV, TREE, answered, crumbs, crumbs_at, repo,
     trees_json,
 };
-use crate::access::MayIngest;
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
+use crate::identity::MayIngest;
 use crate::pages::home::held;
 use crate::pages::link;
 use crate::pages::render::render;
