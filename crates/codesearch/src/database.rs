@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use crate::cli::{DEFAULT_INDEX, DatabaseArgs};
+use crate::commands::access;
 
 /// The role in the private Postgres, and the preferred user to run it as if root starts it.
 const ROLE: &str = "codesearch";
@@ -69,8 +70,18 @@ impl Database {
         };
         let opened = room
             .and_then(|()| Ok(runtime.block_on(Store::connect(&target, connections, missing))?));
-        match opened {
-            Ok(store) => Ok(Self { runtime, store, target, postgres, writes, visible }),
+        let seen = opened.and_then(|store| {
+            let visible = match &args.as_user {
+                None => visible,
+                Some(user) => {
+                    let principal = access::principal(user, &args.as_groups)?;
+                    runtime.block_on(access::seen_by(&store, &visible, &principal))?
+                }
+            };
+            Ok((store, visible))
+        });
+        match seen {
+            Ok((store, visible)) => Ok(Self { runtime, store, target, postgres, writes, visible }),
             Err(error) => {
                 if let Some(postgres) = postgres {
                     let _ = postgres.close();

@@ -85,6 +85,12 @@ fn run(cli: Cli) -> Result<u8> {
     if !needs_no_index {
         remote::check_own(&database, &cli::typed_command())?;
     }
+    if database.as_user.is_some() && !matches!(command, Command::Mcp | Command::Repos(_)) {
+        anyhow::bail!(
+            "{} does not take --as, which is for commands that read the index; leave it out",
+            cli::typed_command()
+        );
+    }
     if matches!(command, Command::Serve(_) | Command::Up(_)) {
         start_threads();
     }
@@ -106,7 +112,11 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Stats(args) => commands::stats::run(&database, &args),
         Command::Sql(args) => commands::sql::run(&database, &args),
         Command::Check(args) => commands::check::run(&database, &args),
-        Command::Config(args) => commands::config::run(&args),
+        Command::Config(args) => commands::config::run(&database, &args),
+        Command::Grant(args) => commands::access::grant(&database, &args),
+        Command::Revoke(args) => commands::access::revoke(&database, &args),
+        Command::Grants(args) => commands::access::grants(&database, &args),
+        Command::Access(args) => commands::access::access(&database, &args),
         Command::Db(args) => commands::db::run(&database, &args),
         command => unreachable!("{command:?} reads the index, or has none"),
     }

@@ -41,11 +41,13 @@ pub(crate) struct Unanswered {
     pub(crate) why: String,
     /// For how long it is not to be asked again.
     pub(crate) pause: Option<Duration>,
+    /// Whether it refuses to answer us: then what it said before counts no more.
+    pub(crate) refuses: bool,
 }
 
 impl Unanswered {
     fn of(why: String) -> Self {
-        Self { why, pause: None }
+        Self { why, pause: None, refuses: false }
     }
 }
 
@@ -143,7 +145,7 @@ impl Http {
         loop {
             tries += 1;
             match self.once(url, etag).await {
-                Err(Unanswered { why, pause: Some(pause) })
+                Err(Unanswered { why, pause: Some(pause), .. })
                     if pause <= MAX_WAIT && tries < TRIES =>
                 {
                     tracing::debug!("{why}; waiting for {pause:?}");
@@ -247,9 +249,11 @@ impl Http {
             return Unanswered {
                 why: format!("{name} has had enough requests; it is asked again in {when}"),
                 pause: Some(pause),
+                refuses: false,
             };
         }
-        Unanswered::of(match status {
+        let refuses = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let unanswered = Unanswered::of(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.has_token => format!(
                 "{name} refuses the token (status {number}); check that it has not expired and may read repositories"
             ),
@@ -257,7 +261,8 @@ impl Http {
                 format!("{name} wants a token (status {number}); name one with token")
             }
             _ => format!("{name} answers with status {number}; it is asked again later"),
-        })
+        });
+        Unanswered { refuses, ..unanswered }
     }
 }
 

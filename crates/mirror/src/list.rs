@@ -116,6 +116,7 @@ impl Lister<'_> {
                 host.url, host.name
             ),
             pause: None,
+            refuses: true,
         })
     }
 
@@ -132,6 +133,7 @@ impl Lister<'_> {
                 return Err(Unanswered {
                     why: format!("the listing has more than {MAX_PAGES} pages; narrow take"),
                     pause: None,
+                    refuses: false,
                 });
             }
             let known = self.known.get(&url);
@@ -189,5 +191,6 @@ fn odd(what: &str) -> Unanswered {
     Unanswered {
         why: format!("the host answers as no such host does: {what}; check kind, url and api"),
         pause: None,
+        refuses: false,
     }
 }

@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 
 use crate::event::{Event, Intent, Report, Verb};
 use crate::git;
-use crate::group::{Common, Group, names};
+use crate::group::{Common, Group, Kind, names};
 use crate::http::Unanswered;
 use crate::left;
 use crate::listed::Listed;
-use crate::plan::{Taken, Work};
+use crate::plan::{Plan, Taken, Work};
 use crate::survey::{Survey, of, survey};
 use crate::work::{Job, Outcome, Worker, json, now};
 
@@ -139,8 +139,11 @@ impl Mirrors {
                 Ok(survey) => {
                     jobs.extend(self.apply(&known, survey, &mut hooks, &mut report).await?);
                 }
-                Err(Unanswered { why, pause }) => {
+                Err(Unanswered { why, pause, refuses }) => {
                     report.failed += 1;
+                    if refuses {
+                        self.store().forget_visibility(&known.group.name).await?;
+                    }
                     self.store().fail_listing(&known.group.name, &why, pause).await?;
                     self.tell(Event::Failed { what: format!("host {}", known.group.name), why });
                 }
@@ -301,6 +304,7 @@ impl Mirrors {
                 group.name
             )));
         }
+        self.keep_visibility(group, &plan, listing.began).await?;
         for (mirror, why) in plan.dropped {
             self.hide(mirror, &why, report).await?;
         }
@@ -359,6 +363,37 @@ impl Mirrors {
             self.store().keep_listing(name, (listed, &scope, began), changed, gone).await?;
         }
         Ok(jobs)
+    }
+
+    /// Records whom the host shows each repository, before anything of it is fetched.
+    async fn keep_visibility(
+        &self,
+        group: &Arc<Group>,
+        plan: &Plan,
+        began: i64,
+    ) -> Result<(), store::Error> {
+        if !matches!(group.kind, Kind::Host { .. }) {
+            return Ok(());
+        }
+        let mut said: Vec<(String, &str)> = Vec::new();
+        for Taken { listed, mirror, .. } in &plan.taken {
+            let folder = match mirror {
+                Some(mirror) => mirror.folder.clone(),
+                // One that cannot be cloned has nothing to show.
+                None => match group.folder(listed) {
+                    Ok(folder) => folder.to_string_lossy().into_owned(),
+                    Err(_) => continue,
+                },
+            };
+            said.push((folder, listed.seen_by.word()));
+        }
+        said.sort();
+        said.dedup_by(|one, other| one.0 == other.0);
+        let said: Vec<(&str, &str)> =
+            said.iter().map(|(folder, word)| (&**folder, *word)).collect();
+        // What a doubtful listing lacks counts until it is too old.
+        let is_all = plan.doubt.is_none();
+        self.store().keep_visibility(&group.name, &said, began as f64, is_all).await
     }
 
     /// Makes the job of a repository that is new.

@@ -118,6 +118,7 @@ fn odd() -> Unanswered {
     Unanswered {
         why: "the host answers as no such host does when it is asked about one repository; check kind, url and api".to_owned(),
         pause: None,
+        refuses: false,
     }
 }
 

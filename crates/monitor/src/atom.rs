@@ -118,6 +118,8 @@ mod tests {
             owner: None,
             query: "<script> & \"x\"".to_owned(),
             repos: Vec::new(),
+            owner_groups: Vec::new(),
+            owner_repos: Vec::new(),
             address: None,
             paused: false,
             why: None,

@@ -46,7 +46,7 @@ pub struct Found {
 /// A standing query with the repositories that may be seen.
 pub(crate) struct Asked<'q> {
     pub(crate) standing: &'q Standing,
-    pub(crate) sees: Box<dyn Fn(&str) -> bool + Send + Sync + 'q>,
+    pub(crate) sees: Box<dyn Fn(&CatalogRepo) -> bool + Send + Sync + 'q>,
 }
 
 /// Finds what an epoch changed in the matches of a query, and passes on those of each batch.
@@ -149,9 +149,8 @@ impl<'c> Names<'c> {
         let Some(repo) = self.changes.repos.get(&change.repo()) else { return Vec::new() };
         let asked = self.asked;
         let concerned = self.of_repos.entry(change.repo()).or_insert_with(|| {
-            let concerns = |at: &usize| {
-                (asked[*at].sees)(&repo.name) && asked[*at].standing.may_match_in(repo)
-            };
+            let concerns =
+                |at: &usize| (asked[*at].sees)(repo) && asked[*at].standing.may_match_in(repo);
             (0..asked.len()).filter(concerns).collect()
         });
         // Most have the same names before and after.

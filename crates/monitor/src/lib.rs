@@ -22,6 +22,7 @@ mod make;
 mod name;
 mod rights;
 mod run;
+mod sight;
 mod standing;
 mod webhook;
 
@@ -32,5 +33,6 @@ pub use look::{Looker, Unkept, changes_of};
 pub use make::{NotMade, make};
 pub use rights::Rights;
 pub use run::{Allow, run};
+pub use sight::{Sight, cover};
 pub use standing::{Invalid, Standing};
 pub use webhook::send_test;

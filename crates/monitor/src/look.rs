@@ -46,7 +46,7 @@ impl Looker {
     /// Makes one. Its searcher is that of the server, or a new one that is dropped soon: the newest catalog that it keeps
     /// prevents rows from being deleted.
     pub fn new(store: Store, searcher: Arc<Searcher>) -> Self {
-        let view = View::new(searcher, Visible::All);
+        let view = View::new(searcher, Visible::ALL);
         Self { store, view, rights: Rights::default(), compiled: HashMap::new() }
     }
 
@@ -122,17 +122,25 @@ impl Looker {
         monitors: &[Arc<Compiled>],
         changes: &EpochChanges,
     ) -> Result<Vec<NewNews>, store::Error> {
+        let mut sees = Vec::with_capacity(monitors.len());
+        for of in monitors {
+            sees.push(self.rights.visible(&of.monitor, &of.sees).await?);
+        }
         let asked: Vec<Asked<'_>> = monitors
             .iter()
-            .map(|of| Asked {
+            .zip(&sees)
+            .map(|(of, sees)| Asked {
                 standing: &of.standing,
-                sees: Box::new(|name: &str| of.sees.shows(name)),
+                sees: {
+                    let sees = sees.ready();
+                    Box::new(move |repo: &CatalogRepo| sees.shows(&repo.name, &repo.source))
+                },
             })
             .collect();
         let first = Most::First(MAX_HITS);
         let found = find_all(&self.view, changes, &asked, first, &mut |_| true).await?;
-        let news = monitors.iter().zip(found).filter_map(|(of, found)| {
-            let note = of.note(changes, &found);
+        let news = monitors.iter().zip(&sees).zip(found).filter_map(|((of, sees), found)| {
+            let note = of.note(changes, sees, &found);
             let Found { appeared, disappeared, hits, .. } = found;
             let is_news = appeared + disappeared > 0 || note.is_some();
             is_news.then_some(NewNews { monitor: of.monitor.id, appeared, disappeared, note, hits })
@@ -149,11 +157,13 @@ impl Compiled {
     }
 
     /// Returns what else it noticed, in one sentence.
-    fn note(&self, changes: &EpochChanges, found: &Found) -> Option<String> {
+    fn note(&self, changes: &EpochChanges, sees: &Visible, found: &Found) -> Option<String> {
         let mut notes = Vec::new();
         let new = changes.new_repos.iter().filter_map(|id| changes.repos.get(id));
-        let concerns =
-            |repo: &&CatalogRepo| self.sees.shows(&repo.name) && self.standing.may_match_in(repo);
+        let sees = sees.ready();
+        let concerns = |repo: &&Arc<CatalogRepo>| {
+            sees.shows(&repo.name, &repo.source) && self.standing.may_match_in(repo)
+        };
         let mut new: Vec<&str> = new.filter(concerns).map(|repo| repo.name.as_str()).collect();
         if !new.is_empty() {
             new.sort_unstable();

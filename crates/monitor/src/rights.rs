@@ -5,8 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::Store;
+use search::Visible;
+use store::{Monitor, Store};
 use tokio::sync::Notify;
+
+use crate::sight::Sight;
 
 /// Time after which rights are checked without being told of a change.
 const CHECK_EVERY: Duration = Duration::from_secs(30);
@@ -22,6 +25,8 @@ pub struct Rights {
     /// The patterns of the repositories that the server shows: monitors of other servers are not its own.
     repos: Arc<[String]>,
     changed: Arc<Notify>,
+    /// `None` if owners see what the monitors were made for.
+    sight: Option<Sight>,
 }
 
 impl fmt::Debug for Rights {
@@ -34,7 +39,32 @@ impl Rights {
     /// Makes the rights of a server with tokens that shows some repositories: `has_token` says whether a token of a name
     /// counts now.
     pub fn new(repos: &[String], has_token: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self { has_token: Some(Arc::new(has_token)), repos: repos.into(), changed: Arc::default() }
+        Self { has_token: Some(Arc::new(has_token)), repos: repos.into(), ..Self::default() }
+    }
+
+    /// Has owners see only what they may see when their monitors look, and when news are sent.
+    #[must_use]
+    pub fn with_sight(self, sight: Sight) -> Self {
+        Self { sight: Some(sight), ..self }
+    }
+
+    pub(crate) fn sight(&self) -> Option<&Sight> {
+        self.sight.as_ref()
+    }
+
+    /// Returns the repositories that the owner of a monitor may see now, of those that it is about.
+    ///
+    /// # Errors
+    /// The database does not say what is granted.
+    pub(crate) async fn visible(
+        &self,
+        monitor: &Monitor,
+        among: &Visible,
+    ) -> Result<Visible, store::Error> {
+        match &self.sight {
+            Some(sight) => sight.visible(monitor, among).await,
+            None => Ok(among.clone()),
+        }
     }
 
     /// Has them checked soon: tokens have changed.

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::look::Looker;
 use crate::rights::Rights;
+use crate::sight::{cover, view_of};
 use crate::webhook::{Outcome, deliver};
 
 /// Interval at which a server tries to take over from another one.
@@ -82,7 +83,7 @@ async fn work(
     };
     tokio::select! {
         done = look(store, searcher, rights, &found) => done,
-        done = send(store, (allow, rights), &found) => done,
+        done = send(store, searcher, (allow, rights), &found) => done,
         done = held => done,
     }
 }
@@ -110,6 +111,7 @@ async fn look(
 /// Delivers what is due, one delivery of each monitor at a time.
 async fn send(
     store: &Store,
+    searcher: &Arc<Searcher>,
     (allow, rights): (&Allow, &Rights),
     found: &Notify,
 ) -> Result<(), store::Error> {
@@ -125,6 +127,13 @@ async fn send(
                 store.pause_monitor(delivery.monitor, true, Some(&why)).await?;
                 continue;
             }
+            if busy.contains(&delivery.monitor) {
+                continue;
+            }
+            // News were found earlier, perhaps by other grants.
+            let Some(delivery) = covered(store, searcher, rights, delivery).await? else {
+                continue;
+            };
             if busy.insert(delivery.monitor) {
                 sending.spawn(attempt(store.clone(), delivery, allow()));
             }
@@ -140,6 +149,30 @@ async fn send(
             }
             () = found.notified() => {}
             () = tokio::time::sleep(pause.min(6 * LOOK_EVERY)) => {}
+        }
+    }
+}
+
+/// Takes away what the owner may not see any more of a delivery. If nothing is left, it is noted as given up.
+async fn covered(
+    store: &Store,
+    searcher: &Arc<Searcher>,
+    rights: &Rights,
+    delivery: WaitingDelivery,
+) -> Result<Option<WaitingDelivery>, store::Error> {
+    let Some(sight) = rights.sight().filter(|_| delivery.owner.is_some()) else {
+        return Ok(Some(delivery));
+    };
+    let Some(monitor) = store.monitor(&delivery.name).await? else { return Ok(None) };
+    let view = view_of(sight, searcher, &monitor).await?;
+    let mut news = vec![delivery.news.clone()];
+    cover(&view, &mut news).await?;
+    match news.pop() {
+        Some(news) => Ok(Some(WaitingDelivery { news, ..delivery })),
+        None => {
+            let why = "its owner may not see the repositories any more";
+            store.not_delivered(&delivery.id, None, why).await?;
+            Ok(None)
         }
     }
 }

@@ -60,6 +60,10 @@ impl Explain {
 /// Writing to `out` fails.
 pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1000.0;
+    if stats.is_restricted {
+        let (files, lines) = (count(stats.files, "result"), count(stats.matches, "matching line"));
+        return writeln!(out, "found       {files}, {lines}");
+    }
     writeln!(
         out,
         "shards      {}, {} excluded by repository names or filters, {} searched: {} in memory, {} in Postgres",

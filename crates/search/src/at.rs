@@ -167,7 +167,7 @@ impl View {
             };
             if let Some(&store::Tree { kind, .. }) = indexed(known, name) {
                 let tree = InTree { repo: repo.to_owned(), kind, tree: name.to_owned() };
-                let only = catalog.only(|name| name == repo, &[tree]);
+                let only = catalog.of_repo(id, &[tree]);
                 let tree = self.tree_of(only).await?;
                 return Ok(Some(TreeAt { tree, commit: None }));
             }
@@ -178,7 +178,7 @@ impl View {
                     format!("{repo}: listing the files of the commit took too long; try again");
                 return Err(Error::Revision(why));
             };
-            let only = catalog.only(|name| name == repo, &[]);
+            let only = catalog.of_repo(id, &[]);
             let epoch = only.epoch;
             let work = {
                 let listing = Arc::clone(&listing);

@@ -6,7 +6,7 @@ use query::{CompiledQuery, Predicate};
 use store::{Catalog, RepoId, Waited};
 
 use crate::types::Request;
-use crate::view::{View, Visible};
+use crate::view::View;
 
 /// Time to wait for changes if a search has no timeout, and the most in any case: a server gives up an answer that does
 /// not begin for longer.
@@ -45,7 +45,7 @@ impl View {
         // Before the first ingest, all that is in the queue may concern it.
         let among = match self.catalog().await {
             Ok(catalog) => covered(&catalog, request.compiled_query()),
-            Err(store::Error::Empty) if matches!(self.visible, Visible::All) => None,
+            Err(store::Error::Empty) if self.visible.is_all() => None,
             Err(store::Error::Empty) => Some(Vec::new()),
             Err(error) => return Err(error),
         };
@@ -79,7 +79,7 @@ fn covered(catalog: &Catalog, query: &CompiledQuery) -> Option<Vec<RepoId>> {
     let mut names_repos = false;
     query.expr.predicates(&mut |predicate| names_repos |= matches!(predicate, Predicate::Repo(_)));
     if !names_repos {
-        return catalog.visible();
+        return catalog.visible().map(<[RepoId]>::to_vec);
     }
     let may_be = |name: &str| {
         let known = |of: Predicate| match of {

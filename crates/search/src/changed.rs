@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use store::{BlobId, CatalogRepo, ChangedRows, Epoch, FileVersion, RepoId, ShardId};
+use store::{BlobId, CatalogRepos, ChangedRows, Epoch, FileVersion, RepoId, ShardId};
 
 use crate::view::View;
 
@@ -23,7 +23,7 @@ pub struct EpochChanges {
     /// The changed files of main trees, by repository and path; none of new repositories.
     pub files: Vec<FileChange>,
     /// The visible repositories, as they are now.
-    pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
+    pub repos: Arc<CatalogRepos>,
     /// The repositories that the epoch added.
     pub new_repos: Vec<RepoId>,
 }

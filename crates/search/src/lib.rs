@@ -48,8 +48,10 @@ mod evaluate;
 mod filters;
 mod find;
 mod fresh;
+mod gate;
 mod history;
 mod jobs;
+mod kept_trees;
 mod left_out;
 mod merge;
 mod named_tree;
@@ -79,12 +81,14 @@ mod types;
 mod unmeant;
 mod verify;
 mod view;
+mod visible;
 
 pub use at::{ContentsAt, TreeAt};
 pub use await_fresh::Holds;
 pub use changed::{EpochChanges, FileChange, TextsByPlace};
 pub use entry::FileEntry;
 pub use fresh::{Covered, FailedRepo, Oldest};
+pub use gate::Gate;
 pub use named_tree::NamedTree;
 pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};
@@ -95,4 +99,5 @@ pub use tree::{FileTotals, FolderItem, RepoTree, Tree};
 pub use types::{
     AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, LastFile, Request, Resume, ShardSet,
 };
-pub use view::{View, Visible};
+pub use view::View;
+pub use visible::{ReadyVisible, Visible};

@@ -1,5 +1,7 @@
 //! Indexed trees in names: `NAME@TREE`, `NAME@TREE/PATH`; and the trees that take the place of main ones.
 
+use std::sync::Arc;
+
 use store::{Catalog, CatalogRepo, InTree, MAIN_TREE, Tree, TreeKind};
 
 use crate::types::Error;
@@ -127,7 +129,7 @@ impl View {
 }
 
 fn known<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c CatalogRepo> {
-    catalog.repos.values().find(|repo| repo.name == name)
+    catalog.repos.values().find(|repo| repo.name == name).map(Arc::as_ref)
 }
 
 /// Returns the tree with a name or a commit: a worktree before a branch, and a branch before a tag.

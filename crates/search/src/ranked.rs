@@ -1,14 +1,13 @@
 //! The only collector of sorted results, for the command line, JSON, pages, agents and Zoekt's clients.
 
 use futures_util::future::BoxFuture;
-use std::collections::HashMap;
 use std::mem::take;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use answer::FileMatch;
 use rank::{BestLines, DroppedMatches, Explained, Order, Origins, POOL, RankedFile, TopK};
-use store::{CatalogRepo, RepoId};
+use store::CatalogRepos;
 
 use crate::stale::{ShownFiles, Stale};
 use crate::stats::Stats;
@@ -143,7 +142,7 @@ impl Ranked {
 }
 
 /// Returns which repositories have originals, given the folder in which the user works.
-pub(crate) fn origins(repos: &HashMap<RepoId, CatalogRepo>, folder: Option<PathBuf>) -> Origins {
+pub(crate) fn origins(repos: &CatalogRepos, folder: Option<PathBuf>) -> Origins {
     let linked = repos.iter().filter(|(_, repo)| repo.is_linked).map(|(id, _)| *id).collect();
     let current = folder.and_then(|folder| {
         let around = repos.iter().filter(|(_, repo)| folder.starts_with(&repo.source));

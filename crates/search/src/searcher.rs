@@ -9,9 +9,9 @@ use tokio::sync::Semaphore;
 
 use crate::ask::kept::AskMemory;
 use crate::cache::ShardCache;
+use crate::kept_trees::KeptTrees;
 use crate::revision::Commits;
 use crate::snapshot::Snapshots;
-use crate::tree::Tree;
 
 /// Maximum number of searches that wait while they have a turn of the server. If all had, nobody could search.
 const MOST_IN_TURN: usize = 2;
@@ -28,9 +28,9 @@ pub struct Searcher {
     threads: Option<Handle>,
     snapshots: Snapshots,
     cache: Option<Arc<ShardCache>>,
-    tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+    tree: tokio::sync::Mutex<KeptTrees>,
     /// The files of an earlier epoch, for views that read it.
-    earlier_tree: tokio::sync::Mutex<Option<Arc<Tree>>>,
+    earlier_tree: tokio::sync::Mutex<KeptTrees>,
     /// Whether catalogs of earlier epochs are kept for a while.
     keeps_earlier: bool,
     /// Commits that were searched on demand.
@@ -134,11 +134,9 @@ impl Searcher {
         self.store.trim();
         self.snapshots.expire();
         self.catalog().await?;
-        if let Ok(mut tree) = self.earlier_tree.try_lock()
-            && let Some(epoch) = tree.as_ref().map(|tree| tree.epoch())
-            && !self.snapshots.earlier_epochs().contains(&epoch)
-        {
-            *tree = None;
+        if let Ok(mut trees) = self.earlier_tree.try_lock() {
+            let earlier = self.snapshots.earlier_epochs();
+            trees.expire(|epoch| earlier.contains(&epoch));
         }
         self.snapshots.renew_freshness(&self.store).await
     }
@@ -190,13 +188,13 @@ impl Searcher {
         self.threads.as_ref()
     }
 
-    /// Returns the files of the newest epoch, if they were requested before.
-    pub(crate) fn tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
+    /// Returns the trees of the newest epoch that were requested last.
+    pub(crate) fn trees(&self) -> &tokio::sync::Mutex<KeptTrees> {
         &self.tree
     }
 
-    /// Returns the files of the earlier epoch that was read last.
-    pub(crate) fn earlier_tree(&self) -> &tokio::sync::Mutex<Option<Arc<Tree>>> {
+    /// Returns the trees of the earlier epoch that was read last.
+    pub(crate) fn earlier_trees(&self) -> &tokio::sync::Mutex<KeptTrees> {
         &self.earlier_tree
     }
 

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use query::{CompiledQuery, Expr, Predicate, TreeName, TreeTerm};
-use store::{CatalogRepo, FileFilter, RepoId, Shard, ShardId, TreeFilter, TreeSet, Trees};
+use store::{
+    CatalogRepo, CatalogRepos, FileFilter, RepoId, Shard, ShardId, TreeFilter, TreeSet, Trees,
+};
 
 use super::blocks::TermBlocks;
 use super::plans::{PlanCache, ShardQuery};
@@ -59,7 +61,7 @@ impl Selection {
     /// must not be used.
     pub(crate) fn of(
         (files, shards): (FileFilter, &[Shard]),
-        repos: &HashMap<RepoId, CatalogRepo>,
+        repos: &CatalogRepos,
         query: &CompiledQuery,
         cache: Option<&ShardCache>,
         brute: bool,
@@ -112,17 +114,17 @@ impl Selection {
         &mut self,
         on_demand: &Arc<OnDemand>,
         shards: &[Shard],
-        repos: &HashMap<RepoId, CatalogRepo>,
+        repos: &CatalogRepos,
         cache: Option<&ShardCache>,
     ) {
         for (term, set) in on_demand.sets() {
             self.trees[term].sets.insert(set);
         }
         // Stored contents may lie in any shard.
-        let holds = |shard: ShardId, (id, repo): &(&RepoId, &CatalogRepo)| {
+        let holds = |shard: ShardId, (id, repo): &(&RepoId, &Arc<CatalogRepo>)| {
             on_demand.repos.contains(id) || repo.shards.contains(&shard)
         };
-        let is_chosen = |(id, _): &(&RepoId, &CatalogRepo)| {
+        let is_chosen = |(id, _): &(&RepoId, &Arc<CatalogRepo>)| {
             self.files.repos.as_ref().is_none_or(|chosen| chosen.binary_search(id).is_ok())
         };
         let agreed = |shard: ShardId| {
@@ -257,7 +259,7 @@ impl Selection {
     /// shards that hold the latter, each with the values on which its repositories agree; `None` for all shards.
     fn choose_repos(
         &mut self,
-        repos: &HashMap<RepoId, CatalogRepo>,
+        repos: &CatalogRepos,
         query: &CompiledQuery,
         go_on: &dyn Fn() -> bool,
     ) -> Option<HashMap<ShardId, Vec<Option<bool>>>> {
@@ -303,7 +305,7 @@ struct MeantTrees {
 }
 
 impl MeantTrees {
-    fn of(term: &TreeTerm, repos: &HashMap<RepoId, CatalogRepo>) -> Self {
+    fn of(term: &TreeTerm, repos: &CatalogRepos) -> Self {
         let mut meant = Self::default();
         for (id, repo) in repos {
             if term.means(repo.main_tree()) {
@@ -362,11 +364,13 @@ mod tests {
     /// Selects among three repositories in three shards: `host/one` in the first two, `host/two` in the second, `other`
     /// in the third.
     fn selection(text: &str) -> (CompiledQuery, Selection) {
-        let repo = |name: &str, shards: &[i16]| CatalogRepo {
-            name: name.to_owned(),
-            rank: 0,
-            shards: shards.iter().copied().map(ShardId).collect(),
-            ..CatalogRepo::default()
+        let repo = |name: &str, shards: &[i16]| {
+            Arc::new(CatalogRepo {
+                name: name.to_owned(),
+                rank: 0,
+                shards: shards.iter().copied().map(ShardId).collect(),
+                ..CatalogRepo::default()
+            })
         };
         let repos = [repo("host/one", &[0, 1]), repo("host/two", &[1]), repo("other", &[2])];
         let repos = (1..).map(RepoId).zip(repos).collect();

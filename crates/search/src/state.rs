@@ -1,11 +1,11 @@
 //! State that the shards of one search share while it runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use query::{CompiledQuery, Select};
-use store::{CatalogRepo, RepoId};
+use store::{CatalogRepos, RepoId};
 
 use super::clock::Clock;
 use super::cost::HitRate;
@@ -19,7 +19,7 @@ use crate::types::Request;
 pub(crate) struct Search {
     pub(crate) request: Arc<Request>,
     /// Repositories of the searched catalog.
-    pub(crate) repos: Arc<HashMap<RepoId, CatalogRepo>>,
+    pub(crate) repos: Arc<CatalogRepos>,
     pub(crate) selection: Selection,
     pub(crate) state: Arc<SearchState>,
 }

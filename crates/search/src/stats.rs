@@ -56,6 +56,9 @@ pub struct Stats {
     pub notes: Vec<String>,
     /// How fresh the repositories are that the search covers.
     pub covered: Covered,
+    /// Whether the index has repositories that the view does not show. Then the numbers of shards, candidates, texts and
+    /// bytes tell of these, too, and are for operators only: see [`shown`](Self::shown).
+    pub is_restricted: bool,
     /// Progress of the answer, including the results of the searches that this one continued.
     pub progress: AnswerProgress,
     /// Shards in the order in which they were searched.
@@ -84,6 +87,19 @@ impl Stats {
     /// Notes how fresh the repositories are that the search covers: some of a catalog, or all.
     pub(crate) fn note_covered(&mut self, catalog: &Catalog, among: Option<&[RepoId]>) {
         self.covered = Covered::of(catalog, among);
+    }
+
+    /// Returns what a view that does not show all repositories may tell: without what the search cost.
+    #[must_use]
+    pub fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        if self.is_restricted {
+            (shown.shards, shown.shards_pruned, shown.shards_searched) = (0, 0, 0);
+            (shown.shards_from_memory, shown.shards_from_postgres) = (0, 0);
+            (shown.candidates, shown.files_considered, shown.rechecks, shown.bytes) = (0, 0, 0, 0);
+            shown.phases = Phases::default();
+        }
+        shown
     }
 
     /// Returns whether the answer has all results: nothing ended the search early, and no symbols were missing.

@@ -95,16 +95,10 @@ impl Tree {
                 }
             })
             .collect();
-        let mut counts: HashMap<&str, usize> = HashMap::new();
-        for file in &files {
-            if let Some(language) = entry(*file).language {
-                *counts.entry(language).or_default() += 1;
-            }
-        }
-        let mut languages: Vec<(String, usize)> =
-            counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        languages.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
-        Self { catalog, shards, files, repos, languages, path_index: OnceLock::new() }
+        let (languages, path_index) = (Vec::new(), OnceLock::new());
+        let mut tree = Self { catalog, shards, files, repos, languages, path_index };
+        tree.languages = tree.count_languages();
+        tree
     }
 
     /// Returns the epoch that the tree lists.
@@ -114,6 +108,52 @@ impl Tree {
 
     pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
         self.catalog.is_same(catalog) && self.catalog.shows_same(catalog)
+    }
+
+    /// Returns whether it lists files of the state of a catalog.
+    pub(crate) fn is_of_epoch(&self, catalog: &Catalog) -> bool {
+        self.catalog.is_same(catalog)
+    }
+
+    /// Returns whether it lists files of the state of another tree.
+    pub(crate) fn is_of_state(&self, other: &Self) -> bool {
+        self.catalog.is_same(&other.catalog)
+    }
+
+    /// Returns the tree of the repositories of a catalog of the same state, which are among those of this one. The order of the
+    /// files stays, so this takes no sorting.
+    pub(crate) fn only(&self, catalog: Arc<Catalog>) -> Self {
+        let mut files = Vec::new();
+        let mut repos = Vec::with_capacity(catalog.repos.len());
+        for repo in self.repos.iter().filter(|repo| catalog.repos.contains_key(&repo.id)) {
+            let from = files.len();
+            files.extend_from_slice(&self.files[repo.files.clone()]);
+            repos.push(RepoTree { files: from..files.len(), ..repo.clone() });
+        }
+        let shards = self.shards.clone();
+        let mut tree = Self {
+            catalog,
+            shards,
+            files,
+            repos,
+            languages: Vec::new(),
+            path_index: OnceLock::new(),
+        };
+        tree.languages = tree.count_languages();
+        tree
+    }
+
+    fn count_languages(&self) -> Vec<(String, usize)> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for file in &self.files {
+            if let Some(language) = self.entry(*file).language {
+                *counts.entry(language).or_default() += 1;
+            }
+        }
+        let mut languages: Vec<(String, usize)> =
+            counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        languages.sort_by(|(a, x), (b, y)| (y, a).cmp(&(x, b)));
+        languages
     }
 
     /// Returns the number of files.

@@ -1,9 +1,10 @@
 //! Names of trees in a query that mean none: sentences about them, with the name that was probably meant.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use query::{CompiledQuery, TreeField, TreeKind, TreeName, nearest};
-use store::{CatalogRepo, RepoId};
+use store::{CatalogRepo, CatalogRepos};
 
 use crate::revision::choose::{is_glob, may_be, required};
 
@@ -14,7 +15,7 @@ const LISTED: usize = 3;
 /// query rules all of them out by name. Revisions that are searched on demand are not checked.
 pub(crate) fn notes(
     query: &CompiledQuery,
-    repos: &HashMap<RepoId, CatalogRepo>,
+    repos: &CatalogRepos,
     go_on: &dyn Fn() -> bool,
 ) -> Vec<String> {
     if query.trees.is_empty() {
@@ -22,7 +23,7 @@ pub(crate) fn notes(
     }
     let on_demand = required(query);
     let repos: Vec<&CatalogRepo> =
-        repos.values().filter(|repo| may_be(query, repo, go_on)).collect();
+        repos.values().map(Arc::as_ref).filter(|repo| may_be(query, repo, go_on)).collect();
     let all: Vec<TreeName<'_>> = repos
         .iter()
         .flat_map(|repo| {

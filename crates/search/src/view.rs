@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use query::{Case, Changes, Matcher, Pattern, QueryError};
+use query::Changes;
 use store::{BlobId, Catalog, Epoch, InTree, QueuePlace, RepoId, ShardId, Store, Switch};
 use tokio::sync::mpsc;
 
@@ -25,43 +25,10 @@ use crate::state::{EndOnDrop, Search, SearchState};
 use crate::symbols::enclose;
 use crate::tree::Tree;
 use crate::types::{Error, Request, Resume};
+use crate::visible::Visible;
 use crate::{Stats, Stopped, best, context, left_out, order, unmeant};
 use answer::FileMatch;
 use rank::boost::BoostWords;
-
-/// The visible repositories.
-#[derive(Clone, Debug, Default)]
-pub enum Visible {
-    /// All.
-    #[default]
-    All,
-    /// Those whose names match one of these patterns.
-    Matching(Arc<[Matcher]>),
-}
-
-impl Visible {
-    /// Returns the repositories whose names match one of some patterns, or all if there is no pattern.
-    ///
-    /// # Errors
-    /// A pattern is invalid.
-    pub fn of(patterns: &[String]) -> Result<Self, QueryError> {
-        if patterns.is_empty() {
-            return Ok(Self::All);
-        }
-        let matcher =
-            |pattern: &String| Matcher::new(&Pattern::of_repository(pattern, Case::Smart)?);
-        let matchers: Result<Vec<_>, _> = patterns.iter().map(matcher).collect();
-        Ok(Self::Matching(matchers?.into()))
-    }
-
-    /// Returns whether the repository with a name is visible.
-    pub fn shows(&self, name: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Matching(patterns) => patterns.iter().any(|pattern| pattern.is_match(name)),
-        }
-    }
-}
 
 /// The visible repositories. All texts, files, paths, symbols, docs, SCIP data, left out files, counts, blame and
 /// history are read through a view, which returns nothing of other repositories. Views are cheap to copy.
@@ -85,6 +52,12 @@ impl View {
         let trees = Arc::default();
         let (is_unlimited, without_clones, pinned) = (false, false, None);
         Self { searcher, visible, trees, is_unlimited, without_clones, pinned }
+    }
+
+    /// Returns the view that shows other repositories.
+    #[must_use]
+    pub fn showing(self, visible: Visible) -> Self {
+        Self { visible, ..self }
     }
 
     /// Returns the view without the limit on the time of every search.
@@ -151,14 +124,7 @@ impl View {
     }
 
     pub(crate) fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
-        match &self.visible {
-            Visible::All if self.trees.is_empty() => catalog,
-            Visible::All => catalog.only(|_| true, &self.trees),
-            Visible::Matching(patterns) => {
-                let may_see = |name: &str| patterns.iter().any(|pattern| pattern.is_match(name));
-                catalog.only(may_see, &self.trees)
-            }
-        }
+        self.visible.restrict(&catalog, &self.trees)
     }
 
     /// Returns the visible repositories, by name.
@@ -167,8 +133,9 @@ impl View {
     /// The database query fails.
     pub async fn repos(&self) -> Result<Vec<store::Repo>, store::Error> {
         let mut repos = self.store().repos().await?;
-        if let Visible::Matching(patterns) = &self.visible {
-            repos.retain(|repo| patterns.iter().any(|pattern| pattern.is_match(&repo.name)));
+        if !self.visible.is_all() {
+            let visible = self.visible.ready();
+            repos.retain(|repo| visible.shows(&repo.name, &repo.source));
         }
         Ok(repos)
     }
@@ -179,7 +146,7 @@ impl View {
     /// The database query fails.
     pub async fn queue_places(&self) -> Result<HashMap<RepoId, QueuePlace>, store::Error> {
         let mut places = self.store().queue_places().await?;
-        if matches!(self.visible, Visible::Matching(_)) {
+        if !self.visible.is_all() {
             let catalog = self.catalog().await?;
             places.retain(|repo, _| catalog.repos.contains_key(repo));
             let mut taken: Vec<usize> = places.values().map(|queued| queued.place).collect();
@@ -211,7 +178,7 @@ impl View {
     /// The database query fails.
     pub async fn scip_imports(&self) -> Result<Vec<store::ScipImport>, store::Error> {
         let mut imports = self.store().scip_imports().await?;
-        if matches!(self.visible, Visible::Matching(_)) {
+        if !self.visible.is_all() {
             let catalog = self.catalog().await?;
             imports.retain(|of| catalog.repos.contains_key(&of.repo));
         }
@@ -298,6 +265,9 @@ impl View {
             });
             let request = bounded.as_ref().unwrap_or(request);
             let mut stats = self.search_in_any_way(request, found).await?;
+            if !self.visible.is_all() && !stats.is_restricted {
+                stats.is_restricted = self.catalog().await?.visible().is_some();
+            }
             stats.notes.extend(request.notes.iter().cloned());
             Ok(stats)
         })
@@ -448,6 +418,7 @@ impl View {
         };
         let (catalog, selection) = chosen?;
         done.switch = catalog.switch;
+        done.is_restricted = catalog.visible().is_some();
         done.order = selection.shards.iter().map(|candidate| candidate.shard.id).collect();
         // A commit may have contents in shards of other repositories, and in memory.
         done.shards = catalog.shards.len().max(selection.shards.len());
@@ -556,31 +527,58 @@ impl View {
             let catalog = self.catalog().await?;
             let is_earlier =
                 self.pinned.as_ref().is_some_and(|pinned| self.searcher.snapshots().is_old(pinned));
-            let kept = if is_earlier { self.searcher.earlier_tree() } else { self.searcher.tree() };
+            let kept =
+                if is_earlier { self.searcher.earlier_trees() } else { self.searcher.trees() };
             let mut kept = kept.lock().await;
-            if let Some(tree) = kept.as_ref().filter(|tree| tree.is_of(&catalog)) {
-                return Ok(Arc::clone(tree));
+            if let Some(tree) = kept.find(&catalog) {
+                return Ok(tree);
             }
-            *kept = None;
-            let epoch = catalog.epoch;
-            let read = catalog.shards.clone().into_iter().map(|shard| {
-                let known = self.searcher.cache().and_then(|cache| cache.view().of(&shard).files);
-                let store = self.store().clone();
-                async move {
-                    let files = match known {
-                        Some(files) => files,
-                        None => read_files(&store, epoch, &shard).await?,
-                    };
-                    Ok::<_, store::Error>((shard, files))
+            // Memory must not hold two states at once.
+            kept.keep_only(&catalog);
+            let whole = self.whole().await?;
+            // A server makes the trees of all views of one: what is in order need not be sorted again.
+            let is_part = catalog.visible().is_some()
+                && self.trees.is_empty()
+                && whole.is_same(&catalog)
+                && self.cache().is_some();
+            if !is_part {
+                let tree = self.read_tree(catalog).await?;
+                kept.keep(&tree);
+                return Ok(tree);
+            }
+            let of_all = match kept.find(&whole) {
+                Some(tree) => tree,
+                None => {
+                    let tree = self.read_tree(whole).await?;
+                    kept.keep(&tree);
+                    tree
                 }
-            });
-            let read: Vec<_> = read.collect();
-            let shards: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
-            let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
-            let tree = work.await.expect("putting files in order does not panic");
-            *kept = Some(Arc::clone(&tree));
+            };
+            let work = tokio::task::spawn_blocking(move || Arc::new(of_all.only(catalog)));
+            let tree = work.await.expect("choosing files does not panic");
+            kept.keep(&tree);
             Ok(tree)
         })
+    }
+
+    /// Reads the files of a catalog, and puts them in order.
+    async fn read_tree(&self, catalog: Arc<Catalog>) -> Result<Arc<Tree>, store::Error> {
+        let epoch = catalog.epoch;
+        let read = catalog.shards.clone().into_iter().map(|shard| {
+            let known = self.searcher.cache().and_then(|cache| cache.view().of(&shard).files);
+            let store = self.store().clone();
+            async move {
+                let files = match known {
+                    Some(files) => files,
+                    None => read_files(&store, epoch, &shard).await?,
+                };
+                Ok::<_, store::Error>((shard, files))
+            }
+        });
+        let read: Vec<_> = read.collect();
+        let shards: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
+        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
+        Ok(work.await.expect("putting files in order does not panic"))
     }
 
     /// Adds the lines around matches to `files`, as [`Request::context`] does for all files of a search. `switch`

@@ -36,11 +36,7 @@ const EVENTS: &str = "text/event-stream";
 /// Longest repeated message of the library, in bytes.
 const MAX_TOLD: usize = 1000;
 
-async fn mcp(
-    server: Server,
-    IsOperator(is_operator): IsOperator,
-    request: Request,
-) -> Response {
+async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Request) -> Response {
     if request.method() != Method::POST {
         let mut failure = Failure::method_not_allowed();
         "use POST: there are no sessions, and no events outside answers"

@@ -4,7 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use search::{Searcher, View, Visible};
+use access::Principal;
+use search::{Gate, Searcher, View, Visible};
 use store::{Catalog, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -82,14 +83,15 @@ pub fn searches_at_once() -> usize {
 pub struct Server {
     shared: Shared,
     view: View,
+    principal: Principal,
 }
 
 /// The state that all requests share. It has no view: what it reads of repositories is for operators ([`Admin`]).
 #[derive(Clone)]
 pub struct Shared {
     admin: Admin,
-    /// The repositories that it shows to anybody.
-    visible: Visible,
+    /// What principals see.
+    gate: Arc<Gate>,
     /// Whether views read clones.
     reads_clones: bool,
     turns: Arc<Semaphore>,
@@ -130,7 +132,7 @@ impl Admin {
     /// # Errors
     /// The database does not respond, or has no index.
     pub(super) async fn catalog(&self) -> Result<Arc<Catalog>, store::Error> {
-        View::new(Arc::clone(&self.searcher), Visible::All).catalog().await
+        View::new(Arc::clone(&self.searcher), Visible::ALL).catalog().await
     }
 }
 
@@ -143,7 +145,7 @@ impl Shared {
         settings: Settings,
     ) -> Self {
         Self {
-            visible,
+            gate: Arc::new(Gate::new(store.clone(), visible)),
             reads_clones: settings.history,
             admin: Admin { searcher, store },
             turns: Arc::new(Semaphore::new(settings.at_once)),
@@ -163,9 +165,17 @@ impl Shared {
         }
     }
 
-    /// Returns the repositories that it shows to anybody.
-    pub(super) fn visible(&self) -> &Visible {
-        &self.visible
+    /// Returns what decides what principals see.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Returns the repositories that a principal may see now.
+    ///
+    /// # Errors
+    /// The database does not say what is granted. Then nobody but the owner of the index's folder is shown anything.
+    pub(super) async fn visible(&self, principal: &Principal) -> Result<Visible, store::Error> {
+        self.gate.visible(principal, self.configuration.get().access.as_ref()).await
     }
 
     /// Returns the data that only operators may see.
@@ -221,15 +231,30 @@ impl Shared {
 
 impl Server {
     /// Returns the server for a request of somebody who sees some repositories.
-    pub(super) fn of(shared: &Shared, visible: Visible) -> Self {
+    pub(super) fn of(shared: &Shared, principal: Principal, visible: Visible) -> Self {
         let view = View::new(Arc::clone(&shared.admin.searcher), visible);
         let view = if shared.reads_clones { view } else { view.without_clones() };
-        Self { shared: shared.clone(), view }
+        Self { shared: shared.clone(), view, principal }
+    }
+
+    /// Returns those of the repositories with some patterns that whoever asks may see.
+    ///
+    /// # Errors
+    /// A pattern is invalid, or the database does not say what is granted.
+    pub(super) async fn visible_among(&self, patterns: &[String]) -> Result<Visible, Failure> {
+        let among = Visible::of(patterns)?;
+        let configured = self.configuration.get().access.clone();
+        Ok(self.gate.among(&among, &self.principal, configured.as_ref()).await?)
     }
 
     /// Returns a view of the repositories that whoever asks may see.
     pub(super) fn view(&self) -> &View {
         &self.view
+    }
+
+    /// Returns who asks.
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     /// Returns the server with another view, made of the one that it has.

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use query::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use access::{Grants, Who, check_glob};
 
 use crate::identity;
 use crate::table::{Problems, Table, one_of, required};
@@ -18,7 +21,7 @@ use crate::{
 };
 
 /// The sections of the file.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("folder", "[[folder]]"),
     ("host", "[host.NAME]"),
     ("git", "[git.NAME]"),
@@ -27,6 +30,7 @@ const SECTIONS: [(&str, &str); 8] = [
     ("watch", "[watch]"),
     ("monitor", "[monitor]"),
     ("identity", "[identity]"),
+    ("access", "[access]"),
 ];
 
 /// Bytes of a file that is surely none of ours.
@@ -125,6 +129,7 @@ impl<'p, 't> Reader<'p, 't> {
             monitor: self.section(file, "monitor", monitor),
             identity: self
                 .section(file, "identity", |table| identity::read(table, &|path| self.path(path))),
+            access: file.get("access").map(|value| Arc::new(grants(value, self.problems))),
         };
         self.check_names(&settings, file);
         settings
@@ -371,6 +376,41 @@ impl<'p, 't> Reader<'p, 't> {
     fn path(&self, path: &str) -> Result<PathBuf, String> {
         absolute(path, &self.folder)
     }
+}
+
+/// Reads `[access]`: to each user, group or everybody, a list of globs.
+fn grants<'t>(value: &Spanned<DeValue<'t>>, problems: &Problems<'t>) -> Grants {
+    let Some(table) = value.get_ref().as_table() else {
+        problems.note(&value.span(), "access is a section; write [access]");
+        return Grants::default();
+    };
+    let mut all: Vec<(Who, &str)> = Vec::new();
+    for (key, value) in table {
+        let who: Option<Who> = match key.get_ref().parse() {
+            Ok(who) => Some(who),
+            Err(why) => {
+                problems.note(&key.span(), why);
+                None
+            }
+        };
+        let name = key.get_ref();
+        let Some(globs) = value.get_ref().as_array() else {
+            let what = format!("a list of globs; write \"{name}\" = [\"OWNER/**\"]");
+            problems.note(&value.span(), what);
+            continue;
+        };
+        for glob in globs {
+            let Some(text) = glob.get_ref().as_str() else {
+                problems.note(&glob.span(), "a glob is text; write \"OWNER/**\"");
+                continue;
+            };
+            match check_glob(text) {
+                Err(why) => problems.note(&glob.span(), why),
+                Ok(()) => all.extend(who.clone().map(|who| (who, text))),
+            }
+        }
+    }
+    Grants::new(all)
 }
 
 fn watch(table: &Table<'_, '_>) -> Watch {

@@ -132,7 +132,7 @@ fn mistakes_are_told_with_their_place_and_what_to_write() {
     check(
         "[server]\n",
         &[
-            "1:2: unknown section server; the file has [[folder]], [host.NAME], [git.NAME], [hook.NAME], [mirror], [watch], [monitor], [identity]",
+            "1:2: unknown section server; the file has [[folder]], [host.NAME], [git.NAME], [hook.NAME], [mirror], [watch], [monitor], [identity], [access]",
         ],
     );
     check("[folder]\npath = \"x\"\n", &["1:1: a folder has two brackets; write [[folder]]"]);

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+use access::Grants;
 
 use crate::identity::Identity;
 use crate::{GitAddress, Patterns, Secret};
@@ -28,6 +31,8 @@ pub struct Settings {
     pub monitor: Monitor,
     /// How clients prove who they are.
     pub identity: Identity,
+    /// `[access]`: who may see which repositories; `None` if the file does not say.
+    pub access: Option<Arc<Grants>>,
 }
 
 /// How repositories are indexed. `None` for what a clone's git configuration says, or else an earlier ingest.

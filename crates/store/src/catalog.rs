@@ -24,8 +24,15 @@ use crate::{Epoch, FileFilter, RepoId, ShardId, Switch};
 /// connection counts as lost, and is replaced.
 const PIN_ANSWERS: Duration = Duration::from_secs(2);
 
-/// Maximum number of restricted catalogs that a catalog keeps.
-const MAX_RESTRICTED: usize = 16;
+/// Maximum number of restricted catalogs that a catalog keeps. With five thousand repositories each takes a quarter of a
+/// megabyte.
+const MAX_RESTRICTED: usize = 64;
+
+/// Maximum number of sets of repositories for which a catalog knows what they show. Equal sets are kept once.
+const MAX_SETS: usize = 1024;
+
+/// Repositories by their keys.
+pub type CatalogRepos = HashMap<RepoId, Arc<CatalogRepo>>;
 
 /// The shards and repositories of one epoch, or those of them that may be seen ([`Catalog::only`]).
 ///
@@ -44,13 +51,13 @@ pub struct Catalog {
     /// The shards that hold files of these repositories, ascending.
     pub shards: Vec<Shard>,
     /// The repositories that may be seen.
-    pub repos: Arc<HashMap<RepoId, CatalogRepo>>,
-    /// Whether the epoch has repositories that may not be seen.
-    is_restricted: bool,
+    pub repos: Arc<CatalogRepos>,
+    /// The repositories that may be seen, ascending; `None` if all of the epoch may.
+    visible: Option<Arc<[RepoId]>>,
     /// The trees that are searched unless a query names others.
     trees: TreeFilter,
-    /// Restrictions of this catalog, each with the visible names and the chosen trees.
-    restricted: StdMutex<Vec<Restricted>>,
+    /// Restrictions of this catalog.
+    restricted: StdMutex<Restrictions>,
     /// How fresh all repositories are.
     freshness: Shared,
     pin: Arc<Pin>,
@@ -112,8 +119,17 @@ impl Drop for Pin {
     }
 }
 
-/// The names of visible repositories, the chosen trees, and the catalog with these alone.
-type Restricted = (HashSet<String>, Vec<InTree>, Arc<Catalog>);
+/// What a catalog knows of its restrictions.
+#[derive(Debug, Default)]
+struct Restrictions {
+    /// The repositories that a set shows, ascending, by the number of the set; `None` for all.
+    sets: HashMap<u64, Option<Arc<[RepoId]>>>,
+    /// Restricted catalogs, the most recently used first.
+    made: Vec<Restricted>,
+}
+
+/// Visible repositories, ascending, or `None` for all; the chosen trees; and the catalog with these alone.
+type Restricted = (Option<Arc<[RepoId]>>, Vec<InTree>, Arc<Catalog>);
 
 /// A tree that is searched instead of the main one of its repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,7 +293,7 @@ impl Store {
         let earlier =
             earlier.filter(|of| of.identity == current.identity && history.contains(&of.switch));
         let same_skipped = match earlier {
-            Some(of) if of.skipped.initialized() && !of.is_restricted => {
+            Some(of) if of.skipped.initialized() && of.visible.is_none() => {
                 let changed: bool = sqlx::query_scalar(
                     "select exists (select from skipped where valid_from > $1 or valid_to > $1 and valid_to <= $2)",
                 )
@@ -325,7 +341,7 @@ impl Store {
                 })
                 .collect(),
             repos: repos.into(),
-            is_restricted: false,
+            visible: None,
             trees: TreeFilter::Main,
             restricted: StdMutex::default(),
             freshness: Arc::new(RwLock::new(Arc::new(freshness))),
@@ -347,7 +363,7 @@ impl Store {
 }
 
 /// Returns the filter for some trees instead of the main ones of their repositories.
-fn chosen(repos: &HashMap<RepoId, CatalogRepo>, trees: &[InTree]) -> TreeFilter {
+fn chosen(repos: &CatalogRepos, trees: &[InTree]) -> TreeFilter {
     let mut chosen = ChosenTrees::default();
     for (id, repo) in repos {
         let is_meant = |tree: &&Tree| {
@@ -372,7 +388,7 @@ fn chosen(repos: &HashMap<RepoId, CatalogRepo>, trees: &[InTree]) -> TreeFilter 
 async fn read_repos(
     conn: &mut PgConnection,
     trees: &mut HashMap<RepoId, RepoTrees>,
-) -> Result<HashMap<RepoId, CatalogRepo>> {
+) -> Result<CatalogRepos> {
     let sql = format!(
         "select r.id, r.name, r.rank,
                 case when r.tree_shards = '{{}}' then r.shards
@@ -405,7 +421,7 @@ async fn read_repos(
             is_linked: row.try_get("is_linked")?,
             listed: row.try_get("listed")?,
         };
-        repos.insert(id, repo);
+        repos.insert(id, Arc::new(repo));
     }
     Ok(repos)
 }
@@ -543,19 +559,68 @@ impl Catalog {
         (self.identity, self.switch) == (other.identity, other.switch)
     }
 
-    /// Returns the same state with only the repositories whose names may be seen, and with some trees instead of main
-    /// ones; trees that do not exist are left out. A restriction is made once and kept with this catalog, so equal names
-    /// and trees give the same catalog.
-    pub fn only(&self, may_see: impl Fn(&str) -> bool, trees: &[InTree]) -> Arc<Self> {
-        let seen = self.repos.iter().filter(|(_, repo)| may_see(&repo.name));
-        let repos: HashMap<RepoId, CatalogRepo> =
-            seen.map(|(id, repo)| (*id, repo.clone())).collect();
-        let names: HashSet<String> = repos.values().map(|repo| repo.name.clone()).collect();
-        let mut kept = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |(of, chosen, _): &&Restricted| *of == names && *chosen == trees;
-        if let Some((.., known)) = kept.iter().find(is_same) {
-            return Arc::clone(known);
+    /// Returns the same state with only the repositories of a set, and with some trees instead of main ones; trees that do not
+    /// exist are left out. `set` is a number that stands for the same set always; what it shows is found out once. Restrictions
+    /// are kept with this catalog, so equal sets and trees give the same catalog.
+    pub fn only<F: Fn(&CatalogRepo) -> bool>(
+        self: &Arc<Self>,
+        set: u64,
+        may_see: impl FnOnce() -> F,
+        trees: &[InTree],
+    ) -> Arc<Self> {
+        let known = self.restrictions().sets.get(&set).cloned();
+        let visible = known.unwrap_or_else(|| self.find_out(set, &may_see()));
+        self.with_only(visible, trees)
+    }
+
+    /// Returns the same state with some trees instead of main ones; trees that do not exist are left out.
+    pub fn in_trees(self: &Arc<Self>, trees: &[InTree]) -> Arc<Self> {
+        self.with_only(None, trees)
+    }
+
+    /// Returns the same state with only a visible repository, and with some trees instead of its main one.
+    pub fn of_repo(self: &Arc<Self>, repo: RepoId, trees: &[InTree]) -> Arc<Self> {
+        let one = self.repos.len() == 1 && self.repos.contains_key(&repo);
+        self.with_only((!one).then(|| [repo].into()), trees)
+    }
+
+    /// Finds out what a set shows.
+    fn find_out(&self, set: u64, may_see: &impl Fn(&CatalogRepo) -> bool) -> Option<Arc<[RepoId]>> {
+        let seen = self.repos.iter().filter(|(_, repo)| may_see(repo));
+        let mut ids: Vec<RepoId> = seen.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        let is_all = ids.len() == self.repos.len();
+        let mut kept = self.restrictions();
+        let equal = |of: &&Option<Arc<[RepoId]>>| of.as_deref() == Some(&ids[..]);
+        let visible =
+            match kept.made.iter().map(|(of, ..)| of).chain(kept.sets.values()).find(equal) {
+                _ if is_all => None,
+                Some(known) => known.clone(),
+                None => Some(ids.into()),
+            };
+        if kept.sets.len() >= MAX_SETS {
+            kept.sets.clear();
         }
+        kept.sets.insert(set, visible.clone());
+        visible
+    }
+
+    fn with_only(self: &Arc<Self>, visible: Option<Arc<[RepoId]>>, trees: &[InTree]) -> Arc<Self> {
+        if visible.is_none() && trees.is_empty() {
+            return Arc::clone(self);
+        }
+        let mut kept = self.restrictions();
+        let is_same = |(of, chosen, _): &Restricted| is_equal(of, &visible) && *chosen == trees;
+        if let Some(at) = kept.made.iter().position(is_same) {
+            kept.made[..=at].rotate_right(1);
+            return Arc::clone(&kept.made[0].2);
+        }
+        let repos = match &visible {
+            None => Arc::clone(&self.repos),
+            Some(ids) => {
+                Arc::new(ids.iter().map(|id| (*id, Arc::clone(&self.repos[id]))).collect())
+            }
+        };
         let filter = chosen(&repos, trees);
         let holding: HashSet<ShardId> =
             repos.values().flat_map(|repo| repo.shards.iter().copied()).collect();
@@ -565,8 +630,8 @@ impl Catalog {
             switch: self.switch,
             history: self.history.clone(),
             shards: self.shards.iter().filter(|of| holding.contains(&of.id)).cloned().collect(),
-            is_restricted: self.is_restricted || repos.len() < self.repos.len(),
-            repos: Arc::new(repos),
+            visible: visible.clone().or_else(|| self.visible.clone()),
+            repos,
             trees: filter,
             restricted: StdMutex::default(),
             freshness: Arc::clone(&self.freshness),
@@ -575,23 +640,33 @@ impl Catalog {
             skipped: Arc::default(),
             by_reason: OnceLock::new(),
         });
-        kept.insert(0, (names, trees.to_vec(), Arc::clone(&only)));
-        kept.truncate(MAX_RESTRICTED);
+        kept.made.insert(0, (visible, trees.to_vec(), Arc::clone(&only)));
+        kept.made.truncate(MAX_RESTRICTED);
         only
     }
 
+    fn restrictions(&self) -> std::sync::MutexGuard<'_, Restrictions> {
+        self.restricted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the repositories that may be seen, ascending; `None` if all of the epoch may.
-    pub fn visible(&self) -> Option<Vec<RepoId>> {
-        self.is_restricted.then(|| {
-            let mut ids: Vec<RepoId> = self.repos.keys().copied().collect();
-            ids.sort_unstable();
-            ids
-        })
+    pub fn visible(&self) -> Option<&[RepoId]> {
+        self.visible.as_deref()
+    }
+
+    /// Returns a number that stands for the repositories that may be seen; 0 if all of the epoch may.
+    pub fn visible_hash(&self) -> u64 {
+        let Some(ids) = &self.visible else { return 0 };
+        // FNV-1a.
+        let step = |hash: u64, id: &RepoId| {
+            (hash ^ u64::from(id.0.cast_unsigned())).wrapping_mul(0x0100_0000_01b3)
+        };
+        ids.iter().fold(0xcbf2_9ce4_8422_2325, step) | 1
     }
 
     /// Returns whether two catalogs of one state show the same repositories and trees.
     pub fn shows_same(&self, other: &Self) -> bool {
-        self.visible() == other.visible() && self.trees == other.trees
+        is_equal(&self.visible, &other.visible) && self.trees == other.trees
     }
 
     /// Returns how fresh all repositories are, also those that may not be seen.
@@ -610,7 +685,12 @@ impl Catalog {
     /// Returns the filter of the files that may be seen.
     pub fn filter(&self) -> FileFilter {
         let trees = self.trees.clone();
-        FileFilter { epoch: self.epoch, repos: self.visible(), languages: None, trees }
+        FileFilter {
+            epoch: self.epoch,
+            repos: self.visible().map(<[RepoId]>::to_vec),
+            languages: None,
+            trees,
+        }
     }
 
     /// Returns every file that was left out of any tree and might be wanted: not those that git does not track and an ignore file
@@ -717,6 +797,13 @@ async fn current_epoch(conn: &mut PgConnection) -> Result<Current> {
         Err(Error::Empty)
     } else {
         Ok(Current { identity, epoch: Epoch(epoch), switch })
+    }
+}
+
+fn is_equal(one: &Option<Arc<[RepoId]>>, other: &Option<Arc<[RepoId]>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 

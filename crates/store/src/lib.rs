@@ -16,6 +16,7 @@ mod docs;
 mod error;
 mod filters;
 mod freshness;
+mod grants;
 mod history;
 mod indexes;
 mod ingest;
@@ -49,7 +50,9 @@ mod word_index;
 
 pub use bounded::{More, SqlBounds, SqlRows};
 pub use candidates::IndexAnswer;
-pub use catalog::{Catalog, CatalogRepo, Changes, InTree, MAIN_TREE, Shard, SkippedFile, Told};
+pub use catalog::{
+    Catalog, CatalogRepo, CatalogRepos, Changes, InTree, MAIN_TREE, Shard, SkippedFile, Told,
+};
 pub use check::{Check, Problem};
 pub use connect::Missing;
 pub use contents::{Chunk, File, FileFilter, SharedText};
@@ -60,6 +63,7 @@ pub use docs::{
 pub use error::{Error, Result};
 pub use filters::ChunkRows;
 pub use freshness::{FailedUpdate, Freshness, QueuePlace, RepoFreshness};
+pub use grants::{AccessReader, HOST_BELIEVED, StoredAccess, StoredGrant};
 pub use history::{
     ChangedFile, ChangedLine, HistoryBatch, HistoryCommit, HistoryPaths, HistoryRow,
     HistorySnapshot, HistoryState, HistoryUpdate, NewBatch, NewLines, PackedNumbers, pack_changes,

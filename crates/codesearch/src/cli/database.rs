@@ -69,6 +69,19 @@ pub(crate) struct DatabaseArgs {
         value_delimiter = ','
     )]
     pub(crate) only_repos: Vec<String>,
+    /// Read as this user sees the index, or as somebody without a name: *
+    #[arg(long = "as", global = true, hide_short_help = true, value_name = "USER")]
+    pub(crate) as_user: Option<String>,
+    /// Groups of the user that --as names
+    #[arg(
+        long = "groups",
+        global = true,
+        hide_short_help = true,
+        value_name = "GROUP,...",
+        value_delimiter = ',',
+        id = "as_groups"
+    )]
+    pub(crate) as_groups: Vec<String>,
     /// Folder with the programs initdb, pg_ctl and postgres for the private Postgres
     #[arg(
         long,

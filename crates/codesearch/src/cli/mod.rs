@@ -3,6 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "these comments are printed as help")]
 #![expect(clippy::struct_excessive_bools, reason = "they are switches of the command line")]
 
+mod access;
 mod arguments;
 mod ask;
 mod color;
@@ -31,6 +32,7 @@ mod sql;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use access::{AccessArgs, GrantArgs, GrantsArgs, RevokeArgs};
 pub(crate) use arguments::{CommandLine, TypedOption, typed_options};
 pub(crate) use ask::AskArgs;
 pub(crate) use color::Color;
@@ -141,6 +143,15 @@ pub(crate) enum Command {
     Serve(ServeCommand),
     /// Make an access token: its line for the token file on stdout, the token on stderr
     Token(TokenArgs),
+    /// Let a user, a group or everybody see repositories
+    #[command(after_help = access::GRANT_HELP)]
+    Grant(GrantArgs),
+    /// Take back what was granted
+    Revoke(RevokeArgs),
+    /// List what is granted, and to whom
+    Grants(GrantsArgs),
+    /// Print whether a user sees a repository, and why
+    Access(AccessArgs),
     /// Serve agents over the Model Context Protocol on standard input and output
     #[command(after_help = serve::MCP_HELP)]
     Mcp,

@@ -11,11 +11,12 @@ use anyhow::{Context, Result};
 use ingest::Configured;
 use request::human::count;
 
-use crate::cli::{ConfigArgs, ConfigCommand, SettingsArgs};
+use crate::cli::{ConfigArgs, ConfigCommand, DatabaseArgs, SettingsArgs};
+use crate::database::{Database, check_made};
 
-pub(crate) fn run(args: &ConfigArgs) -> Result<u8> {
+pub(crate) fn run(database: &DatabaseArgs, args: &ConfigArgs) -> Result<u8> {
     match &args.what {
-        ConfigCommand::Check { file } => check(file.as_deref()),
+        ConfigCommand::Check { file } => check(database, file.as_deref()),
         ConfigCommand::Path => path(),
     }
 }
@@ -56,7 +57,7 @@ fn path() -> Result<u8> {
     Ok(if file.exists() { crate::FOUND } else { crate::NOTHING })
 }
 
-fn check(file: Option<&Path>) -> Result<u8> {
+fn check(database: &DatabaseArgs, file: Option<&Path>) -> Result<u8> {
     let settings = Settings::find(file)?;
     let Some(file) = &settings.file else {
         let usual = usual_file().map_or_else(String::new, |file| format!(": {}", file.display()));
@@ -123,10 +124,34 @@ fn check(file: Option<&Path>) -> Result<u8> {
     for line in of_identity(&settings.identity) {
         say!("{line}");
     }
+    if let Some(grants) = &settings.access {
+        say!("access: only what is granted is seen, here or by codesearch grant");
+        for (who, globs) in grants.all() {
+            say!("  {who}: {}", globs.join(", "));
+        }
+        for wrong in unmatched(database, grants) {
+            note!("codesearch: {}: {wrong}", file.display());
+        }
+    }
     for wrong in missing(&settings) {
         note!("codesearch: {}: {wrong}", file.display());
     }
     Ok(crate::FOUND)
+}
+
+/// Returns a sentence for each glob that matches no repository of the index, if there is one.
+fn unmatched(database: &DatabaseArgs, grants: &::access::Grants) -> Vec<String> {
+    let mut names = Vec::new();
+    let read = check_made(database).and_then(|()| {
+        Database::open_index(database, 1)?.run(async |store| {
+            names = store.repos().await?.into_iter().map(|repo| repo.name).collect();
+            Ok(crate::FOUND)
+        })
+    });
+    match read {
+        Ok(_) => super::access::unmatched(grants, &names),
+        Err(error) => vec![format!("access: globs were not compared with repositories: {error:#}")],
+    }
 }
 
 fn of_folder(folder: &Folder) -> String {

@@ -1,5 +1,6 @@
 //! The subcommands, one file for each.
 
+pub(crate) mod access;
 pub(crate) mod ask;
 mod by_path;
 mod by_rank;

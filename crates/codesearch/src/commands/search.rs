@@ -418,6 +418,7 @@ fn printer(
 
 /// Prints to stderr whether the result is incomplete and, with `--stats`, the work done.
 fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
+    let stats = &stats.shown();
     match &stats.stopped {
         Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {
             let thing = if select == Select::Repos { "repository" } else { "file" };

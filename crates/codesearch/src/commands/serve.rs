@@ -211,6 +211,8 @@ pub(crate) fn serve(
             }
             None => monitor::Rights::default(),
         };
+        let rights = rights
+            .with_sight(monitor::Sight::new(Arc::clone(server.gate()), Arc::clone(&configuration)));
         let told = rights.clone();
         let (identity, identity_file) = (Arc::clone(&server.identity), Arc::clone(&configuration));
         let identifying = tokio::spawn(async move {

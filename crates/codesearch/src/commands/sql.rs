@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use percent_encoding::percent_decode_str;
-use search::Visible;
 use store::{READER, Store, Target, reader_settings};
 
 use crate::cli::{DatabaseArgs, SqlArgs};
@@ -47,7 +46,7 @@ fn reader(database: &Database, args: &SqlArgs) -> Target {
 /// Returns where statements of agents run: in the private Postgres, or at `CODESEARCH_READER_URL`. `None` if the operator
 /// names no URL, or shows only some repositories, since the views show all.
 pub(crate) fn for_agents(database: &Database) -> Option<Arc<mcp::Sql>> {
-    if !matches!(database.visible(), Visible::All) {
+    if !database.visible().is_all() {
         return None;
     }
     let reader = match database.target() {

@@ -22,7 +22,14 @@ pub(crate) use run::Runner;
 /// Runs a command that reads the index, and returns its exit status.
 pub(crate) fn read(database: &DatabaseArgs, command: &Command, line: CommandLine) -> Result<u8> {
     let console = Console::own(line);
-    if let Some(remote) = server(database)? {
+    // A server runs a command as whoever sends it.
+    let remote = if database.as_user.is_some() {
+        check_own(database, "--as")?;
+        None
+    } else {
+        server(database)?
+    };
+    if let Some(remote) = remote {
         // A command line that is not UTF-8 cannot be sent.
         if let Some(invocation) = console.invocation(&database.only_repos) {
             match ask(&remote, invocation) {

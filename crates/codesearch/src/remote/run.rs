@@ -55,6 +55,9 @@ fn read(console: &Console, view: View, output: &CommandOutput) -> Result<u8> {
         }
         Err(cli::Unparsed::Invalid(sentence)) => return Err(anyhow!(sentence)),
     };
+    if cli.database.as_user.is_some() {
+        return Err(anyhow!("a server runs a command as whoever sends it; run it without --as"));
+    }
     if !cli.command.reads_index() {
         let name = console.line.words.get(1).map(OsString::as_os_str).unwrap_or_default().display();
         return Err(anyhow!("a server does not run {name}; run it on the server's machine"));

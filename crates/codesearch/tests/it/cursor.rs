@@ -404,7 +404,7 @@ fn a_search_whose_state_is_deleted_meanwhile_says_so() {
             database: fixture.index.clone(),
         };
         let store = Store::connect(&target, 4, store::Missing::Refuse).await.unwrap();
-        let view = View::new(Arc::new(Searcher::new(store, 2)), Visible::All);
+        let view = View::new(Arc::new(Searcher::new(store, 2)), Visible::ALL);
         let query = Query::parse("value_", Case::Smart).unwrap();
         let mut request = Request::new(&query).unwrap();
         request.limit = None;

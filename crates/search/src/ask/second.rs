@@ -10,7 +10,7 @@ use query::SymbolKind;
 use rank::Origins;
 use rank::question::{Candidate as Scored, Definition, Question};
 use rayon::prelude::*;
-use store::{CatalogRepo, File, RepoId, SymbolRow};
+use store::{CatalogRepo, CatalogRepos, File, SymbolRow};
 use words::QuestionWord;
 
 use super::chosen::{AskedShard, Chosen};
@@ -50,7 +50,7 @@ pub(super) struct Scoring {
 pub(super) fn in_order(
     candidates: &mut Vec<Candidate>,
     files: &HashMap<TextKey, Vec<File>>,
-    repos: &HashMap<RepoId, CatalogRepo>,
+    repos: &CatalogRepos,
 ) {
     let place = |one: &Candidate| {
         let first = files.get(&(one.shard, one.blob)).and_then(|files| files.first());

@@ -61,7 +61,7 @@ pub fn find<'a>(
         let languages = &request.languages;
         let files = FileFilter {
             epoch: catalog.epoch,
-            repos: repos.or_else(|| catalog.visible()),
+            repos: repos.or_else(|| catalog.filter().repos),
             languages: (!languages.is_empty()).then(|| languages.clone()),
             ..catalog.filter()
         };

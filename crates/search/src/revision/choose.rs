@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use git::{Clone as GitClone, Oid, RevisionError};
 use query::{CompiledQuery, Expr, Predicate, TreeField, TreeName, TreeTerm};
-use store::{CatalogRepo, ClonePlace, RepoId};
+use store::{CatalogRepo, CatalogRepos, ClonePlace, RepoId};
 
 use crate::types::Error;
 
@@ -107,7 +107,7 @@ pub(crate) fn may_be(query: &CompiledQuery, repo: &CatalogRepo, go_on: &dyn Fn()
 /// There are too many revisions.
 pub(crate) fn asked(
     query: &CompiledQuery,
-    repos: &HashMap<RepoId, CatalogRepo>,
+    repos: &CatalogRepos,
     worktree: &dyn Fn(&str) -> Option<String>,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Asked>, Error> {

@@ -1,10 +1,9 @@
 //! Prepares the search of a commit: chooses repositories, resolves the revision, and loads the commits.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use query::CompiledQuery;
-use store::{CatalogRepo, RepoId};
+use store::{CatalogRepos, RepoId};
 
 use super::choose::{self, Notes};
 use super::load::Sources;
@@ -15,7 +14,7 @@ use crate::types::{Error, Resume};
 /// What a query means: among some repositories, and in worktrees.
 #[derive(Clone, Copy)]
 pub(crate) struct Meant<'a> {
-    pub(crate) repos: &'a HashMap<RepoId, CatalogRepo>,
+    pub(crate) repos: &'a CatalogRepos,
     pub(crate) query: &'a CompiledQuery,
     /// Names the worktree of a repository whose `HEAD` is meant, unless it is that of the main checkout.
     pub(crate) worktree: &'a (dyn Fn(&str) -> Option<String> + Sync),

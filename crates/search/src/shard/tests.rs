@@ -151,7 +151,7 @@ async fn found(text: &str, limit: Option<usize>, from: i32) -> Vec<(String, Vec<
     };
     let repo =
         CatalogRepo { name: "one".to_owned(), shards: vec![ShardId(0)], ..CatalogRepo::default() };
-    let repos = Arc::new(Map::from([(RepoId(1), repo)]));
+    let repos = Arc::new(Map::from([(RepoId(1), Arc::new(repo))]));
     let mut request = Request::new(&Query::parse(text, Case::Smart).unwrap()).unwrap();
     request.limit = limit;
     let request = Arc::new(request);

@@ -16,6 +16,23 @@ pub(crate) struct StatsJson {
     duration_ms: f64,
     files: usize,
     matches: usize,
+    /// `None` for a view that does not show all repositories: these count the others, too.
+    #[serde(flatten)]
+    costs: Option<CostsJson>,
+    complete: bool,
+    stopped_because: Option<&'static str>,
+    skipped: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<SymbolsLeftJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest: Option<OldestJson>,
+}
+
+/// What a search cost.
+#[derive(Debug, Serialize)]
+struct CostsJson {
     shards: usize,
     shards_pruned: usize,
     shards_searched: usize,
@@ -26,15 +43,6 @@ pub(crate) struct StatsJson {
     rechecks: usize,
     bytes: usize,
     phases_ms: PhasesJson,
-    complete: bool,
-    stopped_because: Option<&'static str>,
-    skipped: BTreeMap<String, usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    symbols: Option<SymbolsLeftJson>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    oldest: Option<OldestJson>,
 }
 
 /// Symbols that a search could not find.
@@ -82,6 +90,24 @@ impl From<&Stats> for StatsJson {
             duration_ms: ms(stats.duration),
             files: stats.files,
             matches: stats.matches,
+            costs: (!stats.is_restricted).then(|| CostsJson::of(stats)),
+            complete: stats.is_complete(),
+            stopped_because: stopped
+                .map(|(word, _)| word)
+                .or((!stats.is_complete()).then_some("symbols")),
+            skipped: stats.skipped.clone(),
+            symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
+                pending: stats.symbols.pending,
+                given_up: stats.symbols.given_up.clone(),
+                without: stats.symbols.without.clone(),
+            }),
+        }
+    }
+}
+
+impl CostsJson {
+    fn of(stats: &Stats) -> Self {
+        Self {
             shards: stats.shards,
             shards_pruned: stats.shards_pruned,
             shards_searched: stats.shards_searched,
@@ -97,16 +123,6 @@ impl From<&Stats> for StatsJson {
                 load: ms(stats.phases.load),
                 verify: ms(stats.phases.verify),
             },
-            complete: stats.is_complete(),
-            stopped_because: stopped
-                .map(|(word, _)| word)
-                .or((!stats.is_complete()).then_some("symbols")),
-            skipped: stats.skipped.clone(),
-            symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
-                pending: stats.symbols.pending,
-                given_up: stats.symbols.given_up.clone(),
-                without: stats.symbols.without.clone(),
-            }),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Named, Principal};
 use axum::extract::{FromRequest, Path, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,7 +11,6 @@ use axum::{Form, Json};
 use monitor::{Invalid, NotMade};
 use request::human::count;
 use request::{Client, Options};
-use search::{View, Visible};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -92,6 +92,14 @@ pub(super) async fn create(
     }
 }
 
+/// Returns who asks, if it has a name.
+fn named_of(server: &Server) -> Option<&Named> {
+    match server.principal() {
+        Principal::Named(named) => Some(named),
+        Principal::Owner | Principal::Anonymous => None,
+    }
+}
+
 /// Makes a monitor. Returns it, and the key of its signatures.
 async fn made(
     server: &Server,
@@ -103,6 +111,8 @@ async fn made(
         owner: who.owner(),
         query: wanted.query.clone(),
         repos: server.only_repos.to_vec(),
+        owner_groups: named_of(server).map(|of| of.groups.clone()).unwrap_or_default(),
+        owner_repos: named_of(server).map(|of| of.repos.clone()).unwrap_or_default(),
         ..NewMonitor::default()
     };
     let (name, address) = (new.name.clone(), wanted.address.trim());
@@ -197,8 +207,9 @@ async fn tested(server: &Server, monitor: &Monitor) -> Result<Tested, Failure> {
     let query = request::parse(&monitor.query, &options, &client)?;
     let mut request = request::build_in_time(query, &options, &client, ())?;
     request.limit = Some(TESTED);
-    let visible = Visible::of(&monitor.repos)?;
-    let view = View::new(Arc::clone(&server.admin().searcher), visible);
+    // Those that its owner saw when it was made, of those that whoever tests it sees now.
+    let visible = server.visible_among(&monitor.repos).await?;
+    let view = server.view().clone().showing(visible);
     let _turn = server.turn().await?;
     let (request, (found, mut files)) = (Arc::new(request), mpsc::channel(1));
     let mut lines = Vec::new();

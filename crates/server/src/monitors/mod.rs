@@ -5,6 +5,7 @@ mod form;
 mod page;
 mod who;
 
+use access::Principal;
 use axum::Json;
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
@@ -119,7 +120,8 @@ async fn fed(
     headers: &HeaderMap,
 ) -> Result<Response, Failure> {
     let monitor = named(server, who, name).await?;
-    let news = server.admin().store.news(monitor.id, monitor::ENTRIES, SHOWN_HITS).await?;
+    let mut news = server.admin().store.news(monitor.id, monitor::ENTRIES, SHOWN_HITS).await?;
+    monitor::cover(server.view(), &mut news).await?;
     let index = server.admin().catalog().await?.identity;
     let base = match server.configuration.get().monitor.url.clone() {
         Some(url) => url,
@@ -148,6 +150,9 @@ fn answered(page: bool, answer: Result<Response, Failure>) -> Response {
 /// Returns the monitors that a client may see: its own, or all if it is an operator. A server of some repositories shows
 /// those that were made by such a server.
 async fn visible(server: &Server, who: &Who) -> Result<Vec<Monitor>, Failure> {
+    if let Principal::Named(named) = server.principal() {
+        server.admin().store.note_owner(&named.name, &named.groups, &named.repos).await?;
+    }
     let mut all = server.admin().store.monitors().await?;
     all.retain(|of| {
         let is_of_server = server.only_repos.is_empty() || of.repos == *server.only_repos;
@@ -177,7 +182,8 @@ struct Shown {
 impl Shown {
     async fn of(server: &Server, monitor: Monitor) -> Result<Self, Failure> {
         let store = &server.admin().store;
-        let news = store.news(monitor.id, SHOWN, SHOWN_HITS).await?;
+        let mut news = store.news(monitor.id, SHOWN, SHOWN_HITS).await?;
+        monitor::cover(server.view(), &mut news).await?;
         let deliveries = store.deliveries(monitor.id, SHOWN).await?;
         Ok(Self { monitor, news, deliveries })
     }

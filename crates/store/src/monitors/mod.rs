@@ -38,6 +38,10 @@ pub struct Monitor {
     pub query: String,
     /// The patterns of the repositories that its owner may see; none for all.
     pub repos: Vec<String>,
+    /// The groups of its owner, when it last made, resumed or looked at a monitor.
+    pub owner_groups: Vec<String>,
+    /// Globs to which the token of its owner was narrowed then; none for no narrowing.
+    pub owner_repos: Vec<String>,
     /// Where its news are delivered; `None` if they are only in its feed.
     pub address: Option<String>,
     /// Whether epochs pass it by.
@@ -51,7 +55,8 @@ pub struct Monitor {
 }
 
 /// The columns of a [`Monitor`].
-const COLUMNS: &str = "id, name, owner, query, repos, address, paused, why, since_epoch,
+const COLUMNS: &str =
+    "id, name, owner, query, repos, owner_groups, owner_repos, address, paused, why, since_epoch,
     to_char(created_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as created_at";
 
 /// A monitor to make.
@@ -65,6 +70,10 @@ pub struct NewMonitor {
     pub query: String,
     /// As [`Monitor::repos`].
     pub repos: Vec<String>,
+    /// As [`Monitor::owner_groups`].
+    pub owner_groups: Vec<String>,
+    /// As [`Monitor::owner_repos`].
+    pub owner_repos: Vec<String>,
     /// As [`Monitor::address`], with the key of the signatures.
     pub delivery: Option<(String, String)>,
 }
@@ -157,8 +166,8 @@ impl Store {
         let mut tx = self.control().begin().await?;
         begin_looking(&mut tx).await?;
         let added = sqlx::query(
-            "insert into monitors (name, owner, query, repos, address, secret, since_epoch)
-             select $1, $2, $3, $4, $5, $6, epoch from state
+            "insert into monitors (name, owner, query, repos, address, secret, owner_groups, owner_repos, since_epoch)
+             select $1, $2, $3, $4, $5, $6, $7, $8, epoch from state
              on conflict (name) do nothing",
         )
         .bind(&new.name)
@@ -167,11 +176,30 @@ impl Store {
         .bind(&new.repos)
         .bind(address)
         .bind(secret)
+        .bind(&new.owner_groups)
+        .bind(&new.owner_repos)
         .execute(&mut *tx)
         .await?;
         notify(&mut tx).await?;
         tx.commit().await?;
         Ok(added.rows_affected() > 0)
+    }
+
+    /// Notes the groups of the owner of monitors, and to what its token is narrowed, as they are now.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the statement.
+    pub async fn note_owner(&self, owner: &str, groups: &[String], repos: &[String]) -> Result<()> {
+        sqlx::query(
+            "update monitors set owner_groups = $2, owner_repos = $3
+             where owner = $1 and (owner_groups, owner_repos) is distinct from ($2, $3)",
+        )
+        .bind(owner)
+        .bind(groups)
+        .bind(repos)
+        .execute(self.control())
+        .await?;
+        Ok(())
     }
 
     /// Pauses a monitor, for a reason if the program does it; or resumes it: its news begin after the newest epoch.

@@ -205,7 +205,7 @@ pub(super) async fn matching(
     let stopped = stats.stopped.as_ref();
     let is_cut = stopped.is_some_and(|stopped| !matches!(stopped, Stopped::Shards(_)));
     if found.cut || is_cut {
-        counts.files_skipped += documents.saturating_sub(stats.files_considered).max(1);
+        counts.files_skipped += documents.saturating_sub(stats.shown().files_considered).max(1);
     }
     let names: BTreeMap<String, String> =
         found.by_repo.into_keys().map(|name| (name, String::new())).collect();

@@ -74,6 +74,7 @@ pub(super) struct FileResult {
 
 impl SearchStats {
     pub(super) fn of(stats: &Stats) -> Self {
+        let stats = &stats.shown();
         Self {
             content_bytes_loaded: stats.bytes,
             crashes: usize::from(matches!(stats.stopped, Some(Stopped::Shards(_)))),

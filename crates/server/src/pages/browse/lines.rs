@@ -40,10 +40,7 @@ pub(crate) const LINES: Endpoint = Endpoint {
     ..Endpoint::undocumented("/search/lines", Class::Search, || get(lines))
 };
 
-async fn lines(
-    server: Server,
-    StrictParams(wanted): StrictParams<BrowseParams>,
-) -> Response {
+async fn lines(server: Server, StrictParams(wanted): StrictParams<BrowseParams>) -> Response {
     lines_answer(&server, &wanted).await.unwrap_or_else(IntoResponse::into_response)
 }
 

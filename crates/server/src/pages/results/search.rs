@@ -221,8 +221,8 @@ impl Search {
         };
         let catalog = server.view().catalog().await?;
         let of = |repo: &store::CatalogRepo| (repo.name.clone(), Arc::clone(&repo.properties));
-        let found = |repo: &&store::CatalogRepo| ranked.top().repos.contains_key(&repo.name);
-        let known = catalog.repos.values().filter(found).map(of).collect();
+        let found = |repo: &&Arc<store::CatalogRepo>| ranked.top().repos.contains_key(&repo.name);
+        let known = catalog.repos.values().filter(found).map(|repo| of(repo)).collect();
         let (order, mut facets) = (params.order(), facets(params, ranked.top(), &trees, &known));
         if let Some(only) = &only
             && request.compiled_query().trees.is_empty()
@@ -370,7 +370,7 @@ async fn rest(server: Server, files: UnrenderedFiles) -> String {
 async fn trees_of(view: &View, name: &str) -> Result<Vec<String>, store::Error> {
     let catalog = view.catalog().await?;
     let repo = catalog.repos.values().find(|repo| repo.name == name);
-    let named = repo.map(narrow::named).unwrap_or_default();
+    let named = repo.map(|repo| narrow::named(repo)).unwrap_or_default();
     Ok(named.into_iter().map(|(name, _)| name.to_owned()).collect())
 }
 
