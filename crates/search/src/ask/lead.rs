@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use query::Query;
 use store::Switch;
 
-use super::first::best;
+use super::first::{CANDIDATES, best};
 use super::look::{Look, texts_of_all, weigh};
 use crate::clock::{Clock, EndClock};
 use crate::order;
@@ -48,7 +48,9 @@ impl View {
             weights.all = all;
             let texts = texts_of_all(Arc::clone(&shards), looked.shards, weights).await;
             let mut found: Texts = HashMap::new();
-            for one in best(texts.into_iter().flat_map(|of| of.best).collect()) {
+            // Those that rank as the last one are left out: the limit of a search would cut others.
+            let best = best(texts.into_iter().flat_map(|of| of.best).collect());
+            for one in best.into_iter().take(CANDIDATES) {
                 found.entry(shards[one.shard].shard.id).or_default().push(one.blob);
             }
             for blobs in found.values_mut() {
