@@ -16,7 +16,7 @@ use query::SymbolKind;
 use words::{QuestionWord, Role};
 
 use self::kind::factor;
-use self::matching::{Matcher, PathMatch};
+use self::matching::{Beginnings, Matcher, PathMatch};
 use crate::definition::{is_comment, is_import, of_kind};
 
 /// The signals of a score, in the order of [`Scored::parts`]; the last one is the factor of the file's kind.
@@ -106,6 +106,7 @@ pub(crate) struct Known {
 pub struct Question {
     /// Parallel to the words that were looked up; the share of those that no file has is 0.
     words: Vec<Known>,
+    begins: Beginnings,
     /// The words typed like identifiers, or the only one: as typed, and folded.
     identifiers: Vec<(String, String)>,
     /// The sum over words of what BM25 gives them at most, without saturation.
@@ -126,16 +127,20 @@ impl Question {
             share: if counts(word) && all > 0.0 { share(word, *idf) / all } else { 0.0 },
             bends: matches!(word.role, Role::Plain | Role::Part | Role::Whole),
         });
+        let most = both().map(|(word, idf)| idf * word.weight).sum::<f32>();
+        let most = most.max(f32::MIN_POSITIVE);
+        let words: Vec<Known> = known.collect();
         Self {
-            words: known.collect(),
+            begins: Beginnings::of(&words),
+            words,
             identifiers: identifiers(text),
-            most: both().map(|(word, idf)| idf * word.weight).sum::<f32>().max(f32::MIN_POSITIVE),
+            most,
         }
     }
 
     /// Scores a file. Threads may score files at the same time.
     pub fn score(&self, file: &Candidate<'_>) -> Scored {
-        let mut matcher = Matcher::of(&self.words);
+        let mut matcher = Matcher::of((&self.words, &self.begins));
         let (names, name, exact) = self.definitions(file, &mut matcher);
         let path = PathMatch::of(file.path, &mut matcher);
         let is_called = self.identifiers.iter().any(|(_, folded)| *folded == path.stem);
@@ -179,7 +184,7 @@ impl Question {
                 best[word] = best[word].max(weight);
             }
             name = name.max(weight * found.covered * found.share);
-            let typed = self.identifiers.iter().find(|(_, folded)| *folded == found.folded);
+            let typed = self.identifiers.iter().find(|(_, folded)| folds_to(one.name, folded));
             if let Some((typed, _)) = typed {
                 let spelled = if typed == one.name { 1.0 } else { OTHER_SPELLING };
                 exact = exact.max(weight * spelled * if one.top { 1.0 } else { INSIDE });
@@ -218,6 +223,12 @@ fn identifiers(text: &str) -> Vec<(String, String)> {
     };
     let all = text.split(|c| !is_name(c)).filter(|word| !word.is_empty());
     all.filter(is_like_one).map(|word| (word.to_owned(), folded(word))).collect()
+}
+
+/// Returns whether a name is this one in lowercase and without underscores.
+fn folds_to(name: &str, folded: &str) -> bool {
+    let chars = name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase);
+    chars.eq(folded.chars())
 }
 
 /// Returns a name in lowercase and without underscores.

@@ -1,8 +1,8 @@
 //! What a name has of the words of a question.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
-use super::{Known, folded};
+use super::{Known, folded, folds_to};
 
 /// Weight of a word of the question that only begins like a part of a name (`config`, `configuration`).
 const SIMILAR: f32 = 0.4;
@@ -17,7 +17,56 @@ const FOLDER_FILES: [&str; 8] = ["mod", "lib", "main", "index", "init", "doc", "
 /// Compares the names of one file with the words of a question. Parts of names repeat within a file.
 pub(super) struct Matcher<'q, 'f> {
     words: &'q [Known],
-    parts: HashMap<&'f str, Option<(usize, bool)>>,
+    begins: &'q Beginnings,
+    parts: FxHashMap<&'f str, Option<(usize, bool)>>,
+}
+
+/// The first two letters of the words of a question. Most names of a file have no part that begins like one of them, and
+/// are not cut.
+#[derive(Clone, Debug)]
+pub(super) struct Beginnings {
+    /// Bit b of element a: a word begins with the bytes a and b.
+    pairs: [u128; 128],
+    /// Whether a name may be a word however it begins.
+    all: bool,
+}
+
+impl Beginnings {
+    pub(super) fn of(words: &[Known]) -> Self {
+        let mut begins = Self { pairs: [0; 128], all: false };
+        for word in words.iter().filter(|word| word.share > 0.0) {
+            for form in [&word.stem, &word.folded] {
+                match form.as_bytes() {
+                    [a, b, ..] if a.is_ascii() && b.is_ascii() => {
+                        begins.pairs[usize::from(*a)] |= 1 << second(*b);
+                    }
+                    _ => begins.all = true,
+                }
+            }
+        }
+        begins
+    }
+
+    fn has(&self, (a, b): (u8, u8)) -> bool {
+        let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
+        self.all || !a.is_ascii() || !b.is_ascii() || self.pairs[usize::from(a)] >> second(b) & 1 == 1
+    }
+
+    /// Returns whether a part of a name may begin like a word.
+    fn may_be_in(&self, name: &str) -> bool {
+        let bytes = name.as_bytes();
+        self.all || bytes.len() < 2 || bytes.windows(2).any(|pair| self.has((pair[0], pair[1])))
+    }
+
+    fn may_be(&self, part: &str) -> bool {
+        let bytes = part.as_bytes();
+        self.all || bytes.len() < 2 || self.has((bytes[0], bytes[1]))
+    }
+}
+
+/// Returns the second byte of a word. Stems may have an i for a y: `dying` is `die`.
+fn second(byte: u8) -> u8 {
+    if byte == b'y' { b'i' } else { byte }
 }
 
 /// What a name has of the words.
@@ -33,8 +82,6 @@ pub(super) struct NameMatch {
     pub(super) covered: f32,
     /// The shares of these words.
     pub(super) share: f32,
-    /// The name in lowercase and without underscores.
-    pub(super) folded: String,
 }
 
 /// What a path has of the words.
@@ -49,12 +96,15 @@ pub(super) struct PathMatch {
 }
 
 impl<'q, 'f> Matcher<'q, 'f> {
-    pub(super) fn of(words: &'q [Known]) -> Self {
-        Self { words, parts: HashMap::new() }
+    pub(super) fn of((words, begins): (&'q [Known], &'q Beginnings)) -> Self {
+        Self { words, begins, parts: FxHashMap::default() }
     }
 
     /// Returns the word that a part of a name is, and whether it is exactly this word.
     fn part(&mut self, part: &'f str) -> Option<(usize, bool)> {
+        if !self.begins.may_be(part) {
+            return None;
+        }
         if let Some(known) = self.parts.get(part) {
             return *known;
         }
@@ -69,7 +119,10 @@ impl<'q, 'f> Matcher<'q, 'f> {
 
     /// Returns what a name has of the words.
     pub(super) fn name(&mut self, name: &'f str) -> NameMatch {
-        let mut found = NameMatch { folded: folded(name), ..NameMatch::default() };
+        let mut found = NameMatch::default();
+        if !self.begins.may_be_in(name) {
+            return found;
+        }
         let mut hits = 0.0;
         words::parts(name, &mut |range| {
             found.parts += 1;
@@ -88,7 +141,7 @@ impl<'q, 'f> Matcher<'q, 'f> {
             found.covered = (hits / found.parts as f32).min(1.0);
         }
         if found.parts > 1 {
-            let is = |word: &Known| word.share > 0.0 && word.folded == found.folded;
+            let is = |word: &Known| word.share > 0.0 && folds_to(name, &word.folded);
             found.whole = self.words.iter().position(is);
         }
         found
@@ -170,6 +223,27 @@ fn is_similar(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_that_begin_like_a_word_are_cut() {
+        let word = |text: &str| Known {
+            folded: text.to_owned(),
+            stem: words::stem(text),
+            share: 1.0,
+            bends: true,
+        };
+        let words = ["router", "die"].map(word);
+        let begins = Beginnings::of(&words);
+        for (name, expected) in
+            [("HTTPRouter", 1), ("dying_gasp", 1), ("ROUTE", 1), ("config", 0), ("größe", 0), ("", 0)]
+        {
+            let found = Matcher::of((&words, &begins)).name(name);
+            assert_eq!(found.words.len(), expected, "{name}");
+        }
+        assert!(begins.may_be_in("größe") && !begins.may_be_in("config"));
+        let one = [word("x")];
+        assert!(Beginnings::of(&one).may_be_in("config"));
+    }
 
     #[test]
     fn stems_may_be_similar() {
