@@ -82,6 +82,11 @@ impl Answer {
         self.and(name, list)
     }
 
+    /// Returns the bytes of the text or of the JSON, whichever has more.
+    pub(super) fn size(&self) -> usize {
+        self.text.len().max(bytes(&json!(self.structured)))
+    }
+
     /// Puts this answer before another, whose list gets a name of its own, and which says where to continue.
     pub(super) fn before(mut self, mut other: Self, name: &str) -> Self {
         let gap = if self.text.ends_with('\n') { "\n" } else { "\n\n" };

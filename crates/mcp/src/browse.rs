@@ -298,7 +298,7 @@ pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     let page = (asked.limit, asked.offset, asked.max_bytes);
     // The search visits every path.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
-    let languages = languages.map_err(|why| anyhow!("language: {why}"))?;
+    let languages = languages.map_err(|why| anyhow!("{why}"))?;
     let typed = asked.typed.clone();
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;

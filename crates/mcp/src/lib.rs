@@ -169,6 +169,9 @@ async fn answer_search(
     repo: Option<&str>,
     found: &FileCounter,
 ) -> Result<Answer> {
+    if asked.query.trim().is_empty() {
+        bail!("the query is empty; type what to search for");
+    }
     if asked.order() == "docs" {
         return docs::docs(view, docs::FindDocs::of(asked.query, asked.max_bytes)).await;
     }
@@ -223,13 +226,14 @@ async fn here_first(
     repo: &str,
     found: &FileCounter,
 ) -> Result<Answer> {
+    // As JSON, the answer takes more than as a text.
     let half = search::Search { max_bytes: asked.max_bytes / 2, ..asked.clone() };
     let here = best::answer(view, &half, None, &FileCounter::default(), Some(repo)).await?;
     let is_empty = here.few.as_ref().is_some_and(Vec::is_empty);
     let said = (format!("In {repo}, where you work: "), "In all repositories: ");
-    let room = asked.max_bytes
-        - if is_empty { 0 } else { here.text.len() + said.0.len() + said.1.len() + 1 };
-    let rest = search::Search { max_bytes: room.max(LEAST), ..asked.clone() };
+    let taken = if is_empty { 0 } else { here.size() + said.0.len() + said.1.len() + 1 };
+    let room = asked.max_bytes.saturating_sub(taken).max(LEAST);
+    let rest = search::Search { max_bytes: room, ..asked.clone() };
     let all = best::answer(view, &rest, None, found, None).await?;
     if is_empty || all.is_all {
         return Ok(all);

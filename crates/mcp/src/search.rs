@@ -30,19 +30,19 @@ pub(super) struct Search {
     /// The query.
     #[schemars(extend("maxLength" = MAX_QUERY_BYTES))]
     pub(super) query: String,
-    /// best: most relevant first. words: ranked by words, as a question is if left out. exhaustive: every line. docs: READMEs, manuals, comments.
+    /// best: most relevant first (default). words: ranked by words (default for a question). exhaustive: every line. docs: READMEs, comments.
     #[serde(default)]
     #[schemars(extend("enum" = ["best", "words", "exhaustive", "docs"]))]
     pub(super) order: Option<String>,
-    /// Most files; by default 10, of words 20, of a list 50.
+    /// Most files (10; by words 20, of a list 50).
     #[serde(default)]
     #[schemars(range(min = 1, max = 500))]
     pub(super) limit: Option<usize>,
-    /// Most matching lines of a file; by default 2 of each of the best 3 files, and 1 of others.
+    /// Most matching lines of a file (2 of the best 3 files, 1 of others).
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) lines_per_file: Option<usize>,
-    /// Lines around each match, which also shows lines as they are, not without indentation.
+    /// Lines around each match; then all keep their indentation.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(super) context_lines: usize,
@@ -99,9 +99,9 @@ const WITH_LINES: usize = 3;
 
 pub(super) fn description() -> String {
     r#"Searches the code of all indexed repositories at once, instead of grep. Gives the best files first, each with its best
-matching lines (NUMBER:LINE) below REPOSITORY: PATH (": PATH" is in the same repository as the file before) and the enclosing
-function or type with its lines (in f, 10-24:); lines marked [defines ...] define a name, so one search tells where it is
-defined and who uses it. Begins with the numbers of matching lines, files and repositories, and says whether that is all.
+matching lines (NUMBER:LINE) below REPOSITORY: PATH (": PATH" is in the repository of the file before) and the enclosing
+function with its lines (in f, 10-24:); lines marked [defines ...] define a name. Begins with the numbers of matching lines,
+files and repositories, and says whether that is all.
 
 A query has terms separated by spaces; each must match a line or the path of a file. A term is a regular expression (Rust);
 without capitals it matches any case:

@@ -10,8 +10,7 @@ use super::{definitions, references, uses};
 pub(super) const DESCRIPTION: &str = "Tells where a name (function, type, method, constant, field, ...) is defined, and who \
 calls or uses it, in all repositories: for each file the numbers of lines with the enclosing function (190 in f), and the kind of use unless \
 it is a call (type, use, import). find=references also shows the lines' texts, comments and strings. Call it before you change or remove \
-something. Lines marked precise come from a compiler's index; others have the same name. For names by a pattern, use search \
-with sym:REGEX.";
+something. precise marks what a compiler's index tells; the rest has the same name. For names by a pattern, search sym:REGEX.";
 
 /// Least bytes for definitions if references follow; else they may have half of an answer.
 const LEAST: usize = 1536;

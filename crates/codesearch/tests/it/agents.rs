@@ -574,7 +574,7 @@ fn errors_are_answers_that_say_what_to_do() {
             json!({ "query": "a", "lines": 1 }),
             "search has no argument lines; use context_lines, limit, lines_per_file, order, query",
         ),
-        (json!({ "query": " " }), "the query is empty; type what to search for (at character 1)"),
+        (json!({ "query": " " }), "the query is empty; type what to search for"),
     ] {
         let told = agent.refused("search", &arguments);
         assert!(told.starts_with(expected), "{told}");

@@ -145,16 +145,16 @@ impl Agent {
         let bytes = structured.to_string().len();
         assert!(bytes <= most, "{tool} {arguments}: {bytes} bytes of JSON");
         let summary = structured["summary"].as_str().unwrap();
-        // The summary of what was not searched, or is old, follows the list.
-        let ends = [" (", " Note: "];
-        let (head, left_out) = match ends.iter().filter_map(|end| summary.find(end)).min() {
-            Some(at) => summary.split_at(at),
-            None => (summary, ""),
+        // The last line of the text adds the epoch to what the summary says of the index; notes follow the list.
+        let (rest, index) = match summary.rsplit_once(" (") {
+            Some((rest, end)) if end.ends_with(')') && !end.contains('\n') => {
+                (rest, &end[..end.len() - 1])
+            }
+            _ => (summary, ""),
         };
-        assert!(
-            head.lines().all(|line| text.contains(line)) && text.contains(left_out.trim()),
-            "{summary}\n{text}"
-        );
+        let (head, notes) = rest.split_once(" Note: ").unwrap_or((rest, ""));
+        let has_all = head.lines().chain([notes, index]).all(|part| text.contains(part));
+        assert!(text.starts_with(head.lines().next().unwrap()) && has_all, "{summary}\n{text}");
     }
 
     /// Calls a tool that must succeed; returns its text.
