@@ -72,7 +72,7 @@ fn the_tools_say_what_they_take_in_few_bytes() {
         expected.iter().map(|(name, takes, needs)| (*name, (*takes).to_owned(), needs)).collect();
     assert_eq!(described, expected);
     let limit = &tools[0]["inputSchema"]["properties"]["limit"];
-    assert_eq!((&limit["default"], &limit["minimum"]), (&json!(50), &json!(1)));
+    assert_eq!((&limit["default"], &limit["minimum"]), (&Value::Null, &json!(1)));
     let none = agent.ask("tools/call", &json!({ "name": "raed_file", "arguments": {} }));
     assert_eq!(none["error"]["message"], "unknown tool raed_file; did you mean read_file?");
     // A program that wants JSON asks for it; a model reads the text, and nothing twice.
