@@ -109,29 +109,32 @@ fn init(home: &Home, owner: &Owner, build: &Build, name: &str) -> Result<()> {
 /// Returns the roles as which the owner may connect.
 fn identities(owner: &Owner, name: &str) -> String {
     let line = |user: &str| format!("owner {user:?} {name:?}\n");
-    format!(
-        "# MAP    SYSTEM USER    ROLE\n{}{}{}",
-        line(&owner.client),
-        line(&owner.name),
-        reader(owner, name)
-    )
+    let readers = READERS.map(|role| reader(owner, name, role)).concat();
+    let (client, own) = (line(&owner.client), line(&owner.name));
+    format!("# MAP    SYSTEM USER    ROLE\n{client}{own}{readers}")
 }
 
-/// Returns the same for the read-only role `NAME_reader`, which may not exist yet.
-fn reader(owner: &Owner, name: &str) -> String {
-    let line = |user: &str| format!("owner {user:?} \"{name}_reader\"\n");
+/// The ends of the names of roles that only read, which may not exist yet: `NAME_reader`, and `NAME_visible` for statements
+/// of those who see only some repositories.
+const READERS: [&str; 2] = ["reader", "visible"];
+
+/// Returns the same as [`identities`] for the role `NAME_ROLE`.
+fn reader(owner: &Owner, name: &str, role: &str) -> String {
+    let line = |user: &str| format!("owner {user:?} \"{name}_{role}\"\n");
     line(&owner.client) + &line(&owner.name)
 }
 
-/// Lets the owner of an older data directory connect as the read-only role.
-fn admit_reader(home: &Home, owner: &Owner, name: &str) -> Result<()> {
+/// Lets the owner of an older data directory connect as the roles that only read.
+fn admit_readers(home: &Home, owner: &Owner, name: &str) -> Result<()> {
     let path = home.data().join("pg_ident.conf");
     // Somebody removed the file or replaced it by a link on purpose.
     let Ok(text) = read_small(&path) else { return Ok(()) };
-    if text.contains(&format!("\"{name}_reader\"")) {
-        return Ok(());
+    for role in READERS {
+        if !text.contains(&format!("\"{name}_{role}\"")) {
+            owner.append(&path, &reader(owner, name, role))?;
+        }
     }
-    owner.append(&path, &reader(owner, name))
+    Ok(())
 }
 
 /// Writes the settings that this program needs. `local.conf` beside them belongs to the operator.
@@ -249,7 +252,7 @@ pub(crate) fn ensure_running(home: &Home, owner: &Owner, build: &Build, name: &s
         owner.write(&empty, "")?;
     }
     configure(home, owner, build)?;
-    admit_reader(home, owner, name)?;
+    admit_readers(home, owner, name)?;
     let log = home.log();
     // Keep the log of the previous run.
     owner.rename(&log, &log.with_extension("log.1"));

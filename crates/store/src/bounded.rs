@@ -3,15 +3,21 @@
 //! What they may do is a matter of the role and of the transaction ([`Store::sql`]). The bounds here keep a query from
 //! taking more than its share: it becomes a subquery, of which Postgres plans and sends only the first rows, each value cut.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, ValueRef};
 
 use crate::error::{Error, Result};
-use crate::sql::{only_tells, refused};
+use crate::reader::SqlReader;
+use crate::sql::{SqlColumn, only_tells, refused};
 use crate::store::Store;
-use crate::target::Target;
+
+/// Most rows that are counted beyond those of an answer.
+const COUNTED: u64 = 1000;
+
+/// Longest time to count them.
+const COUNTING: Duration = Duration::from_secs(1);
 
 /// Bounds of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +37,29 @@ pub struct SqlBounds {
 /// The first rows of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct SqlRows {
-    /// The names of the columns; several may have the same one.
-    pub columns: Vec<String>,
+    /// The columns; several may have the same name.
+    pub columns: Vec<SqlColumn>,
     /// The values as Postgres writes them, by row; none for null.
     pub rows: Vec<Vec<Option<String>>>,
     /// Why there may be more rows.
     pub more: Option<More>,
+    /// Number of further rows that were counted: at least one if there are more.
+    pub cut_rows: u64,
+    /// Whether these are all. Counting ends at 1,000 rows and after a second.
+    pub is_counted: bool,
+    /// Number of values in `rows` that are shortened.
+    pub cut_values: u64,
+}
+
+impl SqlRows {
+    /// Returns the values of columns named `repository`, ascending: the repositories that the answer names as such.
+    pub fn repositories(&self) -> Vec<&str> {
+        let at: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.columns[*at].name == "repository")
+            .collect();
+        let values = self.rows.iter().flat_map(|row| at.iter().filter_map(|at| row[*at].as_deref()));
+        values.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    }
 }
 
 /// Why rows are missing.
@@ -55,13 +78,14 @@ impl Store {
     /// Those of [`Store::sql`]; [`Error::Statement`] if the statement costs too much or takes too long.
     pub async fn sql_within(
         &self,
-        reader: &Target,
+        reader: &SqlReader,
         statement: &str,
         bounds: &SqlBounds,
     ) -> Result<SqlRows> {
         let mut query = self.sql(reader, statement, bounds.timeout).await?;
-        let columns = query.columns.iter().map(|column| column.name.clone()).collect();
-        let mut answer = SqlRows { columns, ..SqlRows::default() };
+        let columns = query.columns.clone();
+        let mut answer = SqlRows { columns, is_counted: true, ..SqlRows::default() };
+        let tells_cost = reader.is_owner();
         let tells = only_tells(statement);
         let bounded = if tells {
             statement.to_owned()
@@ -73,7 +97,7 @@ impl Store {
         conn.execute("begin transaction read only").await?;
         conn.execute("set local max_parallel_workers_per_gather = 0").await?;
         if !tells {
-            check_cost(conn, &bounded, statement, bounds).await?;
+            check_cost(conn, &bounded, statement, (bounds, tells_cost)).await?;
         }
         rows(conn, &bounded, statement, (bounds, &mut answer)).await?;
         query.close();
@@ -81,7 +105,8 @@ impl Store {
     }
 }
 
-/// Returns the query of the first rows of a statement, and of one more, with values as text, cut if they are long.
+/// Returns the query of the first rows of a statement, and of some more to count, with values as text, cut if they are
+/// long.
 fn first(statement: &str, columns: usize, bounds: &SqlBounds) -> String {
     let letters = bounds.letters;
     let values = (1..=columns).map(|n| {
@@ -94,7 +119,7 @@ fn first(statement: &str, columns: usize, bounds: &SqlBounds) -> String {
     let names: Vec<String> = (1..=columns).map(|n| format!("c{n}")).collect();
     let names = if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) };
     let statement = statement.trim_end_matches(|c: char| c.is_whitespace() || c == ';');
-    let rows = bounds.rows + 1;
+    let rows = bounds.rows as u64 + COUNTED + 1;
     format!("select {} from (\n{statement}\n) q{names} limit {rows}", values.join(", "))
 }
 
@@ -103,7 +128,7 @@ async fn check_cost(
     conn: &mut PgConnection,
     bounded: &str,
     statement: &str,
-    bounds: &SqlBounds,
+    (bounds, tells_cost): (&SqlBounds, bool),
 ) -> Result<()> {
     let plan = sqlx::query(AssertSqlSafe(format!("explain {bounded}")));
     // The statement was accepted by itself. One that cannot be a part of another has a comment after a semicolon.
@@ -118,6 +143,12 @@ async fn check_cost(
         },
     };
     let cost = total_cost(&plan).unwrap_or(f64::INFINITY);
+    if cost > bounds.cost && !tells_cost {
+        // The figure would tell of what the statement does not see.
+        return Err(Error::Statement(
+            "this statement is too expensive; add conditions on repository or path".to_owned(),
+        ));
+    }
     if cost > bounds.cost {
         return Err(Error::Statement(format!(
             "this statement is too expensive: Postgres expects a cost of {cost:.0}, and {:.0} is the most; add conditions on \
@@ -135,7 +166,7 @@ fn total_cost(plan: &str) -> Option<f64> {
     costs.split_once("..")?.1.parse().ok()
 }
 
-/// Reads rows until one is over a bound.
+/// Reads rows until one is over a bound, and counts some more.
 async fn rows(
     conn: &mut PgConnection,
     bounded: &str,
@@ -144,24 +175,48 @@ async fn rows(
 ) -> Result<()> {
     let mut rows = sqlx::query(AssertSqlSafe(bounded.to_owned())).fetch(conn);
     let mut bytes = 0;
+    let mut counting = None;
     loop {
-        let next = rows.try_next().await.map_err(|error| too_long(error, statement, bounds))?;
-        let Some(row) = next else { return Ok(()) };
+        let row = match rows.try_next().await {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(()),
+            // What was read before is the answer.
+            Err(_) if counting.is_some() => {
+                answer.is_counted = false;
+                return Ok(());
+            }
+            Err(error) => return Err(too_long(error, statement, bounds)),
+        };
+        if let Some(since) = counting {
+            if answer.cut_rows == COUNTED || Instant::now().duration_since(since) > COUNTING {
+                answer.is_counted = false;
+                return Ok(());
+            }
+            answer.cut_rows += 1;
+            continue;
+        }
         if answer.rows.len() == bounds.rows {
             answer.more = Some(More::Rows);
-            return Ok(());
         }
-        let values = (0..row.len()).map(|at| {
+        let mut values = Vec::with_capacity(row.len());
+        for at in 0..row.len() {
             let value = row.try_get_raw(at)?;
-            let text = (!value.is_null()).then(|| value.as_str().map(str::to_owned));
-            text.transpose().map_err(sqlx::Error::Decode)
-        });
-        let values: Vec<Option<String>> = values.collect::<Result<_, sqlx::Error>>()?;
-        bytes += values.iter().flatten().map(String::len).sum::<usize>();
-        if bytes > bounds.bytes {
-            answer.more = Some(More::Bytes);
-            return Ok(());
+            let text = if value.is_null() { None } else { Some(value.as_str()) };
+            values.push(text.transpose().map_err(sqlx::Error::Decode)?.map(str::to_owned));
         }
+        bytes += values.iter().flatten().map(String::len).sum::<usize>();
+        if answer.more.is_none() && bytes > bounds.bytes {
+            answer.more = Some(More::Bytes);
+        }
+        if answer.more.is_some() {
+            counting = Some(Instant::now());
+            answer.cut_rows = 1;
+            continue;
+        }
+        let is_cut = |text: &&String| {
+            text.len() > bounds.letters && text.chars().nth(bounds.letters).is_some()
+        };
+        answer.cut_values += values.iter().flatten().filter(is_cut).count() as u64;
         answer.rows.push(values);
     }
 }
@@ -184,7 +239,7 @@ fn too_long(error: sqlx::Error, statement: &str, bounds: &SqlBounds) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::READER;
+    use crate::{READER, Target};
     use crate::testing::{on_index, value};
 
     const BOUNDS: SqlBounds = SqlBounds {
@@ -199,10 +254,10 @@ mod tests {
     fn a_statement_becomes_a_subquery() {
         let bounds = BOUNDS;
         let one = first("select 1 ; \n", 1, &bounds);
-        assert!(one.ends_with("from (\nselect 1\n) q(c1) limit 11"), "{one}");
+        assert!(one.ends_with("from (\nselect 1\n) q(c1) limit 1011"), "{one}");
         let plan = "Limit  (cost=0.25..1234.50 rows=11 width=32)";
         assert_eq!(total_cost(plan), Some(1234.5));
-        assert_eq!(first("select", 0, &bounds), "select  from (\nselect\n) q limit 11");
+        assert_eq!(first("select", 0, &bounds), "select  from (\nselect\n) q limit 1011");
     }
 
     #[test]
@@ -213,18 +268,25 @@ mod tests {
                 r#"select trim(both '"' from current_setting('unix_socket_directories'))"#;
             let folder: String = value(store, setting).await;
             let database: String = value(store, "select current_database()::text").await;
-            let reader =
+            let target =
                 Target::Socket { folder: folder.into(), role: READER.to_owned(), database };
+            let reader = SqlReader::owner(target);
             let run = async |statement: &str| store.sql_within(&reader, statement, &BOUNDS).await;
             let found = run("select 1 as a, null as a, 'abcdefg' as b order by 1").await.unwrap();
-            assert_eq!(found.columns, ["a", "a", "b"]);
+            let names: Vec<&str> = found.columns.iter().map(|column| &*column.name).collect();
+            assert_eq!(names, ["a", "a", "b"]);
+            assert_eq!((found.cut_values, found.cut_rows, found.is_counted), (1, 0, true));
             let some = |text: &str| Some(text.to_owned());
             assert_eq!(found.rows, [[some("1"), None, some("abcde[... 2 letters ...]")]]);
             assert_eq!(found.more, None);
             let found = run("select n from generate_series(1, 11) n").await.unwrap();
             assert_eq!((found.rows.len(), found.more), (10, Some(More::Rows)));
+            assert_eq!((found.cut_rows, found.is_counted), (1, true));
+            let found = run("select n from generate_series(1, 5000) n").await.unwrap();
+            assert_eq!((found.rows.len(), found.cut_rows, found.is_counted), (10, 1000, false));
             let found = run("select repeat('x', 50) from generate_series(1, 9)").await.unwrap();
             assert_eq!((found.rows.len(), found.more), (4, Some(More::Bytes)));
+            assert_eq!((found.cut_rows, found.is_counted, found.cut_values), (5, true, 4));
             assert!(run("select from generate_series(1, 2)").await.unwrap().rows.len() == 2);
             let why = async |statement: &str| match run(statement).await {
                 Err(Error::Statement(why)) => why,

@@ -87,7 +87,7 @@ pub use monitors::{
 pub use named::{ClonePlace, NamedBlob};
 pub use query::Properties;
 pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};
-pub use reader::{READER, reader_settings};
+pub use reader::{READER, SqlReader, VISIBLE, reader_settings};
 pub use repos::{LeftOutRow, Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
 pub use sql::{SqlColumn, SqlKind, SqlQuery};

@@ -4,11 +4,16 @@
 //! large objects, run blocks of PL/pgSQL, and make temporary tables. A private server revokes these rights from all but
 //! its owner, a superuser who needs none. On another server that would affect other users, so a statement that names
 //! such a function is refused there.
+//!
+//! [`VISIBLE`] is another such role, for those who see only some repositories.
 
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
+use self::visible::make_visible;
+pub use self::visible::VISIBLE;
+use crate::RepoId;
 use crate::error::{Error, Result};
 use crate::locks::SETUP_LOCK;
 use crate::store::Store;
@@ -36,7 +41,7 @@ const TRIES: u32 = 5;
 /// number. Functions that only the server itself can call are harmless; the names below only return information.
 const HAS_EFFECTS: &str = "
     p.pronamespace <> all (array(
-        select oid from pg_namespace where nspname in ('codesearch', 'codesearch_sql', 'information_schema')))
+        select oid from pg_namespace where nspname in ('codesearch', 'codesearch_sql', 'codesearch_visible', 'information_schema')))
     and (p.provolatile = 'v' or p.proname in ('txid_current', 'pg_current_xact_id'))
     and p.prorettype <> all ('{trigger, event_trigger, internal, language_handler, index_am_handler,
                                table_am_handler, tsm_handler, fdw_handler}'::regtype[])
@@ -50,7 +55,54 @@ const IS_POWERLESS: &str = "(
                            or r.rolbypassrls)
     and not exists (select from pg_auth_members m where m.member = r.oid))";
 
+/// The role that runs a statement, and what it sees.
+#[derive(Clone, Debug)]
+pub struct SqlReader {
+    target: Target,
+    sees: Sees,
+}
+
+/// What a statement sees.
+#[derive(Clone, Debug)]
+enum Sees {
+    /// All, and the statistics of searches.
+    Everything,
+    /// Some repositories, or all.
+    Repos(Option<Vec<RepoId>>),
+}
+
+impl SqlReader {
+    /// Returns the owner of the index, who sees everything: `target` is [`READER`] or a role like it.
+    pub fn owner(target: Target) -> Self {
+        Self { target, sees: Sees::Everything }
+    }
+
+    /// Returns somebody who sees some repositories, or all for `None`: `target` is [`VISIBLE`] or a role like it.
+    pub fn of(target: Target, repos: Option<Vec<RepoId>>) -> Self {
+        Self { target, sees: Sees::Repos(repos) }
+    }
+
+    /// Returns whether it sees everything.
+    pub fn is_owner(&self) -> bool {
+        matches!(self.sees, Sees::Everything)
+    }
+}
+
 impl Store {
+    /// Connects as a reader. Also returns the names of functions with effects that this role may run.
+    pub(crate) async fn connect_sql(
+        &self,
+        reader: &SqlReader,
+        timeout: Duration,
+    ) -> Result<(PgConnection, Vec<String>)> {
+        match &reader.sees {
+            Sees::Everything => self.connect_reader(&reader.target, timeout).await,
+            Sees::Repos(repos) => {
+                self.connect_visible(&reader.target, repos.as_deref(), timeout).await
+            }
+        }
+    }
+
     /// Checks that statements can run as [`READER`]; makes the role in a private server.
     ///
     /// # Errors
@@ -60,7 +112,7 @@ impl Store {
     }
 
     /// Connects as the reader. Also returns the names of functions with effects that this role may run.
-    pub(crate) async fn connect_reader(
+    async fn connect_reader(
         &self,
         reader: &Target,
         timeout: Duration,
@@ -145,15 +197,21 @@ impl Store {
     }
 }
 
-/// Makes the role in a private server when an index is made or upgraded, so that other programs can connect as it, and
-/// so that a role of an earlier version loses its extra rights.
+/// Makes the roles in a private server when an index is made or upgraded, so that other programs can connect as the
+/// reader, and so that a role of an earlier version loses its extra rights.
 pub(crate) async fn prepare_reader(target: &Target, conn: &mut PgConnection) {
     if matches!(target, Target::Socket { .. })
-        && let Err(error) = make(conn).await
+        && let Err(error) = make_both(conn).await
     {
         // Another index may be doing the same now.
-        tracing::debug!("the role {READER} was not created: {error}");
+        tracing::debug!("the roles {READER} and {VISIBLE} were not created: {error}");
     }
+}
+
+/// Makes both roles.
+async fn make_both(conn: &mut PgConnection) -> Result<()> {
+    make(conn).await?;
+    make_visible(conn).await
 }
 
 /// Makes the role, and grants and revokes rights, all or nothing.
@@ -209,7 +267,12 @@ async fn make(conn: &mut PgConnection) -> Result<()> {
 
 /// Settings of a session of the reader.
 pub fn reader_settings(timeout_ms: &str) -> Vec<(&str, &str)> {
-    let mut settings = vec![("search_path", SEARCH_PATH), ("default_transaction_read_only", "on")];
+    settings(SEARCH_PATH, timeout_ms)
+}
+
+/// Returns the settings of a session that reads and looks names up in a search path.
+fn settings<'t>(search_path: &'t str, timeout_ms: &'t str) -> Vec<(&'t str, &'t str)> {
+    let mut settings = vec![("search_path", search_path), ("default_transaction_read_only", "on")];
     settings.extend((timeout_ms != "0").then_some(("statement_timeout", timeout_ms)));
     settings
 }
@@ -236,6 +299,8 @@ pub(crate) fn named<'n>(statement: &str, names: &'n [String]) -> Option<&'n str>
         statement.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
     names.iter().map(String::as_str).find(|name| words.contains(name))
 }
+
+mod visible;
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,8 @@ use sqlx::{
 };
 
 use crate::error::{Error, Result};
-use crate::reader::named;
+use crate::reader::{SqlReader, named};
 use crate::store::Store;
-use crate::target::Target;
 
 /// Makes the server accept a statement only if it is a query that changes nothing: a cursor can be declared for no
 /// other. It is not run.
@@ -21,6 +20,10 @@ const DECLARE: &str = "declare codesearch no scroll cursor for\n";
 /// The error for any other statement.
 const QUERIES: &str =
     "only queries are allowed: SELECT, WITH, VALUES or TABLE without changes, EXPLAIN, and SHOW";
+
+/// The same for who sees only some repositories.
+const ONLY_QUERIES: &str =
+    "only queries are allowed: SELECT, WITH, VALUES or TABLE without changes";
 
 /// The representation of a column's values for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,19 +57,19 @@ pub struct SqlQuery {
 }
 
 impl Store {
-    /// Has the server parse a statement that reads: a query, `explain` or `show`. It runs as the role of `reader`, and
-    /// for `timeout` at most, if that is not zero.
+    /// Has the server parse a statement that reads: a query, or `explain` and `show` of the owner. It runs as the role of
+    /// `reader`, and for `timeout` at most, if that is not zero.
     ///
     /// # Errors
     /// [`Error::Statement`] if it is something else, or several; [`Error::Unsuitable`] if `reader` may do more than
     /// read the views, or cannot connect; the server cannot be reached.
     pub async fn sql(
         &self,
-        reader: &Target,
+        reader: &SqlReader,
         statement: &str,
         timeout: Duration,
     ) -> Result<SqlQuery> {
-        let (mut conn, effects) = self.connect_reader(reader, timeout).await?;
+        let (mut conn, effects) = self.connect_sql(reader, timeout).await?;
         if let Some(name) = named(statement, &effects) {
             return Err(Error::Statement(format!(
                 "the function {name} may do more than read, and this server lets every role run it; remove its name"
@@ -85,10 +88,14 @@ impl Store {
                 kind: kind(column.type_info().name()),
             })
             .collect();
-        if !only_tells(statement) {
+        // Plans tell how many rows of others there are, so only the owner has them.
+        if !(reader.is_owner() && only_tells(statement)) {
             let declared = AssertSqlSafe(format!("{DECLARE}{statement}")).into_sql_str();
             conn.prepare(declared).await.map_err(|error| match error {
-                sqlx::Error::Database(_) => Error::Statement(QUERIES.to_owned()),
+                sqlx::Error::Database(_) if reader.is_owner() => {
+                    Error::Statement(QUERIES.to_owned())
+                }
+                sqlx::Error::Database(_) => Error::Statement(ONLY_QUERIES.to_owned()),
                 other => other.into(),
             })?;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::{READER, named, reader_settings};
+use super::{READER, SqlReader, named, reader_settings};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::target::{Target, connect, options};
@@ -221,7 +221,7 @@ async fn run_for(
     statement: &str,
     timeout: Duration,
 ) -> Result<u64> {
-    let mut query = store.sql(reader, statement, timeout).await?;
+    let mut query = store.sql(&SqlReader::owner(reader.clone()), statement, timeout).await?;
     let mut rows = 0;
     query
         .run(|_| {
@@ -309,7 +309,7 @@ fn a_role_that_may_do_more_is_not_used() {
     on_index(1, async |store| {
         let Target::Socket { folder, role: _, database } = reader_of(store) else { unreachable!() };
         let owner = Target::Socket { folder, role: "codesearch".to_owned(), database };
-        let refused = store.sql(&owner, "select 1", TIMEOUT).await.unwrap_err().to_string();
+        let refused = store.sql(&SqlReader::owner(owner), "select 1", TIMEOUT).await.unwrap_err().to_string();
         assert!(
             refused.contains("more rights than to connect") && refused.contains("create role"),
             "{refused}"
