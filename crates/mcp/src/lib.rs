@@ -50,7 +50,7 @@ use store::Epoch;
 
 use self::answer::Answer;
 use self::progress::FileCounter;
-pub use self::sql::Sql;
+pub use self::sql::{Sql, bounds as sql_bounds};
 
 /// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
@@ -79,18 +79,20 @@ const LEAST: usize = 2048;
 pub struct Tools {
     view: View,
     sql: Option<Arc<Sql>>,
+    is_operator: bool,
 }
 
 impl Tools {
     /// Makes tools that read a view.
     pub fn new(view: View) -> Self {
-        Self { view, sql: None }
+        Self { view, sql: None, is_operator: false }
     }
 
-    /// Adds the tool `sql`, if there is anything to run statements on. They read all repositories, whatever the view shows.
+    /// Adds the tool `sql`, if there is anything to run statements on. Those of an operator read the statistics of searches,
+    /// too, if the view shows all repositories.
     #[must_use]
-    pub fn with_sql(self, sql: Option<Arc<Sql>>) -> Self {
-        Self { sql, ..self }
+    pub fn with_sql(self, sql: Option<Arc<Sql>>, is_operator: bool) -> Self {
+        Self { sql, is_operator, ..self }
     }
 
     /// Returns the tool with a name, if this agent may call it.
@@ -108,8 +110,8 @@ impl Tools {
     ) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, &given)?;
         if tool.name == tools::SQL {
-            let Some(sql) = &self.sql else { bail!("the tool sql is only for operators") };
-            return sql.answer(of(asked)?).await;
+            let Some(sql) = &self.sql else { bail!("the tool sql has nothing to run statements on") };
+            return sql.answer(&self.view, self.is_operator, of(asked)?).await;
         }
         let (view, pinned) = self.pinned(&asked).await?;
         let here = folder::of(&view, asked[tools::FOLDER].as_str(), folders).await?;

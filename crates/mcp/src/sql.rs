@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::{More, SqlBounds, Store, Target};
+use search::View;
+use store::{More, SqlBounds, SqlReader, SqlRows, Store, Target};
 use tokio::sync::Semaphore;
 
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
@@ -19,12 +20,12 @@ repositories(repository, folder, files, bytes, left_out, indexed_at, topics, sta
 files(repository, path, language, bytes, lines, hash); file_texts(repository, path, text): name a path
 symbols(repository, path, language, symbol, kind, container, line)
 left_out(repository, path, bytes, reason); trees(repository, tree, kind, commit); tree_files(repository, tree, path, hash)
+owners(repository, path, owner, rule) by CODEOWNERS; newest_files(repository, path): changed by the last ingest
 grep(regex, repositories => regex, paths => regex, ignore_case => true) gives repository, path, line, text by the trigram index
 Examples:
 select count(distinct repository) from grep('log4j', paths => 'pom\\.xml$')
 select language, count(*), sum(lines) from files group by 1 order by 3 desc limit 10
 select repository, path, line from symbols where symbol = 'main' and kind = 'function'
-select repository, count(*) from left_out group by 1 order by 2 desc limit 5
 select hash, count(*), min(path) from files group by 1 having count(*) > 3 order by 2 desc
 select text from file_texts where repository = 'a/b' and path = 'go.mod'";
 
@@ -71,41 +72,68 @@ fn rows() -> usize {
     100
 }
 
-/// Where statements run: as a role that may only read the views of the index, all of whose repositories they see.
+/// Where statements run, for all clients of a process: as roles that may only read the views of the index. What a statement
+/// sees is what the view of its client shows.
 #[derive(Debug)]
 pub struct Sql {
     store: Store,
-    reader: Target,
+    owner: Option<Target>,
+    visible: Target,
     turns: Semaphore,
 }
 
 impl Sql {
-    /// Makes statements run as the role of `reader`, which [`Store::sql_within`] checks.
-    pub fn new(store: Store, reader: Target) -> Self {
-        Self { store, reader, turns: Semaphore::new(AT_ONCE) }
+    /// Makes statements run as the role of `visible` ([`store::VISIBLE`]); those of operators who see all repositories, as
+    /// the role of `owner` ([`store::READER`]) if there is one. Each statement checks its role.
+    pub fn new(store: Store, owner: Option<Target>, visible: Target) -> Self {
+        Self { store, owner, visible, turns: Semaphore::new(AT_ONCE) }
     }
 
-    pub(super) async fn answer(&self, asked: Statement) -> Result<Answer> {
-        if asked.query.trim().is_empty() {
-            bail!("the query is empty; try: select repository, files from repositories");
+    /// Runs a statement that reads what a view shows, when its turn comes. Operators who see all repositories also read the
+    /// statistics of searches. All statements of clients run here.
+    ///
+    /// # Errors
+    /// The statement is empty or refused, costs too much or takes too long ([`store::Error::Statement`]); the role is
+    /// missing ([`store::Error::Unsuitable`]); other statements run.
+    pub async fn rows(
+        &self,
+        view: &View,
+        is_operator: bool,
+        statement: &str,
+        bounds: &SqlBounds,
+    ) -> Result<SqlRows, store::Error> {
+        let refuse = |why: &str| Err(store::Error::Statement(why.to_owned()));
+        if statement.trim().is_empty() {
+            return refuse("the query is empty; try: select repository, files from repositories");
         }
-        let Ok(turn) = tokio::time::timeout(MAX_WAIT, self.turns.acquire()).await else {
-            bail!("other statements are running; try again in some seconds");
+        if statement.len() > MAX_STATEMENT {
+            return refuse(&format!("the query is too long: {MAX_STATEMENT} bytes are the most"));
+        }
+        let Ok(Ok(_turn)) = tokio::time::timeout(MAX_WAIT, self.turns.acquire()).await else {
+            return refuse("other statements are running; try again in some seconds");
         };
-        let _turn = turn?;
-        let bounds = SqlBounds {
-            timeout: TIMEOUT,
-            cost: MAX_COST,
-            rows: asked.limit,
-            bytes: MAX_BYTES,
-            letters: MAX_LETTERS,
+        let repos = view.visible_repos().await?;
+        let reader = match (&self.owner, &repos) {
+            (Some(owner), None) if is_operator => SqlReader::owner(owner.clone()),
+            _ => SqlReader::of(self.visible.clone(), repos),
         };
-        let found = match self.store.sql_within(&self.reader, &asked.query, &bounds).await {
+        self.store.sql_within(&reader, statement, bounds).await
+    }
+
+    pub(super) async fn answer(
+        &self,
+        view: &View,
+        is_operator: bool,
+        asked: Statement,
+    ) -> Result<Answer> {
+        let bounds = bounds(asked.limit, MAX_BYTES);
+        let found = match self.rows(view, is_operator, &asked.query, &bounds).await {
             Err(store::Error::Statement(why)) => bail!("{}", with_near_view(&why)),
             other => other?,
         };
+        let names: Vec<&str> = found.columns.iter().map(|column| &*column.name).collect();
         let mut text = Text::of(asked.max_bytes);
-        text.add(&format!("{}\n", found.columns.join(" | ")));
+        text.add(&format!("{}\n", names.join(" | ")));
         let mut shown = 0;
         for row in &found.rows {
             let is_only = found.rows.len() == 1;
@@ -121,14 +149,13 @@ impl Sql {
         }
         let all = found.rows.len();
         let mut head = count(all, "row", "rows");
+        let cut = found.cut();
         head += &match found.more {
             Some(More::Rows) => {
-                ", and there are more: the limit was reached. Count them in the query, or raise limit."
-                    .to_owned()
+                format!(", and {cut}: the limit was reached. Count them in the query, or raise limit.")
             }
             Some(More::Bytes) => {
-                ", and there are more: the answer is full. Select fewer columns, or count in the query."
-                    .to_owned()
+                format!(", and {cut}: the answer is full. Select fewer columns, or count in the query.")
             }
             None if shown == all => ". That is all.".to_owned(),
             None => format!(
@@ -136,9 +163,14 @@ impl Sql {
                 asked.max_bytes
             ),
         };
-        let columns: Vec<Value> = found.columns.iter().map(|name| json!(name)).collect();
+        let columns: Vec<Value> = names.iter().map(|name| json!(name)).collect();
         Ok(text.below(&head, "rows", "").and("columns", Value::Array(columns)))
     }
+}
+
+/// Returns the bounds of a statement of a client, which gets up to so many rows and bytes.
+pub fn bounds(rows: usize, bytes: usize) -> SqlBounds {
+    SqlBounds { timeout: TIMEOUT, cost: MAX_COST, rows, bytes, letters: MAX_LETTERS }
 }
 
 /// Formats a row: values between bars, each in one line unless it is the only row.
@@ -175,7 +207,7 @@ fn cut(text: &str) -> String {
 }
 
 /// The views and functions that statements may name.
-const VIEWS: [&str; 17] = [
+const VIEWS: [&str; 20] = [
     "repositories",
     "pending",
     "files",
@@ -185,6 +217,9 @@ const VIEWS: [&str; 17] = [
     "symbols",
     "scip_indexes",
     "left_out",
+    "owners",
+    "owners_of",
+    "newest_files",
     "history_commits",
     "history_lines",
     "searches",

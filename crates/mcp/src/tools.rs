@@ -17,7 +17,7 @@ pub(super) const FOLDER: &str = "folder";
 /// The argument of tools that names the state of the index to read.
 pub(super) const EPOCH: &str = "epoch";
 
-/// The tool that not every agent may call.
+/// The tool that only agents of an index in a database have.
 pub(super) const SQL: &str = "sql";
 
 /// Most bytes of a tool's name that an error repeats.
@@ -109,7 +109,7 @@ pub(super) fn named(name: &str, with_sql: bool) -> Result<&'static Tool> {
         return Ok(tool);
     }
     if known.is_some() {
-        bail!("the tool sql is only for operators: send the token of one, or use search");
+        bail!("the tool sql has nothing to run statements on; use search");
     }
     let names = || LISTED.iter().map(|tool| &*tool.name).filter(|name| with_sql || *name != SQL);
     let shown = query::shortened(name, MAX_NAME);
@@ -173,6 +173,6 @@ mod tests {
             assert!((40..=120).contains(&why(name).len()), "{}", why(name));
         }
         assert!(named("outline", false).is_ok());
-        assert!(named("sql", false).unwrap_err().to_string().contains("operators"));
+        assert!(named("sql", false).unwrap_err().to_string().contains("nothing to run"));
     }
 }

@@ -127,6 +127,19 @@ impl View {
         self.visible.restrict(&catalog, &self.trees)
     }
 
+    /// Returns the visible repositories, ascending; `None` if all are, and those of later epochs will be.
+    ///
+    /// # Errors
+    /// The database query fails, or the database has no index.
+    pub async fn visible_repos(&self) -> Result<Option<Vec<RepoId>>, store::Error> {
+        if matches!(self.visible, Visible::All) {
+            return Ok(None);
+        }
+        let mut repos: Vec<RepoId> = self.catalog().await?.repos.keys().copied().collect();
+        repos.sort_unstable();
+        Ok(Some(repos))
+    }
+
     /// Returns the visible repositories, by name.
     ///
     /// # Errors

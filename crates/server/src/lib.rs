@@ -35,6 +35,7 @@ mod search_stream;
 mod seeing;
 mod sender;
 mod server;
+mod sql;
 mod stream;
 mod timely_body;
 
@@ -84,6 +85,7 @@ fn endpoints() -> Vec<Endpoint> {
         monitors::MONITORS,
         monitors::MONITOR,
         ingest::INGEST,
+        sql::SQL,
         hooks::HOOKS,
         pages::DEFINITIONS,
         pages::REFERENCES,

@@ -72,9 +72,8 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
         .with_legacy_session_mode(false)
         .with_json_response(true);
     let view = server.view().clone();
-    // Statements see all repositories, and what others search for.
-    let sql = server.sql.clone().filter(|_| is_operator);
-    let tools = move || Ok(Tools::new(view.clone()).with_sql(sql.clone()));
+    let sql = server.sql.clone();
+    let tools = move || Ok(Tools::new(view.clone()).with_sql(sql.clone(), is_operator));
     let service =
         StreamableHttpService::new(tools, Arc::new(NeverSessionManager::default()), config);
     let request = Request::from_parts(head, Body::from(body));

@@ -52,6 +52,13 @@ pub struct SqlRows {
 }
 
 impl SqlRows {
+    /// Says how many rows there are besides: `1 more row`, `at least 1000 more rows`.
+    pub fn cut(&self) -> String {
+        let least = if self.is_counted { "" } else { "at least " };
+        let rows = if self.cut_rows == 1 { "row" } else { "rows" };
+        format!("{least}{} more {rows}", self.cut_rows)
+    }
+
     /// Returns the values of columns named `repository`, ascending: the repositories that the answer names as such.
     pub fn repositories(&self) -> Vec<&str> {
         let at: Vec<usize> = (0..self.columns.len())

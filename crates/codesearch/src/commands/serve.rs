@@ -149,7 +149,7 @@ pub(crate) fn serve(
 ) -> Result<u8> {
     let proxy = &args.operator.proxy;
     let mut sockets = [socket, proxy.proxy_socket.as_deref().map(Socket::of_proxy).transpose()?];
-    settings.sql = super::sql::for_agents(&database);
+    settings.sql = Some(super::sql::for_agents(&database));
     let keeps_watch = keep.watches;
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;

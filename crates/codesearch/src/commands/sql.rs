@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use percent_encoding::percent_decode_str;
-use store::{READER, Store, Target, reader_settings};
+use store::{READER, SqlReader, Store, Target, VISIBLE, reader_settings};
 
 use crate::cli::{DatabaseArgs, SqlArgs};
 use crate::database::Database;
@@ -26,42 +26,63 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
         bail!("no statement; try: codesearch sql 'select repository, files from repositories'");
     }
     let database = Database::open_index(database, 1)?;
-    let reader = reader(&database, args);
-    database.run(async |store| answer(store, &reader, &statement, args).await)
+    let (owner, target) = (owner(&database, args), visible(database.target()));
+    let store = database.store.clone();
+    database.read(1, async |view| {
+        let reader = match view.visible_repos().await? {
+            None => SqlReader::owner(owner),
+            some => SqlReader::of(target, some),
+        };
+        answer(&store, &reader, &statement, args).await
+    })
 }
 
-/// Returns where statements run, as the role that only reads the views: in the private Postgres, or at a URL.
-fn reader(database: &Database, args: &SqlArgs) -> Target {
+/// Returns where the owner's statements run, as the role that only reads the views: in the private Postgres, or at a URL.
+fn owner(database: &Database, args: &SqlArgs) -> Target {
     match (&args.reader_url, database.target()) {
         (Some(url), Target::Url(_)) => Target::Url(url.clone()),
-        (None, Target::Url(url)) => Target::Url(as_reader(url)),
-        (_, Target::Socket { folder, role: _, database }) => Target::Socket {
+        (_, target) => with_role(target, READER),
+    }
+}
+
+/// Returns where statements run that see only some repositories: in the private Postgres, or at `CODESEARCH_VISIBLE_URL`.
+fn visible(target: &Target) -> Target {
+    match (std::env::var("CODESEARCH_VISIBLE_URL"), target) {
+        (Ok(url), Target::Url(_)) => Target::Url(url),
+        (_, target) => with_role(target, VISIBLE),
+    }
+}
+
+/// Returns the address of the same database for another role, without a password.
+fn with_role(target: &Target, role: &str) -> Target {
+    match target {
+        Target::Url(url) => Target::Url(as_role(url, role)),
+        Target::Socket { folder, role: _, database } => Target::Socket {
             folder: folder.clone(),
-            role: READER.to_owned(),
+            role: role.to_owned(),
             database: database.clone(),
         },
     }
 }
 
-/// Returns where statements of agents run: in the private Postgres, or at `CODESEARCH_READER_URL`. `None` if the operator
-/// names no URL, or shows only some repositories, since the views show all.
-pub(crate) fn for_agents(database: &Database) -> Option<Arc<mcp::Sql>> {
-    if !database.visible().is_all() {
-        return None;
-    }
-    let reader = match database.target() {
-        Target::Url(_) => Target::Url(std::env::var("CODESEARCH_READER_URL").ok()?),
-        Target::Socket { folder, role: _, database } => Target::Socket {
-            folder: folder.clone(),
-            role: READER.to_owned(),
-            database: database.clone(),
-        },
+/// Returns where statements of clients and agents run. Outside the private Postgres, operators read statistics of searches
+/// if `CODESEARCH_READER_URL` is set.
+pub(crate) fn for_agents(database: &Database) -> Arc<mcp::Sql> {
+    let target = database.target();
+    let owner = match target {
+        Target::Url(_) => std::env::var("CODESEARCH_READER_URL").ok().map(Target::Url),
+        Target::Socket { .. } => Some(with_role(target, READER)),
     };
-    Some(Arc::new(mcp::Sql::new(database.store.clone(), reader)))
+    Arc::new(mcp::Sql::new(database.store.clone(), owner, visible(target)))
 }
 
 /// Runs one statement, and prints its rows.
-async fn answer(store: &Store, reader: &Target, statement: &str, args: &SqlArgs) -> Result<u8> {
+async fn answer(
+    store: &Store,
+    reader: &SqlReader,
+    statement: &str,
+    args: &SqlArgs,
+) -> Result<u8> {
     let mut query = store.sql(reader, statement, args.timeout).await?;
     let columns = query.columns.clone();
     let stdout = std::io::stdout();
@@ -82,7 +103,11 @@ async fn answer(store: &Store, reader: &Target, statement: &str, args: &SqlArgs)
 /// Opens psql with the views in its search path, as the role that only reads them.
 fn psql(args: &DatabaseArgs, how: &SqlArgs) -> Result<u8> {
     let database = Database::open_index(args, 1)?;
-    let reader = reader(&database, how);
+    if !matches!(database.visible(), search::Visible::All) {
+        database.close();
+        bail!("psql would show all repositories; give a statement: codesearch sql 'select repository, files from repositories'");
+    }
+    let reader = owner(&database, how);
     let opened = database.runtime.block_on(async {
         database.store.check_reader(&reader).await?;
         let mut command = Command::new("psql");
@@ -126,12 +151,12 @@ fn options(mut given: OsString, settings: &[(&str, &str)]) -> OsString {
     given
 }
 
-/// Returns a URL with the role that only reads the views in place of the user and the password.
-fn as_reader(url: &str) -> String {
+/// Returns a URL with a role in place of the user and the password.
+fn as_role(url: &str, role: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let server = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
     let user = server.rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{READER}@{}", &rest[user..])
+    format!("{scheme}://{role}@{}", &rest[user..])
 }
 
 /// Splits the password off a URL, since everybody on the machine can see command lines.
@@ -168,7 +193,7 @@ mod tests {
             ("postgres://h/d@x:y", "postgres://codesearch_reader@h/d@x:y"),
             ("postgresql:///d?host=/a:b@c", "postgresql://codesearch_reader@/d?host=/a:b@c"),
         ] {
-            assert_eq!(as_reader(url), reader);
+            assert_eq!(as_role(url, READER), reader);
         }
         assert_eq!(
             options("-c work_mem=1MB".into(), &[("a", "b"), ("c", "d,e")]),

@@ -65,6 +65,7 @@ mod typed;
 mod updates;
 mod upgrade;
 mod view;
+mod wall;
 mod watch;
 mod words;
 mod zoekt;

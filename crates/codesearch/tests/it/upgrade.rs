@@ -14,7 +14,7 @@ const OLDEST_ROWS: i64 = 5;
 /// migrations, and writes rows in the old form, without docs. `role` owns the index.
 pub(crate) fn make_old(fixture: &Fixture, version: i64, role: Option<&str>) {
     fixture.with_connection(async |mut conn| {
-        conn.execute("drop schema codesearch_sql cascade").await.unwrap();
+        conn.execute("drop schema codesearch_visible, codesearch_sql cascade").await.unwrap();
         if let Some(role) = role {
             conn.execute(AssertSqlSafe(format!("set role {role}"))).await.unwrap();
         }
@@ -157,7 +157,13 @@ fn make_filters_old(fixture: &Fixture) {
 /// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop table words, word_segments;
+        "drop schema codesearch_visible cascade;
+         drop view codesearch_sql.owners, codesearch_sql.newest_files;
+         drop function codesearch_sql.owners_of, codesearch_sql.grep_statement(smallint, text, text, text, boolean, integer[]);
+         drop view owner_files;
+         drop function codesearch_sql.owners_in, codesearch_sql.owners_by, codesearch_sql.owner_rules, restrict_view;
+         drop table sql_sessions;
+         drop table words, word_segments;
          alter table shards drop column worded, drop column defined, drop column words_dead, drop column docs_indexed;
          alter table docs add column heading_lexemes tsvector;
          alter table state drop column words_format;

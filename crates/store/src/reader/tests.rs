@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::{READER, SqlReader, named, reader_settings};
+use super::visible::SEARCH_PATH as VISIBLE_PATH;
+use super::{READER, SqlReader, VISIBLE, named, reader_settings, settings};
+use crate::RepoId;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::target::{Target, connect, options};
@@ -270,6 +272,101 @@ fn statements_read_the_views_and_do_nothing_else() {
         for database in ["postgres", "template1"] {
             assert!(PgConnection::connect_with(&options.clone().database(database)).await.is_err());
         }
+    });
+}
+
+/// Those of [`ATTACKS`] that may run: they tell nothing.
+const HARMLESS: &str = "select 'pg_sleep'::regproc";
+
+#[test]
+fn somebody_who_sees_one_repository_sees_no_more() {
+    on_index(1, async |store| {
+        ingest(store, "r", &[("a.txt", 1, "hello\n")]).await;
+        ingest(store, "hidden", &[("b.txt", 2, "hidden\n")]).await;
+        let Target::Socket { folder, role: _, database } = reader_of(store) else { unreachable!() };
+        let target = Target::Socket { folder, role: VISIBLE.to_owned(), database };
+        let id: i32 = value(store, "select id from repos where name = 'r'").await;
+        let reader = SqlReader::of(target.clone(), Some(vec![RepoId(id)]));
+        let run = async |statement: &str| -> Result<Vec<String>> {
+            let mut rows = Vec::new();
+            let mut query = store.sql(&reader, statement, TIMEOUT).await?;
+            query
+                .run(|values| {
+                    rows.extend(values.iter().flatten().map(|value| (*value).to_owned()));
+                    Ok::<_, Error>(())
+                })
+                .await?;
+            Ok(rows)
+        };
+        assert_eq!(run("select repository from repositories").await.unwrap(), ["r"]);
+        assert_eq!(run("select text from file_texts").await.unwrap(), ["hello\n"]);
+        assert_eq!(run("select path from grep('h')").await.unwrap(), ["a.txt"]);
+        let all = SqlReader::of(target.clone(), None);
+        let mut query = store.sql(&all, "select repository from files", TIMEOUT).await.unwrap();
+        let mut rows = 0;
+        query
+            .run(|_| {
+                rows += 1;
+                Ok::<_, Error>(())
+            })
+            .await
+            .unwrap();
+        assert_eq!(rows, 2);
+        let none = SqlReader::of(target.clone(), Some(Vec::new()));
+        let mut query = store.sql(&none, "select * from files", TIMEOUT).await.unwrap();
+        query.run(|_| Err::<(), Error>(Error::Busy)).await.unwrap();
+        let before = state(store).await;
+        let mut wrong = Vec::new();
+        for (statement, _) in ATTACKS {
+            match run(statement).await {
+                Ok(_) if *statement == HARMLESS => {}
+                Ok(rows) => wrong.push(format!("{statement}: it runs: {rows:?}")),
+                Err(error) if error.to_string().contains("hidden") => {
+                    wrong.push(format!("{statement}: {error}"));
+                }
+                Err(_) => {}
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        check_state(store, &before).await;
+        // The rights of the role suffice, too; a connection whose process has no row sees nothing.
+        let options = options(&target).unwrap().options(settings(VISIBLE_PATH, "1000"));
+        let mut conn = connect(&options).await.unwrap();
+        for (statement, _) in ATTACKS.iter().filter(|(_, told)| *told != "statement timeout") {
+            let _ = conn.execute(AssertSqlSafe((*statement).to_owned())).await;
+            let _ = conn.execute("rollback; set default_transaction_read_only = off").await;
+            let sql = format!("set statement_timeout = 1000; {statement}");
+            let _ = conn.execute(AssertSqlSafe(sql)).await;
+            let _ = conn.execute("rollback; set search_path = codesearch_visible, public").await;
+        }
+        let seen: i64 =
+            sqlx::query_scalar("select count(*) from files").fetch_one(&mut conn).await.unwrap();
+        assert_eq!(seen, 0);
+        run("select 1").await.unwrap();
+        check_state(store, &before).await;
+        // Rights that the role has gained are revoked.
+        let mut owner = store.connection().await.unwrap();
+        owner
+            .execute(
+                "grant select on pg_class to public; grant execute on function pg_relation_size(regclass) to public;
+                 grant select on codesearch.repos to codesearch_visible;
+                 grant usage on schema codesearch to codesearch_visible; grant codesearch_reader to codesearch_visible",
+            )
+            .await
+            .unwrap();
+        for statement in [
+            "select count(*) from pg_class",
+            "select pg_relation_size('codesearch_visible.files')",
+            "select * from codesearch.repos",
+            "select * from codesearch_sql.files",
+        ] {
+            let denied = run(statement).await.unwrap_err().to_string();
+            assert!(denied.contains(DENIED), "{statement}: {denied}");
+        }
+        // Processes that have ended have no rows for long.
+        let rows: i64 = value(store, "select count(*) from sql_sessions").await;
+        assert!(rows < 20, "{rows}");
+        conn.close().await.unwrap();
     });
 }
 

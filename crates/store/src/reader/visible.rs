@@ -20,7 +20,7 @@ use crate::target::{Target, connect, options};
 pub const VISIBLE: &str = "codesearch_visible";
 
 /// The search path for unqualified names in a statement.
-const SEARCH_PATH: &str = "codesearch_visible,public";
+pub(super) const SEARCH_PATH: &str = "codesearch_visible,public";
 
 /// SQL: whether the role `r` has the settings that [`make_visible`] gives it.
 const HAS_SETTINGS: &str = "coalesce(cardinality(r.rolconfig) = 4 and r.rolconfig @> array[
@@ -34,10 +34,10 @@ const TELLS: &str = "
         pg_column_compression, pg_client_encoding, pg_char_to_encoding, pg_encoding_to_char, pg_encoding_max_length,
         pg_input_is_valid, pg_input_error_info, pg_collation_for}'::name[])";
 
-/// SQL: whether the relation `c` may tell of tables of others. Clients look up types.
+/// SQL: whether the relation `c` may tell of tables of others. Clients look up types and columns.
 const TELLS_ROWS: &str = "
     c.relnamespace in (select oid from pg_namespace where nspname in ('pg_catalog', 'information_schema', 'public'))
-    and c.relkind in ('r', 'v', 'm', 'f', 'p') and c.relname <> all ('{pg_type, pg_range, pg_enum}'::name[])";
+    and c.relkind in ('r', 'v', 'm', 'f', 'p') and c.relname <> all ('{pg_type, pg_range, pg_enum, pg_attribute}'::name[])";
 
 /// SQL: whether the operator that asks a trigram index behind a barrier exists.
 const HAS_OPERATOR: &str = "exists (

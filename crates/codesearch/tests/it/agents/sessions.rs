@@ -233,7 +233,7 @@ fn agents_ask_in_sql_within_bounds() {
     let described = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "sql").unwrap();
     let (_, examples) =
         described["description"].as_str().unwrap().split_once("Examples:\n").unwrap();
-    assert_eq!(examples.lines().count(), 6);
+    assert_eq!(examples.lines().count(), 5);
     for example in examples.lines() {
         let (failed, text) = agent.call("sql", &sql(example));
         assert!(!failed && text.contains("That is all."), "{example}: {text}");
@@ -242,13 +242,13 @@ fn agents_ask_in_sql_within_bounds() {
     let many = json!({ "query": "select n from generate_series(1, 1000000) n", "limit": 3 });
     assert_eq!(
         agent.told("sql", &many),
-        "3 rows, and there are more: the limit was reached. Count them in the query, or raise limit.\n\nn\n1\n2\n3\n"
+        "3 rows, and at least 1000 more rows: the limit was reached. Count them in the query, or raise limit.\n\nn\n1\n2\n3\n"
     );
     let wide = agent.told("sql", &sql("select repeat('x', 1000000) from generate_series(1, 50)"));
     assert!(wide.len() <= 8192 && wide.contains("[... 999700 letters ...]"), "{wide}");
     // A recursion that never ends gives its first rows.
     let endless = "with recursive t(n) as (select 1 union all select n + 1 from t) select n from t";
-    assert!(agent.told("sql", &sql(endless)).starts_with("100 rows, and there are more"));
+    assert!(agent.told("sql", &sql(endless)).starts_with("100 rows, and at least 1000 more rows"));
     for statement in [
         "delete from files",
         "insert into files values (1)",
@@ -294,7 +294,7 @@ fn agents_ask_in_sql_within_bounds() {
 }
 
 #[test]
-fn only_operators_ask_a_server_in_sql() {
+fn only_operators_read_the_searches_of_others_by_sql() {
     let fixture = fixture();
     let server = fixture.serve();
     let rows = told(&server, "sql", &json!({ "query": "select 1 as one" }));
@@ -318,7 +318,9 @@ fn only_operators_ask_a_server_in_sql() {
     let params = json!({ "name": "sql", "arguments": { "query": "select 2 as two" } });
     assert!(call(&admin, "tools/list", &json!({})).contains("\"name\":\"sql\""));
     assert!(call(&admin, "tools/call", &params).contains("two\\n2"));
-    assert!(!call(&other, "tools/list", &json!({})).contains("\"name\":\"sql\""));
-    let refused = call(&other, "tools/call", &params);
-    assert!(refused.contains("the tool sql is only for operators"), "{refused}");
+    assert!(call(&other, "tools/call", &params).contains("two\\n2"));
+    let slow = json!({ "name": "sql", "arguments": { "query": "select count(*) from slow_searches" } });
+    assert!(call(&admin, "tools/call", &slow).contains("That is all."));
+    let refused = call(&other, "tools/call", &slow);
+    assert!(refused.contains("does not exist"), "{refused}");
 }
