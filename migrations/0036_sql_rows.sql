@@ -223,8 +223,13 @@ create function codesearch_sql.grep_statement(
     language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
     nnn text := to_char(of_shard, 'FM000');
-    -- A literal, so that it is hashed.
-    seen text := case when repos is null then '' else format(' and f.repo = any (%L::integer[])', repos) end;
+    documents text := codesearch_sql.lexeme_condition(pattern);
+    -- A text without these words has no line to compare.
+    texts text := regexp_replace(documents, 'lexemes ilike ''% ?([0-9A-Za-z]+) ?%''',
+        'c.contents ' || case when ignore_case then 'ilike' else 'like' end || ' ''%\1%''', 'g');
+    -- This is hashed when it is needed. Planning "= any" of many repositories takes longer than a lookup.
+    seen text := case when repos is null then ''
+        else format(' and case when f.repo in (select unnest(%L::integer[])) then true else false end', repos) end;
     files text := format(
         'codesearch.files_%s f join codesearch.repos r on r.id = f.repo cross join codesearch.state s
          where f.valid_from <= s.epoch and s.epoch < f.valid_to and f.trees >= 0', nnn)
@@ -238,7 +243,7 @@ begin
          found as materialized (
              select c.blob, c.line + l.n::integer - 1 as line, l.text
              from candidates d
-             join codesearch.chunks_%1$s c on c.shard = %2$s and c.n >= d.first and c.n < d.upto
+             join codesearch.chunks_%1$s c on c.shard = %2$s and c.n >= d.first and c.n < d.upto and %8$s
              cross join lateral (
                  select rtrim(piece, E''\r'') as text, n
                  from string_to_table(c.contents, E''\n'') with ordinality p (piece, n)) l
@@ -249,7 +254,7 @@ begin
          from found m join (select f.blob, f.repo, f.path from %7$s) f on f.blob = m.blob
          join codesearch.repos r on r.id = f.repo
          order by 1, 2, 3',
-        nnn, of_shard, codesearch_sql.lexeme_condition(pattern),
+        nnn, of_shard, documents,
         case
             when repositories <> '' or paths <> '' then format(' and c.blob in (select f.blob from %s)', files)
             -- Looked up for each text that is asked about: there are few, and the files of a shard are many.
@@ -259,7 +264,7 @@ begin
                          and f.trees >= 0%s limit 1)', nnn, of_shard, seen)
             else ''
         end,
-        case when ignore_case then '~*' else '~' end, pattern, files);
+        case when ignore_case then '~*' else '~' end, pattern, files, texts);
 end $$;
 comment on function codesearch_sql.grep_statement is 'The statement by which grep asks one shard, for all repositories or for these.';
 
@@ -302,6 +307,10 @@ create function codesearch_visible.owners_of(of_repository text, paths text[])
     where of_repository in (select codesearch_visible.names())
 $$;
 comment on function codesearch_visible.owners_of is 'As codesearch_sql.owners_of, for a repository that the statement may see.';
+
+-- They name a function of codesearch_sql, whose schema the role may not use.
+alter function codesearch_sql.history_numbers(bytea, integer) security definer;
+alter function codesearch_sql.history_changes(bytea) security definer;
 
 -- Makes the view of the repositories that may be seen from the one of all. A migration that changes a view of
 -- codesearch_sql, or adds one with a column "repository", calls it. The barrier keeps a condition of a statement, which

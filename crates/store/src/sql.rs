@@ -79,7 +79,14 @@ impl Store {
         let prepared = conn
             .prepare(AssertSqlSafe(statement.to_owned()).into_sql_str())
             .await
-            .map_err(|error| refused(error, statement))?;
+            .map_err(|error| match error {
+                // Types of the server's own, which only its catalog has.
+                sqlx::Error::ColumnDecode { .. } | sqlx::Error::TypeNotFound { .. } => {
+                    let why = "the type of a column is not supported; cast it: COLUMN::text";
+                    Error::Statement(why.to_owned())
+                }
+                other => refused(other, statement),
+            })?;
         let columns: Vec<SqlColumn> = prepared
             .columns()
             .iter()

@@ -6,9 +6,10 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SQL_HELP: &str = "\
 The schema codesearch_sql has the views repositories, files, file_texts, symbols, scip_indexes, left_out, \
-history_commits, history_lines, searches, \
+owners, newest_files, history_commits, history_lines, searches, \
 search_times, slow_searches and refusals. The function grep(PATTERN) finds lines with the trigram index. The \
-statement may be a query, EXPLAIN or SHOW. It runs as the role codesearch_reader, which may only read the views. \
+statement may be a query, EXPLAIN or SHOW. It runs as the role codesearch_reader, which may only read the views; \
+with CODESEARCH_REPOS, as codesearch_visible, which sees only these repositories. \
 Without a statement, the command opens psql on a terminal; otherwise it reads the statement from standard input.
 
 Examples:

@@ -348,7 +348,12 @@ fn the_owner_of_a_private_server_may_connect_as_its_reader() {
         text.lines().filter(|line| !line.contains("codesearch_reader")).collect();
     std::fs::write(&identities, before.join("\n") + "\n").unwrap();
     home.run(&["db", "start"]).code(0);
-    assert_eq!(std::fs::read_to_string(&identities).unwrap(), text);
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&std::fs::read_to_string(&identities).unwrap()), sorted(&text));
     home.ingest();
     let url = format!(
         "postgresql://codesearch_reader@localhost/codesearch?host={}",

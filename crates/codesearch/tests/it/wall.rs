@@ -26,9 +26,10 @@ docs/**/x.md @docs
 my\\ file.txt @spaces
 ";
 
-fn rows(fixture: &Fixture, mut command: std::process::Command) -> Vec<Value> {
+#[track_caller]
+fn rows(fixture: &Fixture, statement: &str, mut command: std::process::Command) -> Vec<Value> {
     let ran = crate::harness::Ran::of(command.output().unwrap());
-    assert!(ran.status.code() < Some(2), "{}", ran.err);
+    assert!(ran.status.code() < Some(2), "{statement}: {}", ran.err);
     let plain = |value: Value| match value {
         Value::String(text) => Value::String(text.replace(&*fixture.path().to_string_lossy(), "FOLDER")),
         other => other,
@@ -101,8 +102,8 @@ fn every_view_of_half_is_that_of_an_index_of_half() {
     );
     for statement in &statements {
         let args = ["sql", "--format", "json", statement];
-        let seen = rows(&both.all, both.seeing(&args));
-        let half = rows(&both.half, both.half.command(&args));
+        let seen = rows(&both.all, statement, both.seeing(&args));
+        let half = rows(&both.half, statement, both.half.command(&args));
         assert_eq!(seen, half, "{statement}");
         let is_empty = statement.contains("hidden") || statement.ends_with("slow_searches");
         assert_eq!(half.is_empty(), is_empty, "{statement}");
@@ -196,7 +197,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("insert into codesearch.sql_sessions values (pg_backend_pid(), now(), null)", DENIED),
     ("update codesearch.sql_sessions set repos = null", DENIED),
     ("with x as (update codesearch.sql_sessions set repos = null returning 1) select * from files", DENIED),
-    ("with x as (delete from files returning 1) select 1", NO_QUERY),
+    ("with x as (delete from files returning 1) select 1", "cannot delete"),
     ("update pg_settings set setting = 'codesearch' where name = 'role'", NO_QUERY),
     // Nor can anything be made that stands before it.
     ("create temp table files as select 1", NO_QUERY),
@@ -209,7 +210,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("prepare p as select * from files", NO_QUERY),
     ("execute p", NO_QUERY),
     ("do $$ begin perform 1; end $$", NO_QUERY),
-    ("call pg_sleep(1)", NO_QUERY),
+    ("call pg_sleep(1)", "not a procedure"),
     ("declare c cursor for select 1", NO_QUERY),
     ("fetch all from codesearch", NO_QUERY),
     // Tables, and the views of all.
@@ -228,20 +229,20 @@ const ATTACKS: &[(&str, &str)] = &[
     ("select * from repos", UNKNOWN),
     ("select * from codesearch_visible.names()", ""),
     // Rows of others by failing, by plans, by statistics, by sizes.
-    ("select * from repositories where (case when repository ~ 'hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from files where (case when repository ~ '^hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from file_texts where (case when text ~ 'only_hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from symbols where (case when symbol ~ 'only_hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from left_out where (case when repository ~ '^hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from history_lines where (case when line ~ 'only_hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from owners where (case when owner ~ 'hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from newest_files where (case when repository ~ '^hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from pending where (case when repository ~ '^hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from trees where (case when repository ~ '^hidden' then 1 / 0 else 1 end) = 1", ""),
-    ("select * from tree_files where (case when repository ~ '^hidden' then 1 / 0 else 1 end) = 1", ""),
+    ("select * from repositories where (case when repository ~ 'hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from file_texts where (case when text ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from symbols where (case when symbol ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from left_out where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from history_lines where (case when line ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from owners where (case when owner ~ 'hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from newest_files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from pending where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from trees where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    ("select * from tree_files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
     ("select * from grep('needle', repositories => 'hidden')", ""),
     ("select * from grep('only_hidden') union all select * from grep('hidden', '', '', true, 1000)", ""),
-    ("select * from grep('x') offset 0 limit 1 for update", "FOR UPDATE"),
+    ("select * from files for update", DENIED),
     ("select * from grep('(')", "invalid regular expression"),
     ("select * from grep('x'') or (1=1')", "invalid regular expression"),
     ("select * from grep('x', 'y'') or true --')", "invalid regular expression"),
@@ -251,11 +252,11 @@ const ATTACKS: &[(&str, &str)] = &[
     ("select * from owners_of('seen-one', null)", ""),
     ("select * from files where repository = 'hidden-one'", ""),
     ("select * from files where path @~~ '%a%'", ""),
-    ("select * from files where operator(public.@~~)(path, 'a')", "syntax error"),
+    ("select * from files where operator(public.@~~)(path, 'a')", "operator does not exist"),
     ("explain select * from files", NO_QUERY),
     ("explain analyze select * from files", NO_QUERY),
     ("/**/ explain (verbose) select * from grep('x')", NO_QUERY),
-    ("show data_directory", NO_QUERY),
+    ("show work_mem", NO_QUERY),
     ("select relname, reltuples from pg_class", DENIED),
     ("select * from pg_stats", DENIED),
     ("select * from pg_statistic", DENIED),
@@ -266,7 +267,8 @@ const ATTACKS: &[(&str, &str)] = &[
     ("select * from pg_roles", DENIED),
     ("select * from pg_settings", DENIED),
     ("select * from pg_description", DENIED),
-    ("select * from pg_proc", DENIED),
+    ("select * from pg_proc", "not supported; cast it"),
+    ("select proname from pg_proc", DENIED),
     ("select * from information_schema.tables", DENIED),
     ("select pg_total_relation_size('codesearch_visible.files')", DENIED),
     ("select pg_relation_size(16400)", DENIED),
@@ -279,7 +281,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("select pg_current_wal_lsn()", DENIED),
     ("select obj_description(1, 'pg_class')", DENIED),
     ("select query_to_xml('select * from codesearch.repos', true, true, '')", DENIED),
-    ("select table_to_xml('codesearch_visible.names', true, true, '')", DENIED),
+    ("select table_to_xml('codesearch.repos', true, true, '')", DENIED),
     ("select schema_to_xml('codesearch', true, true, '')", DENIED),
     ("select cursor_to_xml('codesearch', 1, true, true, '')", DENIED),
     ("select ts_stat('select names from codesearch.symbols')", DENIED),
@@ -402,7 +404,7 @@ fn rows_and_bytes_have_bounds_and_are_counted() {
         (response.status().as_u16(), text)
     };
     assert_eq!(sent("select path, 'a,b' as t from files"), (200, "path,t\r\na.txt,\"a,b\"\r\n".to_owned()));
-    let (status, text) = sent("delete from files");
+    let (status, text) = sent("create table x ()");
     assert!(status == 400 && text.contains("only queries are allowed"), "{text}");
     for (query, told) in [
         ("", "no statement"),
