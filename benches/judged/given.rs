@@ -69,9 +69,12 @@ pub(crate) fn queries(set: &Path, repos: &[Repo]) -> Result<Vec<Query>> {
             let text = |field: &str| of[field].as_str().map(str::to_owned);
             let targets = ["relevant", "secondary"].map(|field| of[field].as_array());
             let path = |target: &Value| target.as_str().or(target["path"].as_str());
-            let answers = targets.into_iter().flatten().flatten().filter_map(path).map(|path| {
-                Answer { grade: 1, path: path.to_owned(), repo: Some(repo.clone()) }
-            });
+            let answers = targets
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(path)
+                .map(|path| Answer { grade: 1, path: path.to_owned(), repo: Some(repo.clone()) });
             let answers: Vec<Answer> = answers.collect();
             let (Some(question), Some(category)) = (text("query"), text("category")) else {
                 return Err(damaged(&file));

@@ -66,9 +66,7 @@ impl Answer {
     /// Returns whether a file is this answer.
     pub(crate) fn is(&self, file: &Found) -> bool {
         match &self.repo {
-            Some(repo) => {
-repo.is(&file.repo) && is_end(&file.path, &self.path)
-            }
+            Some(repo) => repo.is(&file.repo) && is_end(&file.path, &self.path),
             None => is_same(&self.path, &format!("{}/{}", file.repo, file.path)),
         }
     }

@@ -110,7 +110,9 @@ impl Tools {
     ) -> Result<Answer> {
         let asked = arguments::understood(&tool.name, &tool.input_schema, &given)?;
         if tool.name == tools::SQL {
-            let Some(sql) = &self.sql else { bail!("the tool sql has nothing to run statements on") };
+            let Some(sql) = &self.sql else {
+                bail!("the tool sql has nothing to run statements on")
+            };
             return sql.answer(&self.view, self.is_operator, of(asked)?).await;
         }
         let (view, pinned) = self.pinned(&asked).await?;

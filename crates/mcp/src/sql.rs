@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use rmcp::schemars::JsonSchema;
+use search::View;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use search::View;
 use store::{More, SqlBounds, SqlReader, SqlRows, Store, Target};
 use tokio::sync::Semaphore;
 
@@ -152,10 +152,14 @@ impl Sql {
         let cut = found.cut();
         head += &match found.more {
             Some(More::Rows) => {
-                format!(", and {cut}: the limit was reached. Count them in the query, or raise limit.")
+                format!(
+                    ", and {cut}: the limit was reached. Count them in the query, or raise limit."
+                )
             }
             Some(More::Bytes) => {
-                format!(", and {cut}: the answer is full. Select fewer columns, or count in the query.")
+                format!(
+                    ", and {cut}: the answer is full. Select fewer columns, or count in the query."
+                )
             }
             None if shown == all => ". That is all.".to_owned(),
             None => format!(

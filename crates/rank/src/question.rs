@@ -130,12 +130,7 @@ impl Question {
         let most = both().map(|(word, idf)| idf * word.weight).sum::<f32>();
         let most = most.max(f32::MIN_POSITIVE);
         let words: Vec<Known> = known.collect();
-        Self {
-            begins: Beginnings::of(&words),
-            words,
-            identifiers: identifiers(text),
-            most,
-        }
+        Self { begins: Beginnings::of(&words), words, identifiers: identifiers(text), most }
     }
 
     /// Scores a file. Threads may score files at the same time.

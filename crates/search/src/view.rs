@@ -132,7 +132,7 @@ impl View {
     /// # Errors
     /// The database query fails, or the database has no index.
     pub async fn visible_repos(&self) -> Result<Option<Vec<RepoId>>, store::Error> {
-        if matches!(self.visible, Visible::All) {
+        if self.visible.is_all() {
             return Ok(None);
         }
         let mut repos: Vec<RepoId> = self.catalog().await?.repos.keys().copied().collect();

@@ -12,9 +12,9 @@ use axum::routing::get;
 use serde_json::{Value, json};
 use store::{More, SqlKind, SqlRows};
 
-use super::access::IsOperator;
 use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
 use super::error::Failure;
+use super::identity::IsOperator;
 use super::params::{CheckedParams, DeclaredParams, Kind, Pairs, Param};
 use super::server::Server;
 
@@ -30,8 +30,9 @@ const MAX_BYTES: usize = 4 << 20;
 /// The header of CSV that tells how many further rows there are: `12`, or `1000+`.
 const CUT_ROWS: HeaderName = HeaderName::from_static("x-cut-rows");
 
-const Q: Param = Param::text("q", "The statement: one SELECT, WITH, VALUES or TABLE. By POST, it is the body.")
-    .at_most(MAX_STATEMENT);
+const Q: Param =
+    Param::text("q", "The statement: one SELECT, WITH, VALUES or TABLE. By POST, it is the body.")
+        .at_most(MAX_STATEMENT);
 
 const LIMIT: Param = Param {
     kind: Kind::Number { least: 1, most: 10_000, instead: "a number of rows from 1 to 10000" },
@@ -138,7 +139,9 @@ fn rows(found: &SqlRows) -> Value {
     let rows: Vec<Value> = found
         .rows
         .iter()
-        .map(|row| row.iter().zip(found.columns.iter().map(|column| column.kind)).map(value).collect())
+        .map(|row| {
+            row.iter().zip(found.columns.iter().map(|column| column.kind)).map(value).collect()
+        })
         .collect();
     let more = found.more.map(|more| {
         let why = match more {

@@ -61,10 +61,10 @@ impl SqlRows {
 
     /// Returns the values of columns named `repository`, ascending: the repositories that the answer names as such.
     pub fn repositories(&self) -> Vec<&str> {
-        let at: Vec<usize> = (0..self.columns.len())
-            .filter(|at| self.columns[*at].name == "repository")
-            .collect();
-        let values = self.rows.iter().flat_map(|row| at.iter().filter_map(|at| row[*at].as_deref()));
+        let at: Vec<usize> =
+            (0..self.columns.len()).filter(|at| self.columns[*at].name == "repository").collect();
+        let values =
+            self.rows.iter().flat_map(|row| at.iter().filter_map(|at| row[*at].as_deref()));
         values.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
     }
 }
@@ -246,8 +246,8 @@ fn too_long(error: sqlx::Error, statement: &str, bounds: &SqlBounds) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{READER, Target};
     use crate::testing::{on_index, value};
+    use crate::{READER, Target};
 
     const BOUNDS: SqlBounds = SqlBounds {
         timeout: Duration::from_millis(300),

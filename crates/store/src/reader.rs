@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
-use self::visible::make_visible;
 pub use self::visible::VISIBLE;
+use self::visible::make_visible;
 use crate::RepoId;
 use crate::error::{Error, Result};
 use crate::locks::SETUP_LOCK;

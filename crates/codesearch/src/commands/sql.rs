@@ -77,12 +77,7 @@ pub(crate) fn for_agents(database: &Database) -> Arc<mcp::Sql> {
 }
 
 /// Runs one statement, and prints its rows.
-async fn answer(
-    store: &Store,
-    reader: &SqlReader,
-    statement: &str,
-    args: &SqlArgs,
-) -> Result<u8> {
+async fn answer(store: &Store, reader: &SqlReader, statement: &str, args: &SqlArgs) -> Result<u8> {
     let mut query = store.sql(reader, statement, args.timeout).await?;
     let columns = query.columns.clone();
     let stdout = std::io::stdout();
@@ -103,9 +98,11 @@ async fn answer(
 /// Opens psql with the views in its search path, as the role that only reads them.
 fn psql(args: &DatabaseArgs, how: &SqlArgs) -> Result<u8> {
     let database = Database::open_index(args, 1)?;
-    if !matches!(database.visible(), search::Visible::All) {
+    if !database.visible().is_all() {
         database.close();
-        bail!("psql would show all repositories; give a statement: codesearch sql 'select repository, files from repositories'");
+        bail!(
+            "psql would show all repositories; give a statement: codesearch sql 'select repository, files from repositories'"
+        );
     }
     let reader = owner(&database, how);
     let opened = database.runtime.block_on(async {

@@ -415,7 +415,10 @@ fn the_best_file_is_first_however_many_match() {
     // More than are ranked of those found first, and more than name their words in a row or in their paths.
     for n in 0..700 {
         let filler = "// one of many lines of a text that says nothing\n".repeat(40);
-        fixture.write(&format!("a/src/f{n:03}.go"), format!("package a\n\n// quota\n{filler}// lease {n}\n"));
+        fixture.write(
+            &format!("a/src/f{n:03}.go"),
+            format!("package a\n\n// quota\n{filler}// lease {n}\n"),
+        );
     }
     fixture.write(
         "z/src/keeper.go",

@@ -11,7 +11,16 @@ const OWNERS: [&str; 4] = ["searches", "search_times", "slow_searches", "refusal
 
 /// Columns that differ between two indexes of the same repositories.
 const VARY: [&str; 10] = [
-    "folder", "commit", "indexed_at", "looked_at", "listed_at", "imported_at", "time", "since", "due", "place",
+    "folder",
+    "commit",
+    "indexed_at",
+    "looked_at",
+    "listed_at",
+    "imported_at",
+    "time",
+    "since",
+    "due",
+    "place",
 ];
 
 const CODEOWNERS: &str = "\
@@ -31,7 +40,9 @@ fn rows(fixture: &Fixture, statement: &str, mut command: std::process::Command) 
     let ran = crate::harness::Ran::of(command.output().unwrap());
     assert!(ran.status.code() < Some(2), "{statement}: {}", ran.err);
     let plain = |value: Value| match value {
-        Value::String(text) => Value::String(text.replace(&*fixture.path().to_string_lossy(), "FOLDER")),
+        Value::String(text) => {
+            Value::String(text.replace(&*fixture.path().to_string_lossy(), "FOLDER"))
+        }
         other => other,
     };
     let mut rows: Vec<Value> = ran
@@ -55,8 +66,14 @@ fn both() -> Both {
         (&both.half, &["seen-one", "seen-two"][..]),
     ] {
         for name in names {
-            fixture.write(&format!("{name}/.github/CODEOWNERS"), CODEOWNERS.replace("@org", &format!("@{name}")));
-            fixture.write(&format!("{name}/go.mod"), format!("module {name}\nrequire example.com/log v1.2.3\n"));
+            fixture.write(
+                &format!("{name}/.github/CODEOWNERS"),
+                CODEOWNERS.replace("@org", &format!("@{name}")),
+            );
+            fixture.write(
+                &format!("{name}/go.mod"),
+                format!("module {name}\nrequire example.com/log v1.2.3\n"),
+            );
             fixture.commit(name, "Owners");
         }
         fixture.run(&["ingest", "--history", fixture.path().to_str().unwrap()]).code(0);
@@ -122,8 +139,17 @@ fn owners_are_those_of_the_last_rule() {
     fixture.write("r/.github/CODEOWNERS", CODEOWNERS);
     fixture.write("r/CODEOWNERS", "* @never\n");
     for path in [
-        "a.txt", "a.rs", "json/a.rs", "x/json/a.txt", "src/run.ts", "src/deep/run.ts", "docs/x.md", "docs/a/b/x.md",
-        "min.js", "x/min.js", "my file.txt",
+        "a.txt",
+        "a.rs",
+        "json/a.rs",
+        "x/json/a.txt",
+        "src/run.ts",
+        "src/deep/run.ts",
+        "docs/x.md",
+        "docs/a/b/x.md",
+        "min.js",
+        "x/min.js",
+        "my file.txt",
     ] {
         fixture.write(&format!("r/{path}"), path);
     }
@@ -168,7 +194,9 @@ fn owners_are_those_of_the_last_rule() {
         ]
     );
     assert_eq!(
-        ask("select owner, rule, line, section from owners_of('lab', array['guide/a.md']) order by line"),
+        ask(
+            "select owner, rule, line, section from owners_of('lab', array['guide/a.md']) order by line"
+        ),
         "owner,rule,line,section\n@all,*,1,\n@guides,/guide/,4,Docs\n"
     );
 }
@@ -181,7 +209,10 @@ const UNKNOWN: &str = "does not exist";
 /// Each statement of a hostile analyst, and part of its error; empty for an answer without anything hidden.
 const ATTACKS: &[(&str, &str)] = &[
     // What the views read cannot be set.
-    ("with x as (select set_config('codesearch.repos', '{1,2,3,4}', true)) select * from files, x", DENIED),
+    (
+        "with x as (select set_config('codesearch.repos', '{1,2,3,4}', true)) select * from files, x",
+        DENIED,
+    ),
     ("with x as (select set_config('role', 'codesearch', true)) select * from files, x", DENIED),
     ("select set_config('session_authorization', 'codesearch', false)", DENIED),
     ("select set_config('search_path', 'codesearch_sql', false)", DENIED),
@@ -196,7 +227,10 @@ const ATTACKS: &[(&str, &str)] = &[
     ("discard all", NO_QUERY),
     ("insert into codesearch.sql_sessions values (pg_backend_pid(), now(), null)", DENIED),
     ("update codesearch.sql_sessions set repos = null", DENIED),
-    ("with x as (update codesearch.sql_sessions set repos = null returning 1) select * from files", DENIED),
+    (
+        "with x as (update codesearch.sql_sessions set repos = null returning 1) select * from files",
+        DENIED,
+    ),
     ("with x as (delete from files returning 1) select 1", "cannot delete"),
     ("update pg_settings set setting = 'codesearch' where name = 'role'", NO_QUERY),
     // Nor can anything be made that stands before it.
@@ -229,19 +263,55 @@ const ATTACKS: &[(&str, &str)] = &[
     ("select * from repos", UNKNOWN),
     ("select * from codesearch_visible.names()", ""),
     // Rows of others by failing, by plans, by statistics, by sizes.
-    ("select * from repositories where (case when repository ~ 'hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from file_texts where (case when text ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from symbols where (case when symbol ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from left_out where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from history_lines where (case when line ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from owners where (case when owner ~ 'hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from newest_files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from pending where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from trees where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
-    ("select * from tree_files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1", ""),
+    (
+        "select * from repositories where (case when repository ~ 'hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from file_texts where (case when text ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from symbols where (case when symbol ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from left_out where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from history_lines where (case when line ~ 'only_hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from owners where (case when owner ~ 'hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from newest_files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from pending where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from trees where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
+    (
+        "select * from tree_files where (case when repository ~ '^hidden' then 1 / (length(repository) * 0) else 1 end) = 1",
+        "",
+    ),
     ("select * from grep('needle', repositories => 'hidden')", ""),
-    ("select * from grep('only_hidden') union all select * from grep('hidden', '', '', true, 1000)", ""),
+    (
+        "select * from grep('only_hidden') union all select * from grep('hidden', '', '', true, 1000)",
+        "",
+    ),
     ("select * from files for update", DENIED),
     ("select * from grep('(')", "invalid regular expression"),
     ("select * from grep('x'') or (1=1')", "invalid regular expression"),
@@ -317,7 +387,10 @@ const ATTACKS: &[(&str, &str)] = &[
     // Too much. These bounds hold, too, for what is counted.
     ("select count(*) from generate_series(1, 1000000000000)", "too expensive"),
     ("select n from generate_series(1, 1000000000) n order by n desc", "too expensive"),
-    ("select count(*) from files a, files b, files c, files d, files e, files f, files g, files h, symbols i", "too expensive"),
+    (
+        "select count(*) from files a, files b, files c, files d, files e, files f, files g, files h, symbols i",
+        "too expensive",
+    ),
     ("select repeat('x', 2000000000)", "too large"),
     ("", "no statement"),
 ];
@@ -335,14 +408,16 @@ fn a_hostile_statement_sees_and_does_nothing() {
         (select string_agg(oid::text, ' ' order by oid) from pg_proc),
         (select string_agg(r::text, ' ' order by id) from repos r),
         (select epoch::text from state)))";
-    let ask = |statement: &str| server.get(&format!("/sql?q={}", encoded(statement)), "application/json");
+    let ask =
+        |statement: &str| server.get(&format!("/sql?q={}", encoded(statement)), "application/json");
     let (status, _, text) = ask("select count(distinct repository) from files");
     assert_eq!(status, 200, "{text}");
     let before: String = both.all.sql(state);
     let mut wrong = Vec::new();
     for (statement, told) in ATTACKS {
         let (status, _, text) = ask(statement);
-        let is_right = if told.is_empty() { status == 200 } else { status == 400 && text.contains(told) };
+        let is_right =
+            if told.is_empty() { status == 200 } else { status == 400 && text.contains(told) };
         // The error of a statement that was refused may repeat a name in it.
         if !is_right || told.is_empty() && text.contains("hidden") || text.contains("hidden-two") {
             wrong.push(format!("{statement}: {status} {text}"));
@@ -351,22 +426,29 @@ fn a_hostile_statement_sees_and_does_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(both.all.sql::<String>(state), before);
     // What ends by itself only: time.
-    let endless = "with recursive t(n) as (select 1 union all select n from t) select count(*) from t";
+    let endless =
+        "with recursive t(n) as (select 1 union all select n from t) select count(*) from t";
     let (status, _, text) = ask(endless);
     assert!(status == 400 && text.contains("takes longer than 10s"), "{status} {text}");
     // A role that learned of a process's number sees nothing by it: the row is that of another process.
     both.all.with_connection(async |mut conn| {
         use sqlx::Executor as _;
         conn.execute("delete from sql_sessions; set role codesearch_visible").await.unwrap();
-        let files: i64 =
-            sqlx::query_scalar("select count(*) from codesearch_visible.files").fetch_one(&mut conn).await.unwrap();
-        assert_eq!(files, 0);
-        conn.execute("reset role; insert into sql_sessions values (pg_backend_pid(), '2020-01-01', null);
-                      set role codesearch_visible")
+        let files: i64 = sqlx::query_scalar("select count(*) from codesearch_visible.files")
+            .fetch_one(&mut conn)
             .await
             .unwrap();
-        let files: i64 =
-            sqlx::query_scalar("select count(*) from codesearch_visible.files").fetch_one(&mut conn).await.unwrap();
+        assert_eq!(files, 0);
+        conn.execute(
+            "reset role; insert into sql_sessions values (pg_backend_pid(), '2020-01-01', null);
+                      set role codesearch_visible",
+        )
+        .await
+        .unwrap();
+        let files: i64 = sqlx::query_scalar("select count(*) from codesearch_visible.files")
+            .fetch_one(&mut conn)
+            .await
+            .unwrap();
         assert_eq!(files, 0);
     });
 }
@@ -393,17 +475,23 @@ fn rows_and_bytes_have_bounds_and_are_counted() {
     let (_, answer) = ask(&format!("q={wide}&limit=10000"));
     let rows = answer["rows"].as_array().unwrap().len();
     assert_eq!(answer["more"], json!({ "why": "bytes", "rows": 1500 - rows, "counted": true }));
-    let (_, answer) = ask(&format!("q={}", encoded("select repeat('x', 4001) as x, 1.5 as y, null as z")));
+    let (_, answer) =
+        ask(&format!("q={}", encoded("select repeat('x', 4001) as x, 1.5 as y, null as z")));
     assert_eq!((&answer["cut_values"], &answer["rows"][0][1]), (&json!(1), &json!(1.5)));
     // By POST, and as CSV.
     let sent = |body: &str| -> (u16, String) {
-        let request = ureq::post(format!("http://{}/sql?format=csv&limit=1", server.address)).config()
-            .http_status_as_error(false).build();
+        let request = ureq::post(format!("http://{}/sql?format=csv&limit=1", server.address))
+            .config()
+            .http_status_as_error(false)
+            .build();
         let mut response = request.send(body).unwrap();
         let text = response.body_mut().read_to_string().unwrap();
         (response.status().as_u16(), text)
     };
-    assert_eq!(sent("select path, 'a,b' as t from files"), (200, "path,t\r\na.txt,\"a,b\"\r\n".to_owned()));
+    assert_eq!(
+        sent("select path, 'a,b' as t from files"),
+        (200, "path,t\r\na.txt,\"a,b\"\r\n".to_owned())
+    );
     let (status, text) = sent("create table x ()");
     assert!(status == 400 && text.contains("only queries are allowed"), "{text}");
     for (query, told) in [
@@ -431,12 +519,15 @@ fn without_the_role_statements_are_refused_with_what_to_do() {
         crate::harness::socket_folder().display()
     );
     let mut command = fixture.command_on(&url, &["sql", "select path from files"]);
-    command.env("CODESEARCH_REPOS", "r").env(
-        "CODESEARCH_VISIBLE_URL",
-        url.replace("codesearch@", "codesearch_reader@"),
-    );
+    command
+        .env("CODESEARCH_REPOS", "r")
+        .env("CODESEARCH_VISIBLE_URL", url.replace("codesearch@", "codesearch_reader@"));
     let ran = crate::harness::Ran::of(command.output().unwrap()).code(2);
-    for told in ["it may use what shows all repositories", "create role codesearch_visible login", "create operator"] {
+    for told in [
+        "it may use what shows all repositories",
+        "create role codesearch_visible login",
+        "create operator",
+    ] {
         assert!(ran.err.contains(told), "{}", ran.err);
     }
     assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);

@@ -49,7 +49,10 @@ impl Beginnings {
 
     fn has(&self, (a, b): (u8, u8)) -> bool {
         let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
-        self.all || !a.is_ascii() || !b.is_ascii() || self.pairs[usize::from(a)] >> second(b) & 1 == 1
+        self.all
+            || !a.is_ascii()
+            || !b.is_ascii()
+            || self.pairs[usize::from(a)] >> second(b) & 1 == 1
     }
 
     /// Returns whether a part of a name may begin like a word.
@@ -234,9 +237,14 @@ mod tests {
         };
         let words = ["router", "die"].map(word);
         let begins = Beginnings::of(&words);
-        for (name, expected) in
-            [("HTTPRouter", 1), ("dying_gasp", 1), ("ROUTE", 1), ("config", 0), ("größe", 0), ("", 0)]
-        {
+        for (name, expected) in [
+            ("HTTPRouter", 1),
+            ("dying_gasp", 1),
+            ("ROUTE", 1),
+            ("config", 0),
+            ("größe", 0),
+            ("", 0),
+        ] {
             let found = Matcher::of((&words, &begins)).name(name);
             assert_eq!(found.words.len(), expected, "{name}");
         }

@@ -406,7 +406,8 @@ fn a_role_that_may_do_more_is_not_used() {
     on_index(1, async |store| {
         let Target::Socket { folder, role: _, database } = reader_of(store) else { unreachable!() };
         let owner = Target::Socket { folder, role: "codesearch".to_owned(), database };
-        let refused = store.sql(&SqlReader::owner(owner), "select 1", TIMEOUT).await.unwrap_err().to_string();
+        let refused =
+            store.sql(&SqlReader::owner(owner), "select 1", TIMEOUT).await.unwrap_err().to_string();
         assert!(
             refused.contains("more rights than to connect") && refused.contains("create role"),
             "{refused}"

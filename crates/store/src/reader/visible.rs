@@ -69,7 +69,9 @@ impl Store {
             other => other,
         })?;
         let (backend, role): (i32, String) =
-            sqlx::query_as("select pg_backend_pid(), session_user::text").fetch_one(&mut conn).await?;
+            sqlx::query_as("select pg_backend_pid(), session_user::text")
+                .fetch_one(&mut conn)
+                .await?;
         let effects = self.check_visible(&role).await?;
         let ids = repos.map(|repos| repos.iter().map(|repo| repo.0).collect::<Vec<i32>>());
         // The rows of processes that have ended go with the next one.
@@ -87,9 +89,10 @@ impl Store {
         .bind(&role)
         .execute(self.control())
         .await?;
-        let sees: bool = sqlx::query_scalar("select exists (select from codesearch_visible.names())")
-            .fetch_one(&mut conn)
-            .await?;
+        let sees: bool =
+            sqlx::query_scalar("select exists (select from codesearch_visible.names())")
+                .fetch_one(&mut conn)
+                .await?;
         if written.rows_affected() != 1 || !sees && ids.is_some_and(|ids| !ids.is_empty()) {
             return Err(Error::Unsuitable(unusable(
                 "it is not a role of the database of the index, or the owner of the index is not a member of it",

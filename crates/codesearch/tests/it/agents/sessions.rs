@@ -319,7 +319,8 @@ fn only_operators_read_the_searches_of_others_by_sql() {
     assert!(call(&admin, "tools/list", &json!({})).contains("\"name\":\"sql\""));
     assert!(call(&admin, "tools/call", &params).contains("two\\n2"));
     assert!(call(&other, "tools/call", &params).contains("two\\n2"));
-    let slow = json!({ "name": "sql", "arguments": { "query": "select count(*) from slow_searches" } });
+    let slow =
+        json!({ "name": "sql", "arguments": { "query": "select count(*) from slow_searches" } });
     assert!(call(&admin, "tools/call", &slow).contains("That is all."));
     let refused = call(&other, "tools/call", &slow);
     assert!(refused.contains("does not exist"), "{refused}");
