@@ -85,7 +85,9 @@ fn run(cli: Cli) -> Result<u8> {
     if !needs_no_index {
         remote::check_own(&database, &cli::typed_command())?;
     }
-    if database.as_user.is_some() && !matches!(command, Command::Mcp | Command::Repos(_)) {
+    if database.as_user.is_some()
+        && !matches!(command, Command::Mcp | Command::Repos(_) | Command::Sql(_))
+    {
         anyhow::bail!(
             "{} does not take --as, which is for commands that read the index; leave it out",
             cli::typed_command()

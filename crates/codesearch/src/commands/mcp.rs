@@ -95,7 +95,7 @@ impl Engine for Own {
         };
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let tools = Tools::new(View::new(Arc::clone(searcher), database.visible()))
-            .with_sql(Some(super::sql::for_agents(database)), true);
+            .with_sql(Some(super::sql::for_agents(database)), self.database.as_user.is_none());
         database.runtime.spawn(async move {
             match Box::pin(tools.serve(tokio::io::split(theirs))).await {
                 Ok(running) => drop(running.waiting().await),

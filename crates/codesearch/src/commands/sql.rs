@@ -25,12 +25,14 @@ pub(crate) fn run(database: &DatabaseArgs, args: &SqlArgs) -> Result<u8> {
     if statement.trim().is_empty() {
         bail!("no statement; try: codesearch sql 'select repository, files from repositories'");
     }
+    // Whoever --as names is not the owner, even if he or she sees all repositories.
+    let is_owner = database.as_user.is_none();
     let database = Database::open_index(database, 1)?;
     let (owner, target) = (owner(&database, args), visible(database.target()));
     let store = database.store.clone();
     database.read(1, async |view| {
         let reader = match view.visible_repos().await? {
-            None => SqlReader::owner(owner),
+            None if is_owner => SqlReader::owner(owner),
             some => SqlReader::of(target, some),
         };
         answer(&store, &reader, &statement, args).await
@@ -98,7 +100,7 @@ async fn answer(store: &Store, reader: &SqlReader, statement: &str, args: &SqlAr
 /// Opens psql with the views in its search path, as the role that only reads them.
 fn psql(args: &DatabaseArgs, how: &SqlArgs) -> Result<u8> {
     let database = Database::open_index(args, 1)?;
-    if !database.visible().is_all() {
+    if !database.visible().is_all() || args.as_user.is_some() {
         database.close();
         bail!(
             "psql would show all repositories; give a statement: codesearch sql 'select repository, files from repositories'"
