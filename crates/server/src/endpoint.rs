@@ -76,6 +76,8 @@ pub(crate) enum Content {
     Nothing,
     /// JSON of one of these schemas.
     Json(&'static [&'static str]),
+    /// JSON of this schema, or CSV.
+    Rows(&'static str),
     /// Text of a media type.
     Text(&'static str),
     /// Server-sent events whose data is JSON of one of these schemas.

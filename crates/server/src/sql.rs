@@ -51,7 +51,7 @@ pub(crate) const SQL: Endpoint = Endpoint {
                       sees. docs/sql.md lists the views. Expected cost, time (10 s), rows, and bytes (4 MiB; 4,000 letters \
                       of a value) have limits; the answer counts what was cut.",
         answers: &[
-            Answer::ok("Its rows.", Content::Json(&["Rows"])),
+            Answer::ok("Its rows.", Content::Rows("Rows")),
             Answer::BAD,
             Answer::UNAVAILABLE,
         ],

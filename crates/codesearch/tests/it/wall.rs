@@ -425,11 +425,6 @@ fn a_hostile_statement_sees_and_does_nothing() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(both.all.sql::<String>(state), before);
-    // What ends by itself only: time.
-    let endless =
-        "with recursive t(n) as (select 1 union all select n from t) select count(*) from t";
-    let (status, _, text) = ask(endless);
-    assert!(status == 400 && text.contains("takes longer than 10s"), "{status} {text}");
     // A role that learned of a process's number sees nothing by it: the row is that of another process.
     both.all.with_connection(async |mut conn| {
         use sqlx::Executor as _;

@@ -4,8 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::endpoint::{Admits, Answer, Class, Content, Endpoint};
-use super::params::Param;
-use super::params::names::FORMAT;
+use super::params::{Kind, Param};
 
 const DESCRIPTION: &str = "\
 Search repositories by regular expression. Endpoints that change nothing use GET. Browsers (Accept: text/html) get pages at the same \
@@ -56,7 +55,9 @@ fn entry(endpoint: &Endpoint) -> Option<Value> {
     let doc = endpoint.doc?;
     let has_params = !endpoint.params.documented.is_empty();
     // Browsers get every answer as a page.
-    let has_pages = endpoint.params.documented.iter().any(|param| param.name == FORMAT.name);
+    let is_page =
+        |param: &Param| matches!(param.kind, Kind::OneOf(values) if values.contains(&"html"));
+    let has_pages = endpoint.params.documented.iter().any(is_page);
     let answers = Answer::ANYWHERE.iter();
     let answers = answers.chain(has_params.then_some(&Answer::BAD)).chain(doc.answers);
     let answers = answers.chain(endpoint.class.answers()).chain(endpoint.admits.answers());
@@ -114,6 +115,12 @@ fn response(answer: &Answer) -> Value {
             ("application/json", json!({ "oneOf": several.iter().map(schema).collect::<Vec<_>>() }))
         }
         Content::Text(kind) => (kind, json!({ "type": "string" })),
+        Content::Rows(one) => {
+            let csv = json!({ "schema": { "type": "string" } });
+            let content =
+                json!({ "application/json": { "schema": schema(&one) }, "text/csv": csv });
+            return json!({ "description": answer.says, "content": content });
+        }
         Content::Events(data) => {
             let data: Vec<Value> = data.iter().map(schema).collect();
             // Before version 3.2 of OpenAPI, this schema describes each event.
