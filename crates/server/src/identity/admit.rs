@@ -102,7 +102,10 @@ impl FromRequestParts<Shared> for IsOperator {
 
 /// Marks an answer as dependent on the token, so that shared caches do not give it to other clients.
 pub(crate) fn mark(server: &Shared, admits: Admits, response: &mut Response) {
-    if server.access.needs_token && admits != Admits::Anyone {
+    let identity = &server.identity;
+    // Of an open server, too: who asks decides what is seen.
+    let depends = identity.takes_tokens() || identity.has_jwt() || identity.has_proxy();
+    if depends && admits != Admits::Anyone {
         response.headers_mut().append(VARY, HeaderValue::from_static("authorization, cookie"));
     }
 }
