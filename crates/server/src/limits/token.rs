@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use access::Named;
+use access::{Named, check_glob};
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use settings::Patterns;
 use sha2::{Digest, Sha256};
 
 use super::named::named;
@@ -203,7 +202,7 @@ impl Token {
                 _ => bail!(wrong()),
             }
         }
-        if let Err(why) = Patterns::new(repos.iter().map(String::as_str)) {
+        if let Some(why) = repos.iter().find_map(|glob| check_glob(glob).err()) {
             bail!("repos= has a glob that is invalid: {why}");
         }
         let owner = named(&user, groups, repos).map_err(anyhow::Error::msg)?;
