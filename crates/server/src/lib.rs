@@ -108,6 +108,11 @@ fn endpoints() -> Vec<Endpoint> {
     ours.into_iter().chain(zoekt::ENDPOINTS).chain(livegrep::ENDPOINTS).collect()
 }
 
+/// Returns the addresses of all endpoints, so that tests can try each.
+pub fn addresses() -> Vec<&'static str> {
+    endpoints().iter().map(|endpoint| endpoint.path).collect()
+}
+
 const HOME: Endpoint = Endpoint::undocumented("/", Class::Free, || get(pages::home));
 
 /// The text of `/readyz` if searches can be answered.

@@ -21,6 +21,7 @@ mod equality;
 mod experiments;
 mod files;
 mod fresh;
+mod grants;
 mod harness;
 mod help;
 mod here;

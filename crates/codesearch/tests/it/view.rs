@@ -146,7 +146,7 @@ fn import(fixture: &Fixture, repo: &str) {
 
 /// Removes data that differs between two indexes of the same repositories: folders, times, hashes of commits and
 /// cursors.
-fn plain(text: &str, fixture: &Fixture) -> String {
+pub(crate) fn plain(text: &str, fixture: &Fixture) -> String {
     let folder = fixture.path().canonicalize().unwrap();
     let text = text.replace(&*folder.to_string_lossy(), "FOLDER");
     let mut text = text.replace(&*fixture.path().to_string_lossy(), "FOLDER");
@@ -168,14 +168,14 @@ fn plain(text: &str, fixture: &Fixture) -> String {
 }
 
 /// Returns the lines of a text, sorted, since neither index guarantees the order of files.
-fn lines(text: &str) -> Vec<&str> {
+pub(crate) fn lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     lines
 }
 
 /// Removes the cost and the time of an answer, and sorts its lists.
-fn settled(value: Value) -> Value {
+pub(crate) fn settled(value: Value) -> Value {
     const VARIES: [&str; 25] = [
         "duration_ms",
         "ranking_ms",
@@ -253,7 +253,7 @@ pub(crate) fn encoded(text: &str) -> String {
 }
 
 /// Returns the compared addresses: those of each endpoint in the document.
-fn addresses() -> Vec<String> {
+pub(crate) fn addresses() -> Vec<String> {
     let mut all = Vec::new();
     for query in QUERIES {
         let q = encoded(query);
@@ -309,6 +309,31 @@ fn addresses() -> Vec<String> {
     all
 }
 
+/// Returns status, type and body of an answer, without what differs between two indexes of the same repositories.
+pub(crate) fn compared(
+    server: &Server,
+    fixture: &Fixture,
+    address: &str,
+    headers: &[(&str, &str)],
+) -> (u16, String, String) {
+    let (status, answered, body) = server.ask(address, headers);
+    let kind = answered.get("content-type").map_or("", |kind| kind.to_str().unwrap()).to_owned();
+    let read = |text: &str| settled(serde_json::from_str(text).unwrap());
+    let body = match &*kind {
+        "application/json" => read(&body).to_string(),
+        // Each event has the results since the previous one.
+        "text/event-stream" => {
+            let told = body.lines().filter_map(|line| line.strip_prefix("data: "));
+            let (files, rest): (Vec<Value>, Vec<Value>) =
+                told.map(read).partition(|told| told["files"].is_array());
+            let files = files.iter().flat_map(files_of).collect();
+            settled(json!([Value::Array(files), rest])).to_string()
+        }
+        _ => lines(&plain(&body, fixture)).join("\n"),
+    };
+    (status, kind, plain(&body, fixture))
+}
+
 #[test]
 fn a_view_of_half_is_as_an_index_of_half() {
     let both = Both::new();
@@ -333,21 +358,7 @@ fn a_view_of_half_is_as_an_index_of_half() {
     for address in &addresses {
         for accept in ["application/json", "text/html"] {
             let ask = |server: &Server, fixture: &Fixture| {
-                let (status, kind, body) = server.get(address, accept);
-                let read = |text: &str| settled(serde_json::from_str(text).unwrap());
-                let body = match &*kind {
-                    "application/json" => read(&body).to_string(),
-                    // Each event has the results since the previous one.
-                    "text/event-stream" => {
-                        let told = body.lines().filter_map(|line| line.strip_prefix("data: "));
-                        let (files, rest): (Vec<Value>, Vec<Value>) =
-                            told.map(read).partition(|told| told["files"].is_array());
-                        let files = files.iter().flat_map(files_of).collect();
-                        settled(json!([Value::Array(files), rest])).to_string()
-                    }
-                    _ => lines(&plain(&body, fixture)).join("\n"),
-                };
-                (status, kind, plain(&body, fixture))
+                compared(server, fixture, address, &[("accept", accept)])
             };
             let (one, other) = (ask(&seen, &both.all), ask(&half, &both.half));
             if one != other {
@@ -389,12 +400,9 @@ fn files_of(answer: &Value) -> Vec<Value> {
     answer["files"].as_array().unwrap().clone()
 }
 
-#[test]
-fn agents_are_told_of_half() {
-    let both = Both::new();
-    let mut seen = Agent::start(both.seeing(&["mcp"]));
-    let mut half = Agent::of(&both.half);
-    let mut calls: Vec<(&str, Value)> = Vec::new();
+/// Returns calls of all tools.
+pub(crate) fn calls() -> Vec<(&'static str, Value)> {
+    let mut calls: Vec<(&'static str, Value)> = Vec::new();
     for query in QUERIES {
         for order in ["best", "exhaustive"] {
             calls.push(("search", json!({ "query": query, "order": order, "limit": 100 })));
@@ -433,25 +441,39 @@ fn agents_are_told_of_half() {
     }
     calls.push(("list_repos", json!({})));
     calls.push(("list_repos", json!({ "query": "hidden" })));
+    calls
+}
+
+/// Returns what a tool told, without what differs between two indexes of the same repositories.
+pub(crate) fn answer_of(answer: &Value, fixture: &Fixture) -> (Value, String, String) {
+    // Each index counts its own epochs.
+    let epoch = Regex::new(r#"(; )?epoch [0-9]+|,?"epoch":[0-9]+"#).unwrap();
+    let result = &answer["result"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    let structured = settled(result["structuredContent"].clone()).to_string();
+    let structured = epoch.replace(&plain(&structured, fixture), "").into_owned();
+    let text = epoch.replace(&plain(text, fixture), "").into_owned();
+    let text = lines(&text).join("\n");
+    (result["isError"].clone(), text, structured)
+}
+
+#[test]
+fn agents_are_told_of_half() {
+    let both = Both::new();
+    let mut seen = Agent::start(both.seeing(&["mcp"]));
+    let mut half = Agent::of(&both.half);
+    let calls = calls();
     let tools = half.ask("tools/list", &json!({}));
     for tool in tools["result"]["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         assert!(calls.iter().any(|(tried, _)| *tried == name), "{name} is not compared");
     }
-    // Each index counts its own epochs.
-    let epoch = regex::Regex::new(r#"(; )?epoch [0-9]+|,?"epoch":[0-9]+"#).unwrap();
     for (tool, arguments) in calls {
         let told = |agent: &mut Agent, fixture: &Fixture| {
             let meta = json!({ "codesearch/structured": true });
             let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
             let answer = agent.ask("tools/call", &params);
-            let result = &answer["result"];
-            let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
-            let structured = settled(result["structuredContent"].clone()).to_string();
-            let structured = epoch.replace(&plain(&structured, fixture), "").into_owned();
-            let text = epoch.replace(&plain(text, fixture), "").into_owned();
-            let text = lines(&text).join("\n");
-            (result["isError"].clone(), text, structured)
+            answer_of(&answer, fixture)
         };
         let (one, other) = (told(&mut seen, &both.all), told(&mut half, &both.half));
         assert_eq!(one, other, "{tool} {arguments}");
