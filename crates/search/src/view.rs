@@ -271,16 +271,26 @@ impl View {
     ) -> BoxFuture<'a, Result<Stats, Error>> {
         Box::pin(async move {
             let timeout = self.time_for(request.timeout);
-            let bounded = (timeout != request.timeout).then(|| {
-                let mut bounded = Request::clone(request);
-                bounded.timeout = timeout;
-                Arc::new(bounded)
+            // A cursor goes on only for those who see the same repositories.
+            let seen = if self.visible.is_all() {
+                0
+            } else {
+                let catalog = self.snapshot(request.resume.as_ref()).await?;
+                self.visible_of(catalog).visible_hash()
+            };
+            let is_bound = seen != 0 && request.resume.is_some();
+            let changed = (timeout != request.timeout || is_bound).then(|| {
+                let mut changed = Request::clone(request);
+                changed.timeout = timeout;
+                if let Some(resume) = &mut changed.resume {
+                    resume.query ^= seen;
+                }
+                Arc::new(changed)
             });
-            let request = bounded.as_ref().unwrap_or(request);
+            let request = changed.as_ref().unwrap_or(request);
             let mut stats = self.search_in_any_way(request, found).await?;
-            if !self.visible.is_all() && !stats.is_restricted {
-                stats.is_restricted = self.catalog().await?.visible().is_some();
-            }
+            stats.is_restricted |= seen != 0;
+            stats.query ^= seen;
             stats.notes.extend(request.notes.iter().cloned());
             Ok(stats)
         })
