@@ -222,6 +222,8 @@ pub(crate) fn serve(
                 identity.follow(&identity_file.get().identity);
             }
         });
+        let (granted, grants_file) = (store.clone(), Arc::clone(&configuration));
+        let comparing = tokio::spawn(async move { tell_unmatched(&granted, &grants_file).await });
         let following = tokio::spawn(async move { follow(tokens, &limits, &told).await });
         let (sampled, checked) = (store.clone(), Arc::clone(&server.metrics));
         let every = args.operator.check_every;
@@ -256,7 +258,7 @@ pub(crate) fn serve(
         .await;
         following.abort();
         identifying.abort();
-        for task in [watching, with_cache, checking, monitoring] {
+        for task in [watching, with_cache, checking, monitoring, comparing] {
             task.abort();
             let _ = task.await;
         }
@@ -307,6 +309,30 @@ async fn follow(file: Option<TokenFile>, limits: &Limits, rights: &monitor::Righ
         }
         limits.change_tokens(change);
         rights.notify();
+    }
+}
+
+/// Logs each glob of `[access]` that matches no repository, whenever the configuration file is read.
+async fn tell_unmatched(store: &Store, configuration: &::settings::Watched) -> Infallible {
+    let mut told: Option<Arc<::access::Grants>> = None;
+    loop {
+        let grants = configuration.get().access.clone();
+        let is_told = match (&told, &grants) {
+            (Some(told), Some(grants)) => Arc::ptr_eq(told, grants),
+            (told, grants) => told.is_none() && grants.is_none(),
+        };
+        // While the database cannot be reached or has no repository, it is tried again.
+        if !is_told
+            && let Ok(repos) = store.repos().await
+            && !repos.is_empty()
+        {
+            let names: Vec<String> = repos.into_iter().map(|repo| repo.name).collect();
+            for wrong in grants.iter().flat_map(|grants| super::access::unmatched(grants, &names)) {
+                tracing::warn!("{wrong}");
+            }
+            told = grants;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
