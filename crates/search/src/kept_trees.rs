@@ -1,4 +1,4 @@
-//! The trees of views: those that were asked for last, so that views of several people in turn do not make theirs anew each
+//! The trees of views: those that were asked for last, so that views of several people in turn do not make theirs again each
 //! time.
 
 use std::sync::Arc;

@@ -39,6 +39,9 @@ The file:
     keys = \"https://id.example.com/keys\"   # or file:PATH
     user = \"email\"                # claims; also: groups, ca_file, admin_groups, ingest_groups, url
 
+    [access]                      # who sees which repositories; also: codesearch grant
+    \"*\" = [\"docs/**\"]            # everybody; or user:NAME, group:NAME, user:*
+
 What overrides what:
   An option of the command line overrides the configuration of a clone (git config codesearch.branches), this overrides \
   the file, and the file overrides what an earlier ingest chose.

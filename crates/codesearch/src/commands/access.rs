@@ -1,5 +1,6 @@
 //! `codesearch grant`, `revoke`, `grants` and `access`; and whose view `--as` takes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::access::{Grants, HostShows, Named, Principal, Rules, Who, Why, check_glob};
@@ -206,7 +207,9 @@ pub(crate) async fn seen_by(
     shown: &Visible,
     principal: &Principal,
 ) -> Result<Visible> {
-    let settings = Settings::find(None)?;
+    // Commands that read have no --settings.
+    let given = std::env::var_os(::settings::VARIABLE).map(PathBuf::from);
+    let settings = Settings::find(given.as_deref())?;
     let gate = Gate::new(store.clone(), shown.clone());
     Ok(gate.visible(principal, settings.access.as_ref()).await?)
 }
