@@ -105,7 +105,6 @@ impl AccessReader {
     /// Reads the version, on a new connection if the kept one is lost.
     async fn version(&self, state: &mut ReaderState) -> Result<i64> {
         let ask = async |mut conn: PgConnection| {
-            self.store.count();
             let reading = async {
                 let sql = "select version from access_state";
                 let version: i64 = sqlx::query_scalar(sql).fetch_one(&mut conn).await?;
