@@ -127,6 +127,11 @@ impl View {
         self.visible.restrict(&catalog, &self.trees)
     }
 
+    /// Returns whether it shows what somebody may see by grants, and no more.
+    pub fn is_by_grants(&self) -> bool {
+        self.visible.is_by_grants()
+    }
+
     /// Returns the visible repositories, ascending; `None` if all are, and those of later epochs will be.
     ///
     /// # Errors

@@ -58,6 +58,11 @@ impl Visible {
         self.0.is_none()
     }
 
+    /// Returns whether it is what somebody may see by grants.
+    pub(crate) fn is_by_grants(&self) -> bool {
+        self.0.as_ref().is_some_and(|chosen| chosen.allowed.is_some())
+    }
+
     /// Returns what decides about repositories, for a while.
     pub fn ready(&self) -> ReadyVisible<'_> {
         let some = self.0.as_deref();

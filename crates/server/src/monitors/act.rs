@@ -106,9 +106,20 @@ async fn made(
     who: &Who,
     wanted: &Wanted,
 ) -> Result<(Monitor, Option<String>), Failure> {
+    // One without an owner tells all, which not every operator may see.
+    let owner = match server.principal() {
+        Principal::Named(named) if server.view().is_by_grants() => Some(named.name.clone()),
+        Principal::Anonymous if server.view().is_by_grants() => {
+            let why = "monitors have owners, since not everybody sees all repositories: send a token, or use codesearch \
+                       monitor on the server's machine";
+            let body = Body::new("no_owner", why);
+            return Err(Failure { status: StatusCode::FORBIDDEN, body });
+        }
+        _ => who.owner(),
+    };
     let new = NewMonitor {
         name: wanted.name.trim().to_owned(),
-        owner: who.owner(),
+        owner,
         query: wanted.query.clone(),
         repos: server.only_repos.to_vec(),
         owner_groups: named_of(server).map(|of| of.groups.clone()).unwrap_or_default(),
