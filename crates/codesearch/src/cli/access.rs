@@ -13,7 +13,7 @@ Examples:
   codesearch grant group:shop 'gitlab.acme/shop/**'
   codesearch grant user:ann gitlab.acme/secrets/vault
   codesearch grant '*' '**'              everybody sees all again
-  codesearch access ann gitlab.acme/shop/web --groups shop";
+  codesearch access ann gitlab.acme/shop/web --as-groups shop";
 
 #[derive(Args, Debug)]
 pub(crate) struct GrantArgs {

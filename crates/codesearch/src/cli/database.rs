@@ -72,14 +72,13 @@ pub(crate) struct DatabaseArgs {
     /// Read as this user sees the index, or as somebody without a name: *
     #[arg(long = "as", global = true, hide_short_help = true, value_name = "USER")]
     pub(crate) as_user: Option<String>,
-    /// Groups of the user that --as names
+    /// Groups of the user that --as names, or of whom `access` is asked about
     #[arg(
-        long = "groups",
+        long,
         global = true,
         hide_short_help = true,
         value_name = "GROUP,...",
-        value_delimiter = ',',
-        id = "as_groups"
+        value_delimiter = ','
     )]
     pub(crate) as_groups: Vec<String>,
     /// Folder with the programs initdb, pg_ctl and postgres for the private Postgres

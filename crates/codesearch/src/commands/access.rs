@@ -181,13 +181,13 @@ pub(crate) fn access(database: &DatabaseArgs, args: &AccessArgs) -> Result<u8> {
 /// It is neither.
 pub(crate) fn principal(user: &str, groups: &[String]) -> Result<Principal> {
     if user == "*" {
-        ensure!(groups.is_empty(), "somebody without a name has no groups; leave out --groups");
+        ensure!(groups.is_empty(), "somebody without a name has no groups; leave out --as-groups");
         return Ok(Principal::Anonymous);
     }
     let name = user.strip_prefix("user:").unwrap_or(user);
     ensure!(
         !user.starts_with("group:"),
-        "{user} is a group; name a user, and --groups {}",
+        "{user} is a group; name a user, and --as-groups {}",
         &user[6..]
     );
     match format!("user:{name}").parse::<Who>() {

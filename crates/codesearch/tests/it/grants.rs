@@ -263,7 +263,7 @@ fn what_is_taken_back_ends_with_the_next_request_on_every_server() {
     let ran = fixture.run(&["access", "ann", "shop/web"]).code(0);
     assert_eq!(ran.out, "ann sees shop/web: shop/* is granted to user:ann\n");
     fixture.run(&["access", "ann", "lab/x"]).code(1);
-    let ran = fixture.run(&["access", "bob", "shop/db", "--groups", "shop"]).code(0);
+    let ran = fixture.run(&["access", "bob", "shop/db", "--as-groups", "shop"]).code(0);
     assert!(ran.out.contains("shop/** is granted to group:shop"), "{}", ran.out);
     let ran = fixture.run(&["grants", "--of", "ann"]).code(0);
     assert!(ran.out.contains("shop/*") && !ran.out.contains("group:shop"), "{}", ran.out);
@@ -272,7 +272,7 @@ fn what_is_taken_back_ends_with_the_next_request_on_every_server() {
         fixture.run(&[&["search", "-l", "needle"], more].concat()).out.lines().count()
     };
     assert_eq!((files(&[]), files(&["--as", "ann"]), files(&["--as", "*"])), (3, 2, 0));
-    assert_eq!(files(&["--as", "bob", "--groups", "shop"]), 2);
+    assert_eq!(files(&["--as", "bob", "--as-groups", "shop"]), 2);
     fixture.run(&["revoke", "user:ann", "--all"]).code(0);
     fixture.run(&["revoke", "group:shop", "shop/**"]).code(0);
     // Nothing is granted now, which shows nobody more.

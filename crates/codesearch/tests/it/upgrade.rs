@@ -164,7 +164,6 @@ fn make_filters_of_15(fixture: &Fixture) {
          drop view owner_files;
          drop function codesearch_sql.owners_in, codesearch_sql.owners_by, codesearch_sql.owner_rules, restrict_view;
          drop table sql_sessions;
-         drop table grants, access_state, host_visibility;
          drop table words, word_segments;
          alter table shards drop column worded, drop column defined, drop column words_dead, drop column docs_indexed;
          alter table docs add column heading_lexemes tsvector;
