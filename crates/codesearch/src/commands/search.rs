@@ -458,15 +458,23 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
     }
     if args.how.stats {
         let oldest = request::fresh::oldest(&stats.covered).map(|oldest| format!("; {oldest}"));
+        // Who does not see all is not told what a search cost.
+        let cost = if stats.is_restricted {
+            String::new()
+        } else {
+            format!(
+                "; {} of {} searched, {}, {} read",
+                stats.shards_searched,
+                count(stats.shards, "shard"),
+                count(stats.candidates, "candidate chunk"),
+                count(stats.rechecks, "text")
+            )
+        };
         note!(to console,
-            "{} in {}, {:.1} ms; {} of {} searched, {}, {} read; left out of the index: {}{}",
+            "{} in {}, {:.1} ms{cost}; left out of the index: {}{}",
             count(stats.matches, "matching line"),
             count(stats.files, "result"),
             stats.duration.as_secs_f64() * 1000.0,
-            stats.shards_searched,
-            count(stats.shards, "shard"),
-            count(stats.candidates, "candidate chunk"),
-            count(stats.rechecks, "text"),
             request::notes::skipped(stats),
             oldest.unwrap_or_default()
         );

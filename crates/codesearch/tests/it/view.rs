@@ -233,6 +233,8 @@ pub(crate) fn settled(value: Value) -> Value {
                         !key.contains("Bytes")
                             && !key.contains("Considered")
                             && !key.contains("Loaded")
+                            && !key.starts_with("MatchTree")
+                            && !key.starts_with("Ngram")
                     });
                 }
                 kept.insert(key, value);
