@@ -32,7 +32,7 @@ const ADDING: usize = 8;
 const TELLING: f32 = 0.2;
 
 /// Number of texts that the first stage returns, and most of those that rank as the last of them.
-pub(super) const CANDIDATES: usize = 120;
+pub(super) const CANDIDATES: usize = 200;
 const MAX_EQUAL: usize = 2000;
 
 /// Chunks of a text that are read.
