@@ -14,14 +14,14 @@ use tokio::sync::Semaphore;
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 
 pub(super) const DESCRIPTION: &str = "\
-Answers questions about the whole index by one read-only PostgreSQL query: how many, which repositories, largest, by language. \
+Answers by one read-only PostgreSQL query of the whole index: how many, which repositories, largest. \
 Views:
 repositories(repository, folder, files, bytes, left_out, indexed_at, topics, stars, archived, fork, description)
 files(repository, path, language, bytes, lines, hash); file_texts(repository, path, text): name a path
 symbols(repository, path, language, symbol, kind, container, line)
 left_out(repository, path, bytes, reason); trees(repository, tree, kind, commit); tree_files(repository, tree, path, hash)
 owners(repository, path, owner, rule) by CODEOWNERS; newest_files(repository, path): changed by the last ingest
-grep(regex, repositories => regex, paths => regex, ignore_case => true) gives repository, path, line, text by the trigram index
+grep(regex, repositories => regex, paths => regex, ignore_case => true) gives repository, path, line, text
 Examples:
 select count(distinct repository) from grep('log4j', paths => 'pom\\.xml$')
 select language, count(*), sum(lines) from files group by 1 order by 3 desc limit 10

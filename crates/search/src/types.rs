@@ -302,8 +302,8 @@ pub enum Error {
     /// The query's revision cannot be searched; a sentence.
     #[error("{0}")]
     Revision(String),
-    /// [`Request::resume`] belongs to another query.
-    #[error("this cursor belongs to another query; send the original query unchanged")]
+    /// [`Request::resume`] belongs to another query, or to somebody who sees other repositories.
+    #[error("this cursor belongs to another query or user; send the original query unchanged")]
     OtherQuery,
 }
 

@@ -240,7 +240,10 @@ fn questions_are_ranked_by_their_words() {
     // The same words, if no file has all of them.
     let told = agent.told("search", &json!({ "query": "backoff waits of a retry" }));
     assert!(told.starts_with("Nothing matches."), "{told}");
-    assert!(told.contains("\n\nno file has all of these words; ranked by words. "), "{told}");
+    assert!(
+        told.contains("\n\nno file has these words exactly as typed; ranked by words. "),
+        "{told}"
+    );
     assert!(told.contains("\n\none: retry.py\n"), "{told}");
     // What matches is never mixed with what does not.
     let told = agent.told("search", &json!({ "query": "backoff attempt retry" }));
@@ -319,7 +322,7 @@ fn pages_that_cannot_go_on() {
     let cursor = first.split('"').nth(1).unwrap().to_owned();
     assert_eq!(
         agent.refused("search", &json!({ "query": "return", "cursor": cursor })),
-        "this cursor belongs to another query; send the original query unchanged"
+        "this cursor belongs to another query or user; send the original query unchanged"
     );
     assert_eq!(
         agent.refused("search", &json!({ "query": "func", "cursor": "1.2" })),
