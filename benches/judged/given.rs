@@ -59,6 +59,11 @@ fn head(checkout: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
+/// Returns the path of a target, which is a text or has one.
+fn path_of(target: &Value) -> Option<&str> {
+    target.as_str().or(target["path"].as_str())
+}
+
 /// Returns the questions about some repositories.
 pub(crate) fn queries(set: &Path, repos: &[Repo]) -> Result<Vec<Query>> {
     let mut queries = Vec::new();
@@ -68,12 +73,11 @@ pub(crate) fn queries(set: &Path, repos: &[Repo]) -> Result<Vec<Query>> {
         for of in all.as_array().ok_or_else(|| damaged(&file))? {
             let text = |field: &str| of[field].as_str().map(str::to_owned);
             let targets = ["relevant", "secondary"].map(|field| of[field].as_array());
-            let path = |target: &Value| target.as_str().or(target["path"].as_str());
             let answers = targets
                 .into_iter()
                 .flatten()
                 .flatten()
-                .filter_map(path)
+                .filter_map(path_of)
                 .map(|path| Answer { grade: 1, path: path.to_owned(), repo: Some(repo.clone()) });
             let answers: Vec<Answer> = answers.collect();
             let (Some(question), Some(category)) = (text("query"), text("category")) else {

@@ -8,6 +8,8 @@
 //! - a *given* set of questions about repositories at certain revisions: each as typed, restricted to its repository, and
 //!   over all these repositories at once. The bench verifies the checkouts, and names those that are missing.
 //!
+//! Options:
+//!
 //!     --ours URL       a running `codesearch serve`
 //!     --zoekt URL      a running `zoekt-webserver -rpc` on the same repositories; without one, Zoekt is left out
 //!     --home HOME      the index from which known items are taken; without one, they are left out

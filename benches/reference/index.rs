@@ -74,7 +74,7 @@ impl Index {
         let store =
             runtime.block_on(Store::connect(&target, connections(), store::Missing::Make))?;
         let searcher = Arc::new(Searcher::new(store.clone(), cores()));
-        let view = View::new(searcher, Visible::All);
+        let view = View::new(searcher, Visible::ALL);
         let name = place.index.clone();
         Ok(Self { store, view, home, name, target, postgres, _sample: sample })
     }

@@ -49,7 +49,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
         let known = pids(&mut control).await?;
         store.keep_warm(1).await?;
         let opened = opened(&mut control, &known).await?;
-        let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
+        let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::ALL);
         for _ in 0..bench.steps.times(times) {
             for (pattern, _) in PATTERNS {
                 search(&view, pattern).await?;
@@ -63,7 +63,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Memory> {
     store.keep_warm(CONNECTIONS).await?;
     let opened = opened(&mut control, &known).await?;
     // Run one search per connection at a time, until each connection has had its share.
-    let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
+    let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::ALL);
     for _ in 0..USED {
         let tasks: Vec<_> = (0..CONNECTIONS)
             .map(|n| {

@@ -39,7 +39,7 @@ pub(crate) async fn measure(bench: &Bench<'_>) -> Result<Vec<First>> {
             if ready {
                 store.keep_warm(1).await?;
             }
-            let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::All);
+            let view = View::new(Arc::new(Searcher::new(store.clone(), 1)), Visible::ALL);
             view.catalog().await?;
             row.first.push(search(&view, PATTERN).await?);
             for _ in 0..LATER {

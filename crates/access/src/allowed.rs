@@ -140,8 +140,8 @@ mod tests {
     use super::*;
     use crate::{Named, Who};
 
-    fn grants(all: &[(&str, &str)]) -> Option<Arc<Grants>> {
-        Some(Arc::new(Grants::new(all.iter().map(|(who, glob)| (who.parse().unwrap(), glob)))))
+    fn grants(all: &[(&str, &str)]) -> Arc<Grants> {
+        Arc::new(Grants::new(all.iter().map(|(who, glob)| (who.parse().unwrap(), glob))))
     }
 
     fn shows(rules: &Rules, principal: &Principal, name: &str) -> bool {
@@ -161,14 +161,15 @@ mod tests {
         rules.stored = Some(Arc::default());
         assert!(shows(&rules, &Principal::Owner, "x"));
         assert!(!shows(&rules, &ann, "x") && !shows(&rules, &Principal::Anonymous, "x"));
-        rules.configured = grants(&[("group:team", "a/**"), ("user:team", "b"), ("*", "open")]);
+        rules.configured =
+            Some(grants(&[("group:team", "a/**"), ("user:team", "b"), ("*", "open")]));
         for (name, to_ann, to_all) in
             [("a/x", true, false), ("b", false, false), ("open", true, true), ("a", false, false)]
         {
             assert_eq!(shows(&rules, &ann, name), to_ann, "{name}");
             assert_eq!(shows(&rules, &Principal::Anonymous, name), to_all, "{name}");
         }
-        rules.stored = grants(&[("user:*", "c")]);
+        rules.stored = Some(grants(&[("user:*", "c")]));
         assert!(shows(&rules, &ann, "c") && !shows(&rules, &Principal::Anonymous, "c"));
         let why = rules.why(&ann, "a/x", "/a/x");
         assert_eq!(why, Some(Why::Configured(Who::Group("team".to_owned()), "a/**".into())));
@@ -194,7 +195,7 @@ mod tests {
         let narrow = Principal::Named(Arc::new(named));
         assert!(shows(&Rules::default(), &narrow, "a/x"));
         assert!(!shows(&Rules::default(), &narrow, "b"));
-        let rules = Rules { stored: grants(&[("user:ann", "b")]), ..Rules::default() };
+        let rules = Rules { stored: Some(grants(&[("user:ann", "b")])), ..Rules::default() };
         assert!(!shows(&rules, &narrow, "a/x") && !shows(&rules, &narrow, "b"));
     }
 }

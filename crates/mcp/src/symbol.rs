@@ -28,12 +28,12 @@ pub(super) async fn symbol(view: &View, asked: Name) -> Result<Answer> {
     let (defined, mut definitions, about) =
         definitions::definitions_of(view, &asked, LEAST.max(max / 2)).await?;
     let items = definitions.take_items();
-    let (used, mut uses, more) = uses::uses_of(view, &asked, max - definitions.len()).await?;
+    let (found, mut uses, more) = uses::uses_of(view, &asked, max - definitions.len()).await?;
     uses.reserve(&items);
-    let text = uses.after(&definitions, &used);
+    let text = uses.after(&definitions, &found);
     let mut about = about;
     about.extend(more);
     about.dedup();
     let answer = text.below(&defined, "files", "").and("definitions", items);
-    Ok(answer.summing_up(&used).about(about))
+    Ok(answer.summing_up(&found).about(about))
 }

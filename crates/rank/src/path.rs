@@ -172,7 +172,8 @@ pub(super) fn is_test(path: &str) -> bool {
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
     let stem = name.split('.').next().unwrap_or(name);
     // A library of a shell is not run: its name tells for what it is.
-    let is_run = !name.ends_with(".bash") && !name.ends_with(".zsh");
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_run = !matches!(extension, Some("bash" | "zsh"));
     folders.split('/').any(|folder| TEST_FOLDERS.contains(&folder))
         || is_run && (stem.starts_with("test_") || stem.starts_with("test-"))
         || stem.ends_with("_test")

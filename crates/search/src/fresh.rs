@@ -44,7 +44,7 @@ impl Covered {
     pub(crate) fn of(catalog: &Catalog, among: Option<&[RepoId]>) -> Self {
         let freshness = catalog.freshness();
         let visible = if among.is_none() { catalog.visible() } else { None };
-        let among = among.or(visible.as_deref());
+        let among = among.or(visible);
         let name = |id: RepoId| Some(catalog.repos.get(&id)?.name.clone());
         let count = among.map_or(catalog.repos.len(), <[RepoId]>::len);
         let oldest = freshness.oldest(among).and_then(|(id, of)| {

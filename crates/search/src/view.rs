@@ -120,11 +120,11 @@ impl View {
     /// # Errors
     /// The database query fails, or the database has no index.
     pub fn catalog(&self) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
-        Box::pin(async move { Ok(self.visible_of(self.whole().await?)) })
+        Box::pin(async move { Ok(self.visible_of(&self.whole().await?)) })
     }
 
-    pub(crate) fn visible_of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
-        self.visible.restrict(&catalog, &self.trees)
+    pub(crate) fn visible_of(&self, catalog: &Arc<Catalog>) -> Arc<Catalog> {
+        self.visible.restrict(catalog, &self.trees)
     }
 
     /// Returns whether it shows what somebody may see by grants, and no more.
@@ -281,7 +281,7 @@ impl View {
                 0
             } else {
                 let catalog = self.snapshot(request.resume.as_ref()).await?;
-                self.visible_of(catalog).visible_hash()
+                self.visible_of(&catalog).visible_hash()
             };
             let is_bound = seen != 0 && request.resume.is_some();
             let changed = (timeout != request.timeout || is_bound).then(|| {
@@ -416,7 +416,7 @@ impl View {
         let (mut plans, mut notes) = (PlanCache::default(), Notes::default());
         let choosing = async {
             let all = self.snapshot(request.resume.as_ref()).await?;
-            let catalog = self.visible_of(Arc::clone(&all));
+            let catalog = self.visible_of(&all);
             let (query, cache) = (request.compiled_query(), self.searcher.cache().map(Arc::as_ref));
             let (of, repos) = ((catalog.filter(), &*catalog.shards), &catalog.repos);
             let from = self.sources(&all);
@@ -533,7 +533,7 @@ impl View {
     /// # Errors
     /// The database query fails.
     pub fn state(&self, switch: Switch) -> BoxFuture<'_, Result<Arc<Catalog>, store::Error>> {
-        Box::pin(async move { Ok(self.visible_of(self.whole_state(switch).await?)) })
+        Box::pin(async move { Ok(self.visible_of(&self.whole_state(switch).await?)) })
     }
 
     /// Like [`state`](Self::state), with all repositories: the contents of a result may lie in any shard.

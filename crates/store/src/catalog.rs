@@ -610,7 +610,9 @@ impl Catalog {
             return Arc::clone(self);
         }
         let mut kept = self.restrictions();
-        let is_same = |(of, chosen, _): &Restricted| is_equal(of, &visible) && *chosen == trees;
+        let is_same = |(of, chosen, _): &Restricted| {
+            is_equal(of.as_ref(), visible.as_ref()) && *chosen == trees
+        };
         if let Some(at) = kept.made.iter().position(is_same) {
             kept.made[..=at].rotate_right(1);
             return Arc::clone(&kept.made[0].2);
@@ -666,7 +668,7 @@ impl Catalog {
 
     /// Returns whether two catalogs of one state show the same repositories and trees.
     pub fn shows_same(&self, other: &Self) -> bool {
-        is_equal(&self.visible, &other.visible) && self.trees == other.trees
+        is_equal(self.visible.as_ref(), other.visible.as_ref()) && self.trees == other.trees
     }
 
     /// Returns how fresh all repositories are, also those that may not be seen.
@@ -800,7 +802,7 @@ async fn current_epoch(conn: &mut PgConnection) -> Result<Current> {
     }
 }
 
-fn is_equal(one: &Option<Arc<[RepoId]>>, other: &Option<Arc<[RepoId]>>) -> bool {
+fn is_equal(one: Option<&Arc<[RepoId]>>, other: Option<&Arc<[RepoId]>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
         (one, other) => one.is_none() && other.is_none(),

@@ -293,7 +293,7 @@ mod tests {
             let reader = AccessReader::new(store.clone());
             let ann = Principal::named("ann", Vec::new());
             let user: Who = "user:ann".parse().unwrap();
-            assert!(shows(&*reader.newest().await.unwrap(), &ann, "a"));
+            assert!(shows(&reader.newest().await.unwrap(), &ann, "a"));
             assert!(store.grant(&user, "a").await.unwrap());
             assert!(!store.grant(&user, "a").await.unwrap());
             let read = reader.newest().await.unwrap();
@@ -319,7 +319,7 @@ mod tests {
                 crate::testing::value::<f64>(store, "select extract(epoch from now())::float8")
                     .await;
             let sees = async |name: &str| {
-                shows(&*reader.newest().await.unwrap(), &Principal::Anonymous, name)
+                shows(&reader.newest().await.unwrap(), &Principal::Anonymous, name)
             };
             store
                 .keep_visibility("h", &[("/p", "public"), ("/q", "private")], now, true)

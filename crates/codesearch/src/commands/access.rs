@@ -69,19 +69,17 @@ pub(crate) fn revoke(database: &DatabaseArgs, args: &RevokeArgs) -> Result<u8> {
 }
 
 pub(crate) fn grants(database: &DatabaseArgs, args: &GrantsArgs) -> Result<u8> {
-    let wanted: Option<Vec<Who>> = match args.of.as_deref() {
-        None => None,
-        Some(one) => Some(match one.parse::<Who>() {
-            Ok(who @ Who::User(_)) if !database.as_groups.is_empty() => {
-                let mut all = vec![who];
-                all.extend(database.as_groups.iter().cloned().map(Who::Group));
-                all
-            }
-            Ok(who) => vec![who],
-            // A name alone is a user's, with all that it has as such.
-            Err(_) => Who::all_of(&Principal::named(one, database.as_groups.clone())),
-        }),
+    let of = |one: &str| match one.parse::<Who>() {
+        Ok(who @ Who::User(_)) if !database.as_groups.is_empty() => {
+            let mut all = vec![who];
+            all.extend(database.as_groups.iter().cloned().map(Who::Group));
+            all
+        }
+        Ok(who) => vec![who],
+        // A name alone is a user's, with all that it has as such.
+        Err(_) => Who::all_of(&Principal::named(one, database.as_groups.clone())),
     };
+    let wanted: Option<Vec<Who>> = args.of.as_deref().map(of);
     let settings = Settings::find(args.configuration.settings.as_deref())?;
     let is_wanted = |who: &Who| wanted.as_ref().is_none_or(|all| all.contains(who));
     Database::open_index(database, 1)?.run(async |store| {

@@ -42,7 +42,7 @@ impl Look<'_> {
         let memory = view.ask_memory();
         let generation = memory.generation();
         let all = view.snapshot(among.resume.as_ref()).await?;
-        let catalog = view.visible_of(Arc::clone(&all));
+        let catalog = view.visible_of(&all);
         let chosen = Arc::new(Chosen::of(view, catalog, among, clock)?);
         let reading = async {
             let of: Vec<Shard> =

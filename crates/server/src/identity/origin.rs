@@ -30,5 +30,5 @@ pub(super) fn origin(server: &Shared, request: &Request) -> Option<String> {
 /// Returns the host of a request, with its port. It was checked before.
 fn host<'r>(address: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
     let named = || headers.get(HOST).and_then(|host| host.to_str().ok());
-    address.authority().map(|host| host.as_str()).or_else(named)
+    address.authority().map(axum::http::uri::Authority::as_str).or_else(named)
 }

@@ -42,10 +42,13 @@ pub(super) fn install() {
     });
 }
 
+// The types of both are those of the library's table.
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     Err(ErrorKind::UnsupportedAlgorithm.into())
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
     let by = match algorithm {
         Algorithm::RS256 => By::Rsa(&RSA_PKCS1_2048_8192_SHA256),

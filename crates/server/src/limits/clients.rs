@@ -33,6 +33,9 @@ const MAX_CLIENTS: usize = 1 << 16;
 /// The header to which a proxy appends its client's address.
 const FORWARDED: &str = "x-forwarded-for";
 
+/// Tokens by their hash, each with its client.
+type Tokens = HashMap<[u8; 32], (Arc<Token>, Arc<Client>)>;
+
 /// The limits of a server.
 #[derive(Debug)]
 pub struct Limits {
@@ -48,7 +51,7 @@ pub struct Limits {
     all: Arc<Client>,
     unnamed: Cache<Origin, Arc<Client>>,
     /// Tokens by their hash, so that the time of a lookup reveals nothing about them.
-    tokens: RwLock<HashMap<[u8; 32], (Arc<Token>, Arc<Client>)>>,
+    tokens: RwLock<Tokens>,
     /// The clients of users that no token names.
     named: Cache<String, Arc<Client>>,
     /// Whether a proxy or an identity provider names users, too.

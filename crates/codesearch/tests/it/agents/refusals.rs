@@ -96,7 +96,8 @@ fn odd_questions_and_queries_are_answered_within_bounds() {
     let server = fixture.serve();
     let mut agent = Agent::of(&fixture);
     let many = "retry ".repeat(10_000);
-    let distinct: String = (0..10_000).map(|n| format!("word{n} ")).collect();
+    let distinct: Vec<String> = (0..10_000).map(|n| format!("word{n}")).collect();
+    let distinct = distinct.join(" ");
     let huge = "x ".repeat(1 << 20);
     // Each with whether it is refused as a question; all three ways of asking agree in the others, too.
     for (asked, refused) in [

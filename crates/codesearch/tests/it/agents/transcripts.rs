@@ -172,7 +172,7 @@ fn sessions_of_the_sdks_over_http() {
 
 /// Returns the last message of some events.
 fn last_event(text: &str) -> Value {
-    let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
-    let last = data.filter(|data| !data.trim().is_empty()).next_back();
+    let mut data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+    let last = data.rfind(|data| !data.trim().is_empty());
     serde_json::from_str(last.unwrap_or_else(|| panic!("{text}"))).unwrap()
 }

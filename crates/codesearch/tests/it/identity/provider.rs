@@ -156,11 +156,12 @@ impl Provider {
 pub(crate) fn with(claims: &Value, others: Value) -> Value {
     let mut claims = claims.clone();
     let object = claims.as_object_mut().unwrap();
-    for (name, value) in others.as_object().unwrap() {
+    let Value::Object(others) = others else { panic!("claims are an object") };
+    for (name, value) in others {
         if value.is_null() {
-            object.remove(name);
+            object.remove(&name);
         } else {
-            object.insert(name.clone(), value.clone());
+            object.insert(name, value);
         }
     }
     claims

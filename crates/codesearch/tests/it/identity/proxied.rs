@@ -18,7 +18,9 @@ const ANN: [(&str, &str); 2] = [("x-forwarded-user", "ann"), ("x-forwarded-group
 /// Sends a request over a socket; returns the whole response.
 fn over(socket: &Path, path: &str, headers: &[(&str, &str)]) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
-    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let more: Vec<String> =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let more = more.concat();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n")
         .unwrap();
     let mut answer = String::new();
