@@ -67,6 +67,10 @@ fn an_ingest_that_is_killed_at_any_step_shows_one_state_and_loses_nothing() {
         ("lock table switches in share mode", "within the second one"),
     ];
     for (round, (locks, what)) in (1..).zip(steps) {
+        let last = format!("needle of round {}", round - 1);
+        eventually("the server knows of the ingest before", || {
+            states(&server.search("needle")) == [last.as_str()]
+        });
         let before = server.search("needle");
         write(round);
         on(async {
