@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::answer::{Answer, MAX_BYTES, Text, count, default_bytes};
 
 pub(super) const DESCRIPTION: &str = "\
-Answers by one read-only PostgreSQL query of the whole index: how many, which repositories, largest. \
+Answers by one read-only Postgres query of the whole index: how many, which repositories, largest. \
 Views:
 repositories(repository, folder, files, bytes, left_out, indexed_at, topics, stars, archived, fork, description)
 files(repository, path, language, bytes, lines, hash); file_texts(repository, path, text): name a path
@@ -55,7 +55,7 @@ const MAX_LETTERS_OF_MANY: usize = 300;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 pub(super) struct Statement {
-    /// One SELECT, EXPLAIN or SHOW.
+    /// One SELECT.
     #[schemars(extend("maxLength" = MAX_STATEMENT))]
     query: String,
     /// Most rows.
