@@ -12,8 +12,8 @@ use store::{Missing, Store, Target};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
+use crate::as_user;
 use crate::cli::{DEFAULT_INDEX, DatabaseArgs};
-use crate::commands::access;
 
 /// The role in the private Postgres, and the preferred user to run it as if root starts it.
 const ROLE: &str = "codesearch";
@@ -74,8 +74,8 @@ impl Database {
             let visible = match &args.as_user {
                 None => visible,
                 Some(user) => {
-                    let principal = access::principal(user, &args.as_groups)?;
-                    runtime.block_on(access::seen_by(&store, &visible, &principal))?
+                    let principal = as_user::principal(user, &args.as_groups)?;
+                    runtime.block_on(as_user::seen_by(&store, &visible, &principal))?
                 }
             };
             Ok((store, visible))

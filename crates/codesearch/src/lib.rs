@@ -16,6 +16,7 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::terminal::note(format_args!($($text)*)) };
 }
 
+mod as_user;
 mod cli;
 mod commands;
 mod console;

@@ -20,6 +20,7 @@ mod name;
 mod near;
 mod outline;
 mod progress;
+mod question;
 mod references;
 mod resources;
 mod schemas;

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::answer::{count, default_bytes};
 use super::hints;
 use super::progress::FileCounter;
-use super::words;
+use super::question::is_question;
 use request::cursor;
 use request::{self, Client, Options, Refused};
 
@@ -67,7 +67,7 @@ impl Search {
     pub(super) fn order(&self) -> &str {
         match &self.order {
             Some(order) => order,
-            None if self.cursor.is_none() && words::is_question(&self.query) => "words",
+            None if self.cursor.is_none() && is_question(&self.query) => "words",
             None => "best",
         }
     }

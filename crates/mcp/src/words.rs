@@ -9,23 +9,10 @@ use serde_json::Value;
 use super::answer::{Answer, Text, late};
 use super::best::best_lines;
 use super::file::{Names, around, file_json, line_json, numbered};
+use super::question::LEAST_WORDS;
 use super::search::{BROKEN, Search, about, outdated, stale};
 use request::ask_answer::{notes, summary};
 use request::{AskOptions, Client, MAX_LINES};
-
-/// Fewest words of a query after which other files are worth their bytes though some have been found.
-const QUESTION: usize = 3;
-
-/// How questions begin.
-const BEGIN: [&str; 8] = ["how", "where", "what", "which", "why", "who", "when", "whose"];
-
-/// Returns whether a query is a question in words: it begins like one, and has no operator or field.
-pub(super) fn is_question(typed: &str) -> bool {
-    let first = typed.split_whitespace().next().unwrap_or_default().to_lowercase();
-    BEGIN.contains(&first.as_str())
-        && typed.split_whitespace().count() >= QUESTION
-        && query::is_only_words(typed)
-}
 
 /// Answers a call whose order is `words`. Fields for repositories, paths, languages and trees narrow it; all else is words.
 pub(super) async fn answer(view: &View, asked: &Search) -> Result<Answer> {
@@ -72,7 +59,9 @@ pub(super) async fn after(
     let words = match quoted {
         Some(words) if found.is_empty() && !words.contains('"') => words,
         // A name that few files have is found.
-        _ if !found.is_empty() && typed.split_whitespace().count() < QUESTION => return Ok(None),
+        _ if !found.is_empty() && typed.split_whitespace().count() < LEAST_WORDS => {
+            return Ok(None);
+        }
         _ if query::is_only_words(typed) => typed,
         _ => return Ok(None),
     };

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
+use self::role::{HAS_EFFECTS, IS_POWERLESS, Role, make};
 pub use self::visible::VISIBLE;
-use self::visible::make_visible;
+use self::visible::making_visible;
 use crate::RepoId;
 use crate::error::{Error, Result};
-use crate::locks::SETUP_LOCK;
 use crate::store::Store;
 use crate::target::{Target, connect, options};
 
@@ -25,35 +25,8 @@ pub const READER: &str = "codesearch_reader";
 /// The search path for unqualified names in a statement.
 const SEARCH_PATH: &str = "codesearch_sql,public";
 
-/// Maximum number of connections of the role at once.
-const CONNECTIONS: u8 = 16;
-
-/// SQL: whether the role `r` has the settings that [`make`] gives it. Like every role, it may change its own; but not
-/// the limit on a statement's temporary files, lest a sort fill the disk.
-const HAS_SETTINGS: &str = "coalesce(cardinality(r.rolconfig) = 4 and r.rolconfig @> array[
-    'default_transaction_read_only=on', 'search_path=codesearch_sql, public', 'temp_file_limit=1GB',
-    'idle_in_transaction_session_timeout=10min'], false)";
-
-/// Maximum number of attempts to make the role while another index changes its rights.
-const TRIES: u32 = 5;
-
-/// SQL: whether the function `p` may have effects. In Postgres, such functions are volatile or take a transaction's
-/// number. Functions that only the server itself can call are harmless; the names below only return information.
-const HAS_EFFECTS: &str = "
-    p.pronamespace <> all (array(
-        select oid from pg_namespace where nspname in ('codesearch', 'codesearch_sql', 'codesearch_visible', 'information_schema')))
-    and (p.provolatile = 'v' or p.proname in ('txid_current', 'pg_current_xact_id'))
-    and p.prorettype <> all ('{trigger, event_trigger, internal, language_handler, index_am_handler,
-                               table_am_handler, tsm_handler, fdw_handler}'::regtype[])
-    and p.proname <> all ('{clock_timestamp, timeofday, random, random_normal, gen_random_uuid, uuidv4, uuidv7,
-                            current_query, pg_is_in_recovery, pg_partition_tree, pg_partition_ancestors,
-                            pg_relation_size, pg_table_size, pg_indexes_size, pg_total_relation_size}'::name[])";
-
-/// SQL: whether the role `r` may do nothing but connect.
-const IS_POWERLESS: &str = "(
-    r.rolcanlogin and not (r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication
-                           or r.rolbypassrls)
-    and not exists (select from pg_auth_members m where m.member = r.oid))";
+/// The role for those who see everything.
+const OWNERS: Role = Role { name: READER, schema: "codesearch_sql" };
 
 /// The role that runs a statement, and what it sees.
 #[derive(Clone, Debug)]
@@ -157,43 +130,11 @@ impl Store {
     /// Makes the role in a private server, for all of its indexes, and lets it read the views of this one. Revokes
     /// functions with effects from all but the server's owner.
     async fn ensure_reader(&self) -> Result<()> {
-        let is_ready = format!(
-            "select exists (
-                 select from pg_roles r
-                 where r.rolname = '{READER}' and {IS_POWERLESS} and {HAS_SETTINGS}
-                   and has_schema_privilege(r.oid, 'codesearch_sql', 'usage')
-                   and has_database_privilege(r.oid, current_database(), 'connect')
-                   and not has_database_privilege(r.oid, current_database(), 'temp, create')
-                   and not exists (
-                       select from pg_class c where c.relnamespace = 'codesearch_sql'::regnamespace and c.relkind = 'v'
-                           and not has_table_privilege(r.oid, c.oid, 'select'))
-                   and not exists (
-                       select from pg_language l where l.laninline <> 0 and has_language_privilege(r.oid, l.oid, 'usage'))
-                   and not exists (
-                       select from pg_proc p where {HAS_EFFECTS} and has_function_privilege(r.oid, p.oid, 'execute')))"
-        );
-        let mut tries = 0;
-        loop {
-            let mut conn = self.connection().await?;
-            if sqlx::query_scalar(AssertSqlSafe(is_ready.clone())).fetch_one(&mut conn).await? {
-                *self.spare() = Some(conn);
-                return Ok(());
-            }
-            tries += 1;
-            match make(&mut conn).await {
-                // Another index made the role, or changed its rights, at the same moment.
-                Err(error) if tries < TRIES => {
-                    tracing::debug!("the role {READER} was not created: {error}");
-                }
-                made => made?,
-            }
-            if tries > TRIES {
-                return Err(Error::Unsuitable(format!(
-                    "the role {READER} has privileges that cannot be revoked; drop it (drop role {READER}), and \
-                     codesearch sql creates it again"
-                )));
-            }
-        }
+        let is_ready = OWNERS.is_ready(&format!(
+            "not exists (
+                 select from pg_proc p where {HAS_EFFECTS} and has_function_privilege(r.oid, p.oid, 'execute'))"
+        ));
+        self.ensure_role(OWNERS, is_ready, &[making()]).await
     }
 }
 
@@ -201,68 +142,32 @@ impl Store {
 /// reader, and so that a role of an earlier version loses its extra rights.
 pub(crate) async fn prepare_reader(target: &Target, conn: &mut PgConnection) {
     if matches!(target, Target::Socket { .. })
-        && let Err(error) = make_both(conn).await
+        && let Err(error) = make(conn, &[making(), making_visible()]).await
     {
         // Another index may be doing the same now.
         tracing::debug!("the roles {READER} and {VISIBLE} were not created: {error}");
     }
 }
 
-/// Makes both roles.
-async fn make_both(conn: &mut PgConnection) -> Result<()> {
-    make(conn).await?;
-    make_visible(conn).await
-}
-
-/// Makes the role, and grants and revokes rights, all or nothing.
-async fn make(conn: &mut PgConnection) -> Result<()> {
-    let mut tx = conn.begin().await?;
-    sqlx::query("select pg_advisory_xact_lock($1)").bind(SETUP_LOCK).execute(&mut *tx).await?;
-    let sql = format!(
-        "do $$
-         declare
-             name text;
-         begin
-             if not exists (select from pg_roles where rolname = '{READER}') then
-                 create role {READER};
-                 comment on role {READER} is 'May read the views of codesearch_sql, and do nothing else.';
-             end if;
-             if not exists (
-                 select from pg_roles r where r.rolname = '{READER}' and {IS_POWERLESS} and {HAS_SETTINGS}) then
-                 alter role {READER} login nosuperuser noinherit nocreatedb nocreaterole noreplication nobypassrls
-                     connection limit {CONNECTIONS};
-                 for name in select roleid::regrole::text from pg_auth_members where member = '{READER}'::regrole loop
-                     execute format('revoke %s from {READER}', name);
-                 end loop;
-                 alter role {READER} reset all;
-                 alter role {READER} set default_transaction_read_only = on;
-                 alter role {READER} set search_path = codesearch_sql, public;
-                 alter role {READER} set temp_file_limit = '1GB';
-                 alter role {READER} set idle_in_transaction_session_timeout = '10min';
-                 -- Elsewhere than in an index it has nothing to do.
-                 for name in select datname from pg_database where datname in ('postgres', 'template1') loop
-                     execute format('revoke all on database %I from public', name);
-                 end loop;
-             end if;
-             execute format('revoke all on database %I from public, {READER}', current_database());
-             execute format('grant connect on database %I to {READER}', current_database());
-             revoke create on schema public from public;
-             grant usage on schema codesearch_sql to {READER};
-             revoke all on all tables in schema codesearch_sql from {READER};
-             grant select on all tables in schema codesearch_sql to {READER};
-             for name in select quote_ident(l.lanname) from pg_language l where l.laninline <> 0 loop
-                 execute format('revoke usage on language %s from public, {READER}', name);
-             end loop;
-             for name in
-                 select p.oid::regprocedure::text from pg_proc p
-                 where {HAS_EFFECTS} and has_function_privilege('{READER}', p.oid, 'execute')
-             loop
-                 execute format('revoke execute on routine %s from public, {READER}', name);
-             end loop;
-         end $$"
+/// Returns the block that makes the role [`READER`].
+fn making() -> String {
+    // Elsewhere than in an index it has nothing to do.
+    let once = "for name in select datname from pg_database where datname in ('postgres', 'template1') loop
+                    execute format('revoke all on database %I from public', name);
+                end loop;";
+    let more = format!(
+        "revoke create on schema public from public;
+         for name in select quote_ident(l.lanname) from pg_language l where l.laninline <> 0 loop
+             execute format('revoke usage on language %s from public, {READER}', name);
+         end loop;
+         for name in
+             select p.oid::regprocedure::text from pg_proc p
+             where {HAS_EFFECTS} and has_function_privilege('{READER}', p.oid, 'execute')
+         loop
+             execute format('revoke execute on routine %s from public, {READER}', name);
+         end loop;"
     );
-    tx.execute(AssertSqlSafe(sql)).await?;
-    Ok(tx.commit().await?)
+    OWNERS.making(once, &more)
 }
 
 /// Settings of a session of the reader.
@@ -300,6 +205,7 @@ pub(crate) fn named<'n>(statement: &str, names: &'n [String]) -> Option<&'n str>
     names.iter().map(String::as_str).find(|name| words.contains(name))
 }
 
+mod role;
 mod visible;
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! `codesearch grant`, `revoke`, `grants` and `access`; and whose view `--as` takes.
+//! `codesearch grant`, `revoke`, `grants` and `access`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::access::{Grants, HostShows, Named, Principal, Rules, Who, Why, check_glob};
+use ::access::{Grants, HostShows, Principal, Rules, Who, Why, check_glob};
 use ::settings::Settings;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow};
 use request::hints::near_name;
 use request::human::count;
 use search::{Gate, Visible};
 use serde_json::json;
 use store::Store;
 
+use crate::as_user::principal;
 use crate::cli::{AccessArgs, DatabaseArgs, GrantArgs, GrantsArgs, RevokeArgs};
 use crate::database::Database;
 
@@ -130,7 +130,7 @@ pub(crate) fn grants(database: &DatabaseArgs, args: &GrantsArgs) -> Result<u8> {
 }
 
 pub(crate) fn access(database: &DatabaseArgs, args: &AccessArgs) -> Result<u8> {
-    let principal = principal(&args.user, &database.as_groups)?;
+    let asked = principal(&args.user, &database.as_groups)?;
     let settings = Settings::find(args.configuration.settings.as_deref())?;
     Database::open_index(database, 1)?.run(async |store| {
         let repos = store.repos().await?;
@@ -149,7 +149,7 @@ pub(crate) fn access(database: &DatabaseArgs, args: &AccessArgs) -> Result<u8> {
         })?;
         let rules = rules(store, settings.access.clone()).await?;
         let (user, name) = (&args.user, &repo.name);
-        let Some(why) = rules.why(&principal, name, &repo.source) else {
+        let Some(why) = rules.why(&asked, name, &repo.source) else {
             let said = match rules.hosts.get(&repo.source) {
                 Some(HostShows::Members) => "; its host shows it to members only",
                 Some(HostShows::Users) => "; its host shows it to those who have an account",
@@ -171,45 +171,6 @@ pub(crate) fn access(database: &DatabaseArgs, args: &AccessArgs) -> Result<u8> {
         say!("{user} sees {name}: {why}");
         Ok(crate::FOUND)
     })
-}
-
-/// Returns whom an option names: a user and groups, or `*` for somebody without a name.
-///
-/// # Errors
-/// It is neither.
-pub(crate) fn principal(user: &str, groups: &[String]) -> Result<Principal> {
-    if user == "*" {
-        ensure!(groups.is_empty(), "somebody without a name has no groups; leave out --as-groups");
-        return Ok(Principal::Anonymous);
-    }
-    let name = user.strip_prefix("user:").unwrap_or(user);
-    ensure!(
-        !user.starts_with("group:"),
-        "{user} is a group; name a user, and --as-groups {}",
-        &user[6..]
-    );
-    match format!("user:{name}").parse::<Who>() {
-        Ok(Who::User(name)) => Ok(Principal::Named(Arc::new(Named::new(name, groups.to_vec())))),
-        Ok(_) => bail!("{user} is not one user; name one"),
-        Err(why) => bail!(why),
-    }
-}
-
-/// Returns what somebody may see of the repositories that are shown, by the grants of the index and of the usual configuration
-/// file.
-///
-/// # Errors
-/// The file has mistakes, or the database cannot be reached.
-pub(crate) async fn seen_by(
-    store: &Store,
-    shown: &Visible,
-    principal: &Principal,
-) -> Result<Visible> {
-    // Commands that read have no --settings.
-    let given = std::env::var_os(::settings::VARIABLE).map(PathBuf::from);
-    let settings = Settings::find(given.as_deref())?;
-    let gate = Gate::new(store.clone(), shown.clone());
-    Ok(gate.visible(principal, settings.access.as_ref()).await?)
 }
 
 /// Returns a sentence for each glob of the configuration file that matches no repository.

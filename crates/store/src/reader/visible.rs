@@ -7,12 +7,12 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::{CONNECTIONS, HAS_EFFECTS, IS_POWERLESS, READER, TRIES, make, settings};
+use super::role::{HAS_EFFECTS, IS_POWERLESS, Role};
+use super::{READER, making, settings};
 use crate::RepoId;
 use crate::error::{Error, Result};
-use crate::locks::SETUP_LOCK;
 use crate::store::Store;
 use crate::target::{Target, connect, options};
 
@@ -22,10 +22,8 @@ pub const VISIBLE: &str = "codesearch_visible";
 /// The search path for unqualified names in a statement.
 pub(super) const SEARCH_PATH: &str = "codesearch_visible,public";
 
-/// SQL: whether the role `r` has the settings that [`make_visible`] gives it.
-const HAS_SETTINGS: &str = "coalesce(cardinality(r.rolconfig) = 4 and r.rolconfig @> array[
-    'default_transaction_read_only=on', 'search_path=codesearch_visible, public', 'temp_file_limit=1GB',
-    'idle_in_transaction_session_timeout=10min'], false)";
+/// The role for those who see only some repositories.
+const VISITORS: Role = Role { name: VISIBLE, schema: "codesearch_visible" };
 
 /// SQL: whether the function `p` may tell of the server, its tables, or others, besides what its arguments say. Functions of
 /// the catalog's views are among them.
@@ -141,117 +139,50 @@ impl Store {
 
     /// Makes the role in a private server, for all of its indexes, and lets it read the views of this one.
     async fn ensure_visible(&self) -> Result<()> {
-        let is_ready = format!(
-            "select exists (
-                 select from pg_roles r
-                 where r.rolname = '{VISIBLE}' and {IS_POWERLESS} and {HAS_SETTINGS}
-                   and has_schema_privilege(r.oid, 'codesearch_visible', 'usage')
-                   and not has_schema_privilege(r.oid, 'codesearch', 'usage')
-                   and not has_schema_privilege(r.oid, 'codesearch_sql', 'usage')
-                   and has_database_privilege(r.oid, current_database(), 'connect')
-                   and not has_database_privilege(r.oid, current_database(), 'temp, create')
-                   and not exists (
-                       select from pg_class c where c.relnamespace = 'codesearch_visible'::regnamespace and c.relkind = 'v'
-                           and not has_table_privilege(r.oid, c.oid, 'select'))
-                   and not exists (
-                       select from pg_class c where {TELLS_ROWS} and has_any_column_privilege(r.oid, c.oid, 'select'))
-                   and not exists (
-                       select from pg_language l where l.laninline <> 0 and has_language_privilege(r.oid, l.oid, 'usage'))
-                   and not exists (
-                       select from pg_proc p
-                       where (({HAS_EFFECTS}) or {TELLS}) and has_function_privilege(r.oid, p.oid, 'execute')))"
-        );
-        let mut tries = 0;
-        loop {
-            let mut conn = self.connection().await?;
-            if sqlx::query_scalar(AssertSqlSafe(is_ready.clone())).fetch_one(&mut conn).await? {
-                *self.spare() = Some(conn);
-                return Ok(());
-            }
-            tries += 1;
-            let made = match make(&mut conn).await {
-                Ok(()) => make_visible(&mut conn).await,
-                failed => failed,
-            };
-            match made {
-                // Another index made the role, or changed its rights, at the same moment.
-                Err(error) if tries < TRIES => {
-                    tracing::debug!("the role {VISIBLE} was not created: {error}");
-                }
-                made => made?,
-            }
-            if tries > TRIES {
-                return Err(Error::Unsuitable(format!(
-                    "the role {VISIBLE} has privileges that cannot be revoked; drop it (drop role {VISIBLE}), and the \
-                     next statement creates it again"
-                )));
-            }
-        }
+        let is_ready = VISITORS.is_ready(&format!(
+            "not has_schema_privilege(r.oid, 'codesearch', 'usage')
+             and not has_schema_privilege(r.oid, 'codesearch_sql', 'usage')
+             and not exists (
+                 select from pg_class c where {TELLS_ROWS} and has_any_column_privilege(r.oid, c.oid, 'select'))
+             and not exists (
+                 select from pg_proc p
+                 where (({HAS_EFFECTS}) or {TELLS}) and has_function_privilege(r.oid, p.oid, 'execute'))"
+        ));
+        self.ensure_role(VISITORS, is_ready, &[making(), making_visible()]).await
     }
 }
 
-/// Makes the role after [`READER`], which keeps its rights, and grants and revokes rights, all or nothing.
-pub(super) async fn make_visible(conn: &mut PgConnection) -> Result<()> {
-    let mut tx = conn.begin().await?;
-    sqlx::query("select pg_advisory_xact_lock($1)").bind(SETUP_LOCK).execute(&mut *tx).await?;
-    let sql = format!(
-        "do $$
-         declare
-             name text;
-             for_reader boolean;
-         begin
-             if not exists (select from pg_roles where rolname = '{VISIBLE}') then
-                 create role {VISIBLE};
-                 comment on role {VISIBLE} is 'May read the views of codesearch_visible, and do nothing else.';
+/// Returns the block that makes the role [`VISIBLE`], after that of [`READER`], which keeps its rights.
+pub(super) fn making_visible() -> String {
+    let more = format!(
+        "revoke all on schema codesearch, codesearch_sql, public from {VISIBLE};
+         for name, for_reader in
+             select c.oid::regclass::text, has_table_privilege('{READER}', c.oid, 'select') from pg_class c
+             where {TELLS_ROWS} and has_any_column_privilege('{VISIBLE}', c.oid, 'select')
+         loop
+             if for_reader then
+                 execute format('grant select on %s to {READER}', name);
              end if;
-             if not exists (
-                 select from pg_roles r where r.rolname = '{VISIBLE}' and {IS_POWERLESS} and {HAS_SETTINGS}) then
-                 alter role {VISIBLE} login nosuperuser noinherit nocreatedb nocreaterole noreplication nobypassrls
-                     connection limit {CONNECTIONS};
-                 for name in select roleid::regrole::text from pg_auth_members where member = '{VISIBLE}'::regrole loop
-                     execute format('revoke %s from {VISIBLE}', name);
-                 end loop;
-                 alter role {VISIBLE} reset all;
-                 alter role {VISIBLE} set default_transaction_read_only = on;
-                 alter role {VISIBLE} set search_path = codesearch_visible, public;
-                 alter role {VISIBLE} set temp_file_limit = '1GB';
-                 alter role {VISIBLE} set idle_in_transaction_session_timeout = '10min';
+             execute format('revoke select on %s from public, {VISIBLE}', name);
+         end loop;
+         for name in
+             select format('revoke select (%I) on %s from public, {VISIBLE}', a.attname, c.oid::regclass) from pg_class c
+             join pg_attribute a on a.attrelid = c.oid and a.attacl is not null
+             where {TELLS_ROWS} and has_any_column_privilege('{VISIBLE}', c.oid, 'select')
+         loop
+             execute name;
+         end loop;
+         for name, for_reader in
+             select p.oid::regprocedure::text, has_function_privilege('{READER}', p.oid, 'execute') from pg_proc p
+             where (({HAS_EFFECTS}) or {TELLS}) and has_function_privilege('{VISIBLE}', p.oid, 'execute')
+         loop
+             if for_reader then
+                 execute format('grant execute on routine %s to {READER}', name);
              end if;
-             execute format('revoke all on database %I from {VISIBLE}', current_database());
-             execute format('grant connect on database %I to {VISIBLE}', current_database());
-             revoke all on schema codesearch, codesearch_sql, public from {VISIBLE};
-             grant usage on schema codesearch_visible to {VISIBLE};
-             revoke all on all tables in schema codesearch_visible from {VISIBLE};
-             grant select on all tables in schema codesearch_visible to {VISIBLE};
-             for name, for_reader in
-                 select c.oid::regclass::text, has_table_privilege('{READER}', c.oid, 'select') from pg_class c
-                 where {TELLS_ROWS} and has_any_column_privilege('{VISIBLE}', c.oid, 'select')
-             loop
-                 if for_reader then
-                     execute format('grant select on %s to {READER}', name);
-                 end if;
-                 execute format('revoke select on %s from public, {VISIBLE}', name);
-             end loop;
-             for name in
-                 select format('revoke select (%I) on %s from public, {VISIBLE}', a.attname, c.oid::regclass) from pg_class c
-                 join pg_attribute a on a.attrelid = c.oid and a.attacl is not null
-                 where {TELLS_ROWS} and has_any_column_privilege('{VISIBLE}', c.oid, 'select')
-             loop
-                 execute name;
-             end loop;
-             for name, for_reader in
-                 select p.oid::regprocedure::text, has_function_privilege('{READER}', p.oid, 'execute') from pg_proc p
-                 where (({HAS_EFFECTS}) or {TELLS}) and has_function_privilege('{VISIBLE}', p.oid, 'execute')
-             loop
-                 if for_reader then
-                     execute format('grant execute on routine %s to {READER}', name);
-                 end if;
-                 execute format('revoke execute on routine %s from public, {VISIBLE}', name);
-             end loop;
-         end $$"
+             execute format('revoke execute on routine %s from public, {VISIBLE}', name);
+         end loop;"
     );
-    tx.execute(AssertSqlSafe(sql)).await?;
-    Ok(tx.commit().await?)
+    VISITORS.making("", &more)
 }
 
 /// Tells an administrator how to make the role and the operator.
