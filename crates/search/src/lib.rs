@@ -64,6 +64,7 @@ mod reader;
 mod reads;
 mod revision;
 mod searcher;
+mod searching;
 mod sender;
 mod shard;
 mod shards;

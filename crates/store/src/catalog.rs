@@ -2,27 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 
 use query::{Properties, TreeName};
-use sqlx::postgres::PgListener;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
-use tokio::sync::{Mutex, OnceCell};
+use sqlx::{AssertSqlSafe, Connection};
+use tokio::sync::OnceCell;
 
+use self::current::{Current, current_epoch};
+use self::pins::{PIN_ANSWERS, Pin};
 use crate::error::{Error, Result};
-use crate::freshness::{self, FRESHNESS, Freshness, Shared};
-use crate::ingest::EPOCHS;
-use crate::locks::PIN_LOCKS;
-use crate::metadata;
-use crate::store::Store;
+use crate::freshness::{Freshness, Shared};
 use crate::target::{ANSWER, answered};
 use crate::trees::{self, ChosenTrees, RepoTrees, Tree, TreeFilter, TreeKind, TreeSet, Trees};
 use crate::{Epoch, FileFilter, RepoId, ShardId, Switch};
 
-/// Maximum time for the connection that pins an epoch to read the newest epoch, one row of one table. A slower
-/// connection counts as lost, and is replaced.
-const PIN_ANSWERS: Duration = Duration::from_secs(2);
+mod current;
+mod pins;
+mod read;
 
 /// Maximum number of restricted catalogs that a catalog keeps. With five thousand repositories each takes a quarter of a
 /// megabyte.
@@ -65,58 +61,6 @@ pub struct Catalog {
     was_searched: Arc<AtomicBool>,
     skipped: Arc<OnceCell<Vec<SkippedFile>>>,
     by_reason: OnceLock<BTreeMap<String, usize>>,
-}
-
-/// A connection that holds the locks on the epochs of some catalogs: those that one server keeps.
-#[derive(Debug)]
-struct Pins {
-    conn: Mutex<PgConnection>,
-    /// Whether it was too slow, or failed.
-    is_broken: AtomicBool,
-    /// The epochs of catalogs that are gone. Their locks are freed with the next statement.
-    freed: StdMutex<Vec<i32>>,
-}
-
-impl Pins {
-    fn new(conn: PgConnection) -> Self {
-        Self {
-            conn: Mutex::new(conn),
-            is_broken: AtomicBool::new(false),
-            freed: StdMutex::default(),
-        }
-    }
-
-    /// Frees the locks of catalogs that are gone.
-    async fn free(&self, conn: &mut PgConnection) -> Result<()> {
-        let freed = std::mem::take(&mut *self.freed.lock().unwrap_or_else(PoisonError::into_inner));
-        if !freed.is_empty() {
-            sqlx::query("select pg_advisory_unlock_shared($1, e) from unnest($2::int[]) e")
-                .bind(PIN_LOCKS)
-                .bind(freed)
-                .execute(conn)
-                .await?;
-        }
-        Ok(())
-    }
-}
-
-/// The lock on one epoch.
-#[derive(Debug)]
-struct Pin {
-    pins: Arc<Pins>,
-    epoch: Epoch,
-}
-
-impl Pin {
-    async fn lock(&self) -> tokio::sync::MutexGuard<'_, PgConnection> {
-        self.pins.conn.lock().await
-    }
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        self.pins.freed.lock().unwrap_or_else(PoisonError::into_inner).push(self.epoch.0);
-    }
 }
 
 /// What a catalog knows of its restrictions.
@@ -178,9 +122,6 @@ pub struct Shard {
     pub languages: Arc<[(String, u32)]>,
 }
 
-/// A row of `shards`: the columns that the catalog reads.
-type ShardRow = (i16, i64, i32, i32, i32, i32, i32, Vec<String>, Vec<i32>);
-
 /// The properties of a repository that a search needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CatalogRepo {
@@ -216,152 +157,6 @@ impl CatalogRepo {
     }
 }
 
-/// A row of `trees`: the columns that the catalog reads.
-type TreeRow = (i32, i32, String, String, Option<String>, Option<String>, i64, Option<f64>);
-
-impl Store {
-    /// Reads the catalog of the current epoch and pins that epoch.
-    ///
-    /// # Errors
-    /// [`Error::Empty`] if nothing was ever indexed; the server cannot be reached, or does not
-    /// answer.
-    pub async fn catalog(&self) -> Result<Catalog> {
-        answered(ANSWER, self.read_catalog(None)).await
-    }
-
-    /// Like [`catalog`](Self::catalog). Shares with an earlier catalog its connection and what has not changed since, so
-    /// that a server can keep hundreds.
-    ///
-    /// # Errors
-    /// Those of [`catalog`](Self::catalog).
-    pub async fn catalog_after(&self, earlier: &Catalog) -> Result<Catalog> {
-        if !earlier.pin.pins.is_broken.load(Ordering::Relaxed) {
-            match answered(PIN_ANSWERS, self.read_catalog(Some(earlier))).await {
-                Err(Error::Unreachable(why)) => {
-                    earlier.pin.pins.is_broken.store(true, Ordering::Relaxed);
-                    tracing::debug!("the connection that pins epochs is replaced: {why}");
-                }
-                read => return read,
-            }
-        }
-        self.catalog().await
-    }
-
-    async fn read_catalog(&self, earlier: Option<&Catalog>) -> Result<Catalog> {
-        let pins = match earlier {
-            Some(earlier) => Arc::clone(&earlier.pin.pins),
-            None => Arc::new(Pins::new(self.connection().await?)),
-        };
-        let mut guard = pins.conn.lock().await;
-        let conn = &mut *guard;
-        pins.free(conn).await?;
-        let mut current = current_epoch(conn).await?;
-        let pin = loop {
-            // However this ends, its lock will be freed.
-            let pin = Pin { pins: Arc::clone(&pins), epoch: current.epoch };
-            sqlx::query("select pg_advisory_lock_shared($1, $2)")
-                .bind(PIN_LOCKS)
-                .bind(current.epoch.0)
-                .execute(&mut *conn)
-                .await?;
-            // An ingest may have published and deleted between the reading and the locking.
-            let now = current_epoch(conn).await?;
-            if now == current {
-                break pin;
-            }
-            drop(pin);
-            pins.free(conn).await?;
-            current = now;
-        };
-        // Both tables are read in one snapshot. If an epoch was published meanwhile, the epochs
-        // differ, and all is read again.
-        let mut tx = conn.begin_with("begin isolation level repeatable read read only").await?;
-        let shards: Vec<ShardRow> = sqlx::query_as(
-            "select shard, bytes, live_from, chunks, changed, filtered, worded, languages, language_chunks
-             from shards where live_from <= $1 order by shard",
-        )
-        .bind(current.epoch.0)
-        .fetch_all(&mut *tx)
-        .await?;
-        let mut trees = read_trees(&mut tx, current.epoch).await?;
-        let repos = read_repos(&mut tx, &mut trees).await?;
-        let (_, freshness) = freshness::read(&mut tx).await?;
-        let history: Vec<i64> =
-            sqlx::query_scalar("select number from switches").fetch_all(&mut *tx).await?;
-        let history: Vec<Switch> = history.into_iter().map(Switch).collect();
-        // What is told of another index, or of a state that was lost, is nothing to share.
-        let earlier =
-            earlier.filter(|of| of.identity == current.identity && history.contains(&of.switch));
-        let same_skipped = match earlier {
-            Some(of) if of.skipped.initialized() && of.visible.is_none() => {
-                let changed: bool = sqlx::query_scalar(
-                    "select exists (select from skipped where valid_from > $1 or valid_to > $1 and valid_to <= $2)",
-                )
-                .bind(of.epoch.0)
-                .bind(current.epoch.0)
-                .fetch_one(&mut *tx)
-                .await?;
-                Some(of).filter(|_| !changed)
-            }
-            _ => None,
-        };
-        let now = current_epoch(&mut tx).await?;
-        tx.commit().await?;
-        drop(guard);
-        if now != current {
-            drop(pin);
-            return Box::pin(self.read_catalog(earlier)).await;
-        }
-        let Current { identity, epoch, switch } = current;
-        let known = |id: ShardId| {
-            let of = earlier?;
-            of.shards.binary_search_by_key(&id, |shard| shard.id).ok().map(|at| &of.shards[at])
-        };
-        let mut catalog = Catalog {
-            identity,
-            epoch,
-            switch,
-            history,
-            shards: shards
-                .into_iter()
-                .map(|(id, bytes, since, chunks, changed, filtered, worded, names, of_names)| {
-                    Shard {
-                        id: ShardId(id),
-                        bytes,
-                        since: Epoch(since),
-                        chunks,
-                        changed: Epoch(changed),
-                        filtered,
-                        worded,
-                        languages: names
-                            .into_iter()
-                            .zip(of_names.into_iter().map(i32::unsigned_abs))
-                            .collect(),
-                    }
-                })
-                .collect(),
-            repos: repos.into(),
-            visible: None,
-            trees: TreeFilter::Main,
-            restricted: StdMutex::default(),
-            freshness: Arc::new(RwLock::new(Arc::new(freshness))),
-            pin: Arc::new(pin),
-            was_searched: Arc::default(),
-            skipped: same_skipped.map(|of| Arc::clone(&of.skipped)).unwrap_or_default(),
-            by_reason: OnceLock::new(),
-        };
-        for shard in &mut catalog.shards {
-            if let Some(known) = known(shard.id).filter(|of| of.languages == shard.languages) {
-                shard.languages = Arc::clone(&known.languages);
-            }
-        }
-        if let Some(earlier) = earlier.filter(|of| of.repos == catalog.repos) {
-            catalog.repos = Arc::clone(&earlier.repos);
-        }
-        Ok(catalog)
-    }
-}
-
 /// Returns the filter for some trees instead of the main ones of their repositories.
 fn chosen(repos: &CatalogRepos, trees: &[InTree]) -> TreeFilter {
     let mut chosen = ChosenTrees::default();
@@ -382,133 +177,6 @@ fn chosen(repos: &CatalogRepos, trees: &[InTree]) -> TreeFilter {
     chosen.replaced.sort_unstable();
     chosen.sets.sort_unstable();
     if chosen.replaced.is_empty() { TreeFilter::Main } else { TreeFilter::Chosen(chosen.into()) }
-}
-
-/// Reads all repositories, to which these trees belong.
-async fn read_repos(
-    conn: &mut PgConnection,
-    trees: &mut HashMap<RepoId, RepoTrees>,
-) -> Result<CatalogRepos> {
-    let sql = format!(
-        "select r.id, r.name, r.rank,
-                case when r.tree_shards = '{{}}' then r.shards
-                     else array(select unnest(r.shards) union select unnest(r.tree_shards) order by 1) end shards,
-                r.source, r.git_folders <> '{{}}' is_linked, extract(epoch from r.listed_at)::float8 listed,
-                case when r.from_commit then r.commit end of_commit, m.source is not null has_metadata, {}
-         from repos r left join metadata m on m.source = r.source where r.indexed_at is not null",
-        metadata::COLUMNS
-    );
-    let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(conn).await?;
-    let unknown = Arc::<Properties>::default();
-    let mut repos = HashMap::with_capacity(rows.len());
-    for row in &rows {
-        let id = RepoId(row.try_get("id")?);
-        let (mut rank, mut properties) = (row.try_get::<i32, _>("rank")? as u16, unknown.clone());
-        if row.try_get("has_metadata")? {
-            let metadata = metadata::read(row)?;
-            rank = if rank == 0 { metadata.rank() } else { rank };
-            properties = metadata.properties.into();
-        }
-        let shards: Vec<i16> = row.try_get("shards")?;
-        let repo = CatalogRepo {
-            name: row.try_get("name")?,
-            rank,
-            properties,
-            shards: shards.into_iter().map(ShardId).collect(),
-            trees: trees.remove(&id).unwrap_or_default().into(),
-            commit: row.try_get("of_commit")?,
-            source: row.try_get("source")?,
-            is_linked: row.try_get("is_linked")?,
-            listed: row.try_get("listed")?,
-        };
-        repos.insert(id, Arc::new(repo));
-    }
-    Ok(repos)
-}
-
-/// Reads the trees of all repositories in an epoch, besides the main ones.
-async fn read_trees(conn: &mut PgConnection, epoch: Epoch) -> Result<HashMap<RepoId, RepoTrees>> {
-    let mut all: HashMap<RepoId, RepoTrees> = HashMap::new();
-    let rows: Vec<TreeRow> = sqlx::query_as(
-        "select repo, bit, kind, name, source, commit, files, extract(epoch from listed_at)::float8
-         from trees where valid_from <= $1 and valid_to > $1 order by kind, name",
-    )
-    .bind(epoch.0)
-    .fetch_all(&mut *conn)
-    .await?;
-    if rows.is_empty() {
-        return Ok(all);
-    }
-    for (repo, bit, kind, name, source, commit, files, listed) in rows {
-        // A newer program's kind has no name here.
-        let Some(kind) = TreeKind::of(&kind) else { continue };
-        let bit = bit.unsigned_abs() as usize;
-        let tree = Tree { bit, kind, name, source, commit, files, listed };
-        all.entry(RepoId(repo)).or_default().trees.push(tree);
-    }
-    let rows: Vec<(i32, i32, Vec<u8>)> = sqlx::query_as(
-        "select repo, id, members from tree_sets where valid_from <= $1 and valid_to > $1 order by id",
-    )
-    .bind(epoch.0)
-    .fetch_all(conn)
-    .await?;
-    for (repo, id, members) in rows {
-        all.entry(RepoId(repo)).or_default().sets.push(TreeSet { id, members });
-    }
-    Ok(all)
-}
-
-/// A connection that is notified when the index changes.
-#[derive(Debug)]
-pub struct Changes(PgListener);
-
-/// What a server is notified of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// There is a new epoch.
-    Epoch,
-    /// Repositories were looked at, or that failed.
-    Freshness,
-}
-
-impl Store {
-    /// Opens a connection that is notified of every change of the index from now on.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub async fn changes(&self) -> Result<Changes> {
-        self.changes_on(&[EPOCHS, FRESHNESS]).await
-    }
-
-    /// Opens a connection that is notified on some channels from now on.
-    pub(crate) async fn changes_on(&self, channels: &[&str]) -> Result<Changes> {
-        let mut listener = self.listener().await?;
-        listener.listen_all(channels.iter().copied()).await?;
-        Ok(Changes(listener))
-    }
-}
-
-impl Changes {
-    /// Waits for the next epoch.
-    ///
-    /// # Errors
-    /// The connection broke, so changes may be missed.
-    pub async fn next(&mut self) -> Result<()> {
-        while self.told().await? != Told::Epoch {}
-        Ok(())
-    }
-
-    /// Waits for the next notification.
-    ///
-    /// # Errors
-    /// The connection broke, so notifications may be missed.
-    pub async fn told(&mut self) -> Result<Told> {
-        match self.0.try_recv().await? {
-            Some(told) if told.channel() == FRESHNESS => Ok(Told::Freshness),
-            Some(_) => Ok(Told::Epoch),
-            None => Err(Error::Unreachable("the connection broke".to_owned())),
-        }
-    }
 }
 
 impl Catalog {
@@ -780,28 +448,6 @@ impl SkippedFile {
     }
 }
 
-/// The current state of the index.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Current {
-    identity: i64,
-    epoch: Epoch,
-    switch: Switch,
-}
-
-async fn current_epoch(conn: &mut PgConnection) -> Result<Current> {
-    let (identity, epoch, switch): (i64, i32, Option<i64>) = sqlx::query_as(
-        "select identity, epoch, (select number from switches where epoch = state.epoch) from state",
-    )
-    .fetch_one(conn)
-    .await?;
-    let switch = Switch(switch.unwrap_or_default());
-    if epoch == 0 {
-        Err(Error::Empty)
-    } else {
-        Ok(Current { identity, epoch: Epoch(epoch), switch })
-    }
-}
-
 fn is_equal(one: Option<&Arc<[RepoId]>>, other: Option<&Arc<[RepoId]>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
@@ -810,100 +456,4 @@ fn is_equal(one: Option<&Arc<[RepoId]>>, other: Option<&Arc<[RepoId]>>) -> bool 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{ingest, on_index, value};
-
-    #[test]
-    fn there_is_none_before_the_first_epoch() {
-        on_index(2, async |store| {
-            assert!(matches!(store.catalog().await, Err(Error::Empty)));
-            ingest(store, "r", &[]).await;
-            let catalog = store.catalog().await.unwrap();
-            assert_eq!(
-                (catalog.epoch, catalog.shards.len(), catalog.repos.len()),
-                (Epoch(1), 0, 1)
-            );
-        });
-    }
-
-    #[test]
-    fn it_says_what_there_is_and_what_is_left_out() {
-        on_index(2, async |store| {
-            ingest(store, "r", &[("a", 1, "one"), ("b", 2, "two")]).await;
-            let catalog = store.catalog().await.unwrap();
-            let shard = &catalog.shards[0];
-            assert_eq!(
-                (shard.id, shard.bytes, shard.chunks, shard.filtered),
-                (ShardId(0), 6, 2, 2)
-            );
-            assert_eq!((shard.since, shard.changed), (Epoch(1), Epoch(1)));
-            let repo = catalog.repos.values().next().unwrap();
-            assert_eq!((&*repo.name, repo.rank, &*repo.shards), ("r", 0, &[ShardId(0)][..]));
-            assert!(catalog.skipped().await.unwrap().is_empty());
-        });
-    }
-
-    #[test]
-    fn an_epoch_that_is_held_is_kept_and_a_new_one_is_told() {
-        on_index(2, async |store| {
-            ingest(store, "r", &[("a", 1, "one")]).await;
-            let catalog = store.catalog().await.unwrap();
-            let mut changes = store.changes().await.unwrap();
-            assert!(catalog.is_current().await.unwrap());
-            ingest(store, "r", &[("b", 2, "two")]).await;
-            changes.next().await.unwrap();
-            assert!(!catalog.is_current().await.unwrap());
-            let chunks = "select count(*) from chunks";
-            assert_eq!(value::<i64>(store, chunks).await, 2);
-            let newest = store.catalog().await.unwrap();
-            assert_eq!(newest.epoch, Epoch(2));
-            // Closes the connection and waits until its lock is gone, before garbage is collected.
-            let pins = Arc::clone(&catalog.pin.pins);
-            drop(catalog);
-            Arc::into_inner(pins).unwrap().conn.into_inner().close().await.unwrap();
-            let held = format!(
-                "select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS}
-                     and objid = 1 and objsubid = 2
-                     and database = (select oid from pg_database where datname = current_database())"
-            );
-            while value::<i64>(store, &held).await > 0 {}
-            let mut session = crate::testing::session(store).await;
-            session.collect_garbage(&[]).await.unwrap();
-            session.close().await.unwrap();
-            assert_eq!(value::<i64>(store, chunks).await, 1);
-        });
-    }
-
-    /// A server keeps the catalogs of hundreds of epochs with one connection, and frees each.
-    #[test]
-    fn catalogs_of_later_epochs_share_a_connection() {
-        on_index(2, async |store| {
-            ingest(store, "r", &[("a", 1, "one")]).await;
-            let pinned = format!(
-                "select coalesce(string_agg(objid::text || ':' || pid, ' ' order by objid::bigint), '')
-                 from pg_locks where locktype = 'advisory' and classid::bigint = {PIN_LOCKS} and objsubid = 2
-                   and database = (select oid from pg_database where datname = current_database())"
-            );
-            let first = store.catalog().await.unwrap();
-            ingest(store, "r", &[("a", 2, "two")]).await;
-            let second = store.catalog_after(&first).await.unwrap();
-            ingest(store, "r", &[("a", 3, "three")]).await;
-            let third = store.catalog_after(&second).await.unwrap();
-            let held = value::<String>(store, &pinned).await;
-            let (one, pid) = held.split_once(' ').unwrap().0.split_once(':').unwrap();
-            assert_eq!((one, held.clone()), ("1", format!("1:{pid} 2:{pid} 3:{pid}")));
-            assert!(Arc::ptr_eq(&second.pin.pins, &third.pin.pins));
-            assert!(first.is_held().await && !first.is_current().await.unwrap());
-            drop(second);
-            assert!(third.is_current().await.unwrap());
-            assert_eq!(value::<String>(store, &pinned).await, format!("1:{pid} 3:{pid}"));
-            // A broken connection is replaced.
-            value::<bool>(store, &format!("select pg_terminate_backend({pid}, 10000)")).await;
-            assert!(third.is_current().await.is_err() && !first.is_held().await);
-            let fourth = store.catalog_after(&third).await.unwrap();
-            assert_eq!(fourth.epoch, Epoch(3));
-            assert!(fourth.is_held().await);
-        });
-    }
-}
+mod tests;

@@ -27,6 +27,7 @@ mod metadata;
 mod mirrors;
 mod monitors;
 mod named;
+mod notified;
 mod other_work;
 mod pool;
 mod prepare;
@@ -50,9 +51,7 @@ mod word_index;
 
 pub use bounded::{More, SqlBounds, SqlRows};
 pub use candidates::IndexAnswer;
-pub use catalog::{
-    Catalog, CatalogRepo, CatalogRepos, Changes, InTree, MAIN_TREE, Shard, SkippedFile, Told,
-};
+pub use catalog::{Catalog, CatalogRepo, CatalogRepos, InTree, MAIN_TREE, Shard, SkippedFile};
 pub use check::{Check, Problem};
 pub use connect::Missing;
 pub use contents::{Chunk, File, FileFilter, SharedText};
@@ -85,6 +84,7 @@ pub use monitors::{
     NewNews, News, Waiting as WaitingDelivery,
 };
 pub use named::{ClonePlace, NamedBlob};
+pub use notified::{Changes, Told};
 pub use query::Properties;
 pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};
 pub use reader::{READER, SqlReader, VISIBLE, reader_settings};

@@ -10,7 +10,7 @@ use statistics::Refusal;
 use super::metadata::address_for;
 use crate::endpoint::Admits;
 use crate::error::Failure;
-use crate::limits::{Caller, refused};
+use crate::limits::refused;
 use crate::pages::{failed, sign_in as page};
 use crate::params::{Pairs, wants_page};
 use crate::server::Shared;
@@ -30,16 +30,6 @@ pub(super) enum Wrong {
     TooMany(u64),
     /// It cannot be checked now.
     Unavailable(String),
-}
-
-/// Marks the answer to a client that was not admitted, for what records requests.
-#[derive(Clone, Debug)]
-#[allow(dead_code, reason = "nothing records requests yet")]
-pub(crate) struct Denied {
-    /// The code of the error.
-    pub(crate) code: &'static str,
-    /// Who asked, if that was proven.
-    pub(crate) name: Option<String>,
 }
 
 impl Wrong {
@@ -82,7 +72,6 @@ impl Wrong {
 pub(super) fn wrong(server: &Shared, wrong: &Wrong, request: &Request) -> Response {
     let (failure, reason) = wrong.failure();
     server.metrics.refuse(reason);
-    let code = failure.body.code;
     if failure.status == StatusCode::UNAUTHORIZED {
         return unauthorized(server, failure, request);
     }
@@ -90,7 +79,7 @@ pub(super) fn wrong(server: &Shared, wrong: &Wrong, request: &Request) -> Respon
     if let Some(wait) = wrong.wait() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
     }
-    denied(response, code, None)
+    response
 }
 
 /// Returns the answer to a client that proves nothing.
@@ -112,25 +101,19 @@ pub(super) fn nobody(server: &Shared, admits: Admits, request: &Request) -> Resp
     if can_sign_in || !is_page(request) {
         unauthorized(server, failure, request)
     } else {
-        denied(failed("", failure), "no_token", None)
+        failed("", failure)
     }
 }
 
 /// Returns the answer to a client without the right that an endpoint needs.
-pub(super) fn forbidden(
-    server: &Shared,
-    admits: Admits,
-    caller: &Caller,
-    request: &Request,
-) -> Response {
+pub(super) fn forbidden(server: &Shared, admits: Admits, request: &Request) -> Response {
     server.metrics.refuse(Refusal::Right);
     let (code, why) = if admits == Admits::Ingesters {
         ("ingest_only", "only a token marked ingest or admin may have repositories ingested")
     } else {
         ("admin_only", "only a token marked admin may see what others search for")
     };
-    let response = refused(Failure::new(StatusCode::FORBIDDEN, code, why), request);
-    denied(response, code, Some(caller.name().to_owned()))
+    refused(Failure::new(StatusCode::FORBIDDEN, code, why), request)
 }
 
 /// Returns whether a page to sign in is of use.
@@ -159,11 +142,6 @@ fn unauthorized(server: &Shared, failure: Failure, request: &Request) -> Respons
         headers.insert(WWW_AUTHENTICATE, challenge);
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    denied(response, code, None)
-}
-
-fn denied(mut response: Response, code: &'static str, name: Option<String>) -> Response {
-    response.extensions_mut().insert(Denied { code, name });
     response
 }
 

@@ -11,10 +11,10 @@ mod news;
 
 use sqlx::{Connection, FromRow, PgConnection};
 
-use crate::catalog::Changes;
 use crate::error::Result;
 use crate::ingest::EPOCHS;
 use crate::locks::{MONITOR_LOCK, MONITOR_START_LOCK};
+use crate::notified::Changes;
 use crate::store::Store;
 use crate::{Epoch, target};
 
