@@ -13,7 +13,7 @@ format:
 # clippy, without a warning
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo clippy -p codesearch --bench reference --bench side_by_side -- -D warnings
+    cargo clippy --workspace --bench agents --bench judged --bench reference --bench side_by_side --bench symbols -- -D warnings
 
 # The tests, on a private Postgres
 test:
