@@ -31,8 +31,8 @@ pub enum Error {
     },
     /// Root would start a server as a user who cannot reach the home.
     #[error(
-        "Postgres does not run as root, and its user '{user}' cannot enter {path}; choose another folder with \
-         --home", path = path.display()
+        "Postgres does not run as root, and its user '{user}' cannot enter {path}; let it (chmod o+x {path}), or \
+         choose another folder with --home", path = path.display()
     )]
     Unreachable {
         /// The user that the server would run as.

@@ -96,8 +96,11 @@ impl Drop for Socket {
 /// will do there.
 fn make_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    if folder.parent() != Some(Path::new(client::TEMPORARY)) {
+    let is_temporary = folder.parent() == Some(Path::new(client::TEMPORARY));
+    // The home of a private Postgres, which may be made later, is open to the user that Postgres runs as.
+    let mode = if is_temporary { 0o700 } else { 0o755 };
+    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    if !is_temporary {
         return Ok(());
     }
     let found = fs::symlink_metadata(folder)?;
@@ -111,4 +114,18 @@ fn make_folder(path: &Path) -> io::Result<()> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_socket_is_that_of_a_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;
+        make_folder(&folder.path().join("home/main.sock")).unwrap();
+        DirBuilder::new().mode(0o755).create(folder.path().join("other")).unwrap();
+        assert_eq!(mode("home"), mode("other"));
+    }
 }
