@@ -37,7 +37,12 @@ pub async fn indexes(target: &Target) -> Result<Vec<Index>> {
     let named = answered(ANSWER, names(&mut conn)).await?;
     let mut found = Vec::new();
     for name in named {
-        found.extend(answered(ANSWER, index(options.clone().database(&name), name)).await?);
+        let read = || answered(ANSWER, index(options.clone().database(&name), name.clone()));
+        // Dropping a database ends its connections, and nobody can open another one.
+        found.extend(match read().await {
+            Ok(of) => of,
+            Err(_) => read().await?,
+        });
     }
     conn.close().await?;
     Ok(found)
