@@ -132,6 +132,11 @@ impl Request {
         }
     }
 
+    /// Returns this request as one beside another that is no search, for up to `limit` results.
+    pub(crate) fn alone(&self, limit: usize, timeout: Option<Duration>) -> Self {
+        self.auxiliary(self.program.clone(), limit, timeout)
+    }
+
     /// Returns this request beside itself, for up to `limit` results among some texts.
     pub(crate) fn within(&self, texts: Texts, limit: usize, timeout: Option<Duration>) -> Self {
         let texts = Some(Arc::new(texts));

@@ -107,6 +107,8 @@ fn the_index_of_words_answers_as_the_texts_do() {
             "the of how",
             "package noise file 7",
             "Validate error struct interface",
+            "retries in vendor",
+            "noise n07",
             "如何配置重试次数",
             "nowhere_at_all",
         ] {
@@ -151,6 +153,39 @@ fn the_index_of_words_answers_as_the_texts_do() {
     fixture.ingest();
     fixture.run(&["symbols"]);
     check();
+}
+
+#[test]
+fn a_file_is_found_by_its_path_alone() {
+    let fixture = Fixture::new();
+    fixture.write("one/plugins/rate_limiter.toml", "x = 1\n");
+    fixture.write("one/plugins/empty_quota.py", "");
+    fixture.write("two/limits/README.md", "The rate limiter is a plugin.\n");
+    fixture.write("two/plugins/rate_limiter.toml", "y = 2\n");
+    fixture.ingest();
+    let question = "how do I use the RateLimiter plugin";
+    let found = ["one/plugins/rate_limiter.toml", "two/plugins/rate_limiter.toml"];
+    let answer = json(&fixture, &[question, "--explain"]);
+    assert_eq!(files(&answer)[..2], found, "{answer}");
+    assert_eq!(files(&answer)[2..], ["two/limits/README.md"]);
+    let stats = &answer["stats"];
+    assert_eq!((&stats["matched"], &stats["matched_all"]), (&3.into(), &3.into()), "{stats}");
+    assert_eq!(files(&json(&fixture, &["empty quotas"])), ["one/plugins/empty_quota.py"]);
+    assert_eq!(files(&json(&fixture, &[question, "--repo", "two"]))[0], found[1]);
+    assert_eq!(files(&json(&fixture, &[question, "--lang", "markdown"])), ["two/limits/README.md"]);
+    // Whoever sees one repository learns nothing of the paths of others.
+    let seen = fixture
+        .command(&["ask", "--json", "empty quotas"])
+        .env("CODESEARCH_REPOS", "two")
+        .output()
+        .unwrap();
+    assert_eq!(seen.status.code(), Some(1), "{seen:?}");
+    let shown = fixture.run(&["ask", "empty quotas"]).code(0).out;
+    assert!(shown.contains("one/plugins/empty_quota.py"), "{shown}");
+    let server = fixture.serve_with(&["--cache", "0"]);
+    assert_eq!(files(&server.json(&format!("/ask?q={}", percent(question))).1)[..2], found);
+    let (status, _, page) = server.get("/ask?q=empty+quotas", "text/html");
+    assert!(status == 200 && page.contains("empty_quota.py"), "{page}");
 }
 
 fn percent(text: &str) -> String {

@@ -5,6 +5,7 @@
 //! view of some repositories answers as an index of these would.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use store::BlobId;
@@ -205,6 +206,8 @@ pub(super) struct Candidate {
     pub(super) points: f32,
     /// Its best chunks, ascending.
     pub(super) chunks: Vec<i32>,
+    /// Whether the path of one of its files has all words.
+    pub(super) is_named: bool,
 }
 
 /// The texts of a shard that have words of a question.
@@ -217,13 +220,14 @@ pub(super) struct ShardTexts {
     pub(super) files_all: usize,
 }
 
-/// Scores the texts of a shard.
+/// Scores the texts of a shard. Those of files whose paths have all words are `named`, each with the number of these files,
+/// and among the best.
 pub(super) fn texts_of(
     shard: usize,
     counted: &Counted,
     weights: &Weights,
-    lengths: &Lengths,
-    visible: &VisibleChunks,
+    (lengths, visible): (&Lengths, &VisibleChunks),
+    named: Option<&HashMap<BlobId, usize>>,
 ) -> ShardTexts {
     let upto = lengths.upto().unsigned_abs() as usize;
     let (mut points, mut masks) = (vec![0.0_f32; upto], vec![0_u64; upto]);
@@ -271,7 +275,12 @@ pub(super) fn texts_of(
         }
     }
     let least = nth(ranked.iter().map(|(points, ..)| *points), CANDIDATES);
-    ranked.retain(|(points, ..)| *points >= least);
+    let is_named = |blob: i32| named.is_some_and(|named| named.contains_key(&BlobId(blob)));
+    let mut named_only: HashMap<BlobId, usize> = named.cloned().unwrap_or_default();
+    for (_, blob, _) in &ranked {
+        named_only.remove(&BlobId(*blob));
+    }
+    ranked.retain(|(points, blob, _)| *points >= least || is_named(*blob));
     texts.best = ranked
         .into_iter()
         .map(|(score, blob, extent)| {
@@ -283,9 +292,16 @@ pub(super) fn texts_of(
                 chunks.truncate(CHUNKS);
                 chunks.sort_unstable();
             }
-            Candidate { shard, blob: BlobId(blob), points: score, chunks }
+            let is_named = is_named(blob);
+            Candidate { shard, blob: BlobId(blob), points: score, chunks, is_named }
         })
         .collect();
+    for (blob, files) in named_only {
+        texts.files += files;
+        texts.files_all += files;
+        let chunks = Vec::new();
+        texts.best.push(Candidate { shard, blob, points: 0.0, chunks, is_named: true });
+    }
     texts
 }
 
@@ -321,16 +337,26 @@ impl BestChunks {
     }
 }
 
-/// Returns the best of all candidates, best first, and those that rank as the last of them, as far as there is room.
+/// Returns the best of all candidates, best first, and those that rank as the last of them, as far as there is room; and all
+/// that are named.
 pub(super) fn best(mut all: Vec<Candidate>) -> Vec<Candidate> {
     let least = nth(all.iter().map(|one| one.points), CANDIDATES);
-    all.retain(|one| one.points >= least);
+    all.retain(|one| one.points >= least || one.is_named);
     all.sort_by(|a, b| {
         let place = |one: &Candidate| (one.shard, one.blob);
         by_points(a.points, b.points).then_with(|| place(a).cmp(&place(b)))
     });
-    all.truncate(CANDIDATES + MAX_EQUAL);
+    leave(&mut all, CANDIDATES + MAX_EQUAL);
     all
+}
+
+/// Leaves the first candidates, and all that are named.
+pub(super) fn leave(candidates: &mut Vec<Candidate>, most: usize) {
+    let mut seen = 0;
+    candidates.retain(|one| {
+        seen += 1;
+        seen <= most || one.is_named
+    });
 }
 
 /// Orders the larger number of points first.
@@ -405,7 +431,7 @@ mod tests {
         assert_eq!(weights.chunks, [3, 1]);
         // Of so few chunks, a word in most of them tells little.
         weights.telling = 0b11;
-        let texts = texts_of(7, &counted, &weights, &lengths, &visible);
+        let texts = texts_of(7, &counted, &weights, (&lengths, &visible), None);
         assert_eq!((texts.files, texts.files_all), (2, 1));
         let best = best(texts.best);
         let told: Vec<_> =
@@ -429,6 +455,7 @@ mod tests {
             blob: BlobId(blob),
             points,
             chunks: Vec::new(),
+            is_named: false,
         };
         let all = (0..1000).map(|n| of(n, if n < 990 { 1.0 } else { 2.0 })).collect();
         let kept = best(all);

@@ -11,6 +11,7 @@ use store::Switch;
 
 use super::first::{CANDIDATES, best};
 use super::look::{Look, texts_of_all, weigh};
+use super::paths::Named;
 use crate::clock::{Clock, EndClock};
 use crate::order;
 use crate::types::{Error, Request, Resume, Texts};
@@ -42,11 +43,13 @@ impl View {
             let among = Arc::new(among);
             let clock = Arc::new(Clock::new(Instant::now(), timeout));
             let _end = EndClock(Arc::clone(&clock));
-            let look = Look { view: self, among: &among, words: &words, clock: &clock };
+            let (among, words) = (&among, &words);
+            let look = Look { view: self, among, words, clock: &clock, in_paths: false };
             let Some((shards, looked)) = look.up().await?.found else { return Ok(None) };
-            let mut weights = weigh(&words, &shards, &looked.shards);
+            let mut weights = weigh(words, &shards, &looked.shards);
             weights.all = all;
-            let texts = texts_of_all(Arc::clone(&shards), looked.shards, weights).await;
+            let none = Named::default();
+            let texts = texts_of_all(Arc::clone(&shards), looked.shards, weights, none).await;
             let mut found: Texts = HashMap::new();
             // Those that rank as the last one are left out: the limit of a search would cut others.
             let best = best(texts.into_iter().flat_map(|of| of.best).collect());

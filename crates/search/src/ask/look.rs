@@ -9,6 +9,7 @@ use words::QuestionWord;
 use super::brute::Texts;
 use super::chosen::{AskedShard, Chosen};
 use super::first::{Counted, ShardTexts, Weights, texts_of};
+use super::paths::{self, Named};
 use super::source::{Looked, Source};
 use crate::clock::Clock;
 use crate::threads;
@@ -21,6 +22,8 @@ pub(super) struct Look<'a> {
     pub(super) among: &'a Arc<Request>,
     pub(super) words: &'a Arc<[QuestionWord]>,
     pub(super) clock: &'a Arc<Clock>,
+    /// Whether to look the words up in the paths of files, too.
+    pub(super) in_paths: bool,
 }
 
 /// What was looked up.
@@ -30,6 +33,8 @@ pub(super) struct LookedUp {
     pub(super) chosen: Arc<Chosen>,
     /// The shards with the files, and where their words are; `None` if the clock ended before.
     pub(super) found: Option<(Arc<[AskedShard]>, Looked)>,
+    /// The files whose paths have all words.
+    pub(super) named: Named,
 }
 
 impl Look<'_> {
@@ -38,7 +43,7 @@ impl Look<'_> {
     /// # Errors
     /// The fields name a revision that is not indexed; or the database query fails.
     pub(super) async fn up(&self) -> Result<LookedUp, Error> {
-        let Self { view, among, words, clock } = *self;
+        let Self { view, among, words, clock, in_paths } = *self;
         let memory = view.ask_memory();
         let generation = memory.generation();
         let all = view.snapshot(among.resume.as_ref()).await?;
@@ -61,12 +66,17 @@ impl Look<'_> {
                 chosen.shards(view, lengths, memory, clock).await?.into();
             Ok::<_, store::Error>((source, shards))
         };
-        let read = clock.wait(reading).await.transpose()?.filter(|_| clock.goes_on());
-        let Some((source, shards)) = read else {
-            return Ok(LookedUp { all, chosen, found: None });
+        let looking = async {
+            let read = clock.wait(reading).await.transpose()?.filter(|_| clock.goes_on());
+            let Some((source, shards)) = read else { return Ok(None) };
+            let looked = source.look_up(view, &shards, words, clock).await?;
+            Ok::<_, Error>(Some((shards, looked)))
         };
-        let looked = source.look_up(view, &shards, words, clock).await?;
-        Ok(LookedUp { all, chosen, found: Some((shards, looked)) })
+        let naming = async {
+            if in_paths { paths::named(self, all.switch).await } else { Ok(Named::default()) }
+        };
+        let (found, named) = tokio::try_join!(looking, naming)?;
+        Ok(LookedUp { all, chosen, found, named })
     }
 }
 
@@ -88,17 +98,19 @@ pub(super) fn weigh(
     Weights::of(count, length, chunks, words)
 }
 
-/// Scores the texts of all shards, on several threads.
+/// Scores the texts of all shards, on several threads. Those that are named are returned whatever they have.
 pub(super) async fn texts_of_all(
     shards: Arc<[AskedShard]>,
     counted: Vec<Option<Counted>>,
     weights: Weights,
+    named: Named,
 ) -> Vec<ShardTexts> {
     let work = tokio::task::spawn_blocking(move || {
         let each = shards.par_iter().zip(&counted).enumerate();
         let score = |(at, (one, counted)): (usize, (&AskedShard, &Option<Counted>))| {
             let counted = counted.as_ref()?;
-            Some(texts_of(at, counted, &weights, &one.lengths, &one.visible))
+            let named = named.texts.get(&one.shard.id);
+            Some(texts_of(at, counted, &weights, (&one.lengths, &one.visible), named))
         };
         threads::matching().install(|| each.filter_map(score).collect())
     });

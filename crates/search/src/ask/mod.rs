@@ -1,8 +1,9 @@
 //! Questions in words: `how are validators plugged in` finds the files that answer best, over all repositories.
 //!
 //! The index of words lists the chunks with each word. The first stage ([`first`]) ranks the texts that have words of the
-//! question by BM25, counting over the visible chunks alone ([`visible`]), and keeps the best. The second stage ([`second`])
-//! scores their files by path, definitions and kind ([`rank::question`]), and reads the texts of those that are shown.
+//! question by BM25, counting over the visible chunks alone ([`visible`]), and keeps the best, and those of files whose
+//! [`paths`] have all words. The second stage ([`second`]) scores their files by path, definitions and kind
+//! ([`rank::question`]), and reads the texts of those that are shown.
 
 mod brute;
 mod chosen;
@@ -13,6 +14,7 @@ mod lengths;
 mod letter;
 mod lines;
 mod look;
+mod paths;
 mod read;
 mod second;
 mod source;
@@ -27,9 +29,10 @@ use rank::question::Question;
 use words::{MAX_WORDS, QuestionWord, Role};
 
 use self::chosen::{AskedShard, Chosen};
-use self::first::{CANDIDATES, Counted, Weights, best};
+use self::first::{CANDIDATES, Counted, Weights, best, leave};
 use self::lines::Wanted;
 use self::look::{Look, LookedUp, texts_of_all, weigh};
+use self::paths::Named;
 use self::read::Reader;
 use self::second::{Scoring, in_order};
 use crate::clock::{Clock, EndClock};
@@ -111,8 +114,8 @@ impl Asking<'_> {
     async fn answer(&self) -> Result<Asked, AskError> {
         let (view, request, clock) = (self.view, self.request, self.clock);
         let mut asked = Asked::default();
-        let look = Look { view, among: &request.among, words: &self.words, clock };
-        let LookedUp { all, chosen, found } = look.up().await?;
+        let look = Look { view, among: &request.among, words: &self.words, clock, in_paths: true };
+        let LookedUp { all, chosen, found, named } = look.up().await?;
         asked.stats.switch = chosen.catalog.switch;
         asked.stats.shards = chosen.selection.shards.len();
         asked.stats.note_covered(&chosen.catalog, chosen.repos());
@@ -128,8 +131,10 @@ impl Asking<'_> {
             asked.stats.stopped = Some(Stopped::Shards(why));
         } else if looked.shards.iter().any(Option::is_none) {
             asked.stats.stopped.clone_from(&late);
+        } else {
+            asked.stats.stopped.clone_from(&named.stopped);
         }
-        let showing = self.show(&mut asked, &chosen, shards, looked.shards);
+        let showing = self.show(&mut asked, &chosen, shards, (looked.shards, named));
         // What was found is shown, even if finding it took all the time.
         match clock.wait_at_least(SHOWING, showing).await {
             Some(shown) => shown?,
@@ -158,19 +163,19 @@ impl Asking<'_> {
         asked: &mut Asked,
         chosen: &Arc<Chosen>,
         shards: Arc<[AskedShard]>,
-        counted: Vec<Option<Counted>>,
+        (counted, named): (Vec<Option<Counted>>, Named),
     ) -> Result<(), Error> {
         let (view, request) = (self.view, self.request);
         let weights = weigh(&self.words, &shards, &counted);
         asked.words = told(&self.words, &weights);
-        let texts = texts_of_all(Arc::clone(&shards), counted, weights.clone()).await;
+        let texts = texts_of_all(Arc::clone(&shards), counted, weights.clone(), named).await;
         asked.matched = texts.iter().map(|of| of.files).sum();
         asked.matched_all = texts.iter().map(|of| of.files_all).sum();
         let mut candidates = best(texts.into_iter().flat_map(|of| of.best).collect());
         let reader = Reader { view, chosen, shards: &shards };
         let files = reader.files(&candidates).await?;
         in_order(&mut candidates, &files, &chosen.catalog.repos);
-        candidates.truncate(CANDIDATES);
+        leave(&mut candidates, CANDIDATES);
         let symbols = reader.symbols(&candidates).await?;
         let question = self.question(&weights.idf);
         let origins = origins(&chosen.catalog.repos, request.current.clone());
