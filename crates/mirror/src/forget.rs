@@ -6,7 +6,7 @@ use std::sync::Arc;
 use store::Store;
 
 use crate::event::{Event, Report};
-use crate::pass::{Error, Mirrors, Options};
+use crate::mirrors::{Error, Mirrors, Options};
 
 /// Drops all clones of a host at once: from searches, from disk, and what is known of them. An ingest of the queue then
 /// removes their repositories from the index. The caller sees to it that the configuration file does not name the host.

@@ -2,98 +2,24 @@
 //! deleted. It can be killed at any step; the next pass goes on from there.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use settings::Settings;
-use store::{Change, Mirror, MirrorHost, MirrorLock, MirrorPage, Reason, Store};
-use tokio::task::JoinSet;
+use store::Mirror;
 
-use crate::event::{Event, Intent, Report, Verb};
+use crate::event::{Event, Report};
 use crate::git;
-use crate::group::{Common, Group, Kind, names};
+use crate::group::{Group, Kind};
 use crate::http::Unanswered;
 use crate::left;
 use crate::listed::Listed;
+use crate::mirrors::{Known, Mirrors};
 use crate::plan::{Plan, Taken, Work};
-use crate::survey::{Survey, of, survey};
-use crate::work::{Job, Outcome, Worker, json, now};
-
-/// How a pass is made.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The folder that has a folder of clones for each host, if the configuration file names none.
-    pub into: std::path::PathBuf,
-    /// Longest time that a host may be silent.
-    pub patience: Duration,
-    /// Whether a listing is believed that has less than half of the repositories of the last one.
-    pub accepts_shrunk: bool,
-    /// Whether hosts and repositories that failed are tried again before their time.
-    pub is_impatient: bool,
-}
-
-/// The reason why a pass ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Another program mirrors into the index.
-    #[error(
-        "another codesearch mirrors hosts into this index; it takes what is new, or stop it (codesearch serve or codesearch \
-         mirror)"
-    )]
-    Busy,
-    /// A statement failed, or the database could not be reached.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
-/// Makes passes.
-pub(crate) struct Mirrors {
-    pub(crate) worker: Worker,
-    pub(crate) common: Common,
-    pub(crate) options: Options,
-}
-
-/// A group with what is known of it.
-struct Known {
-    group: Arc<Group>,
-    mirrors: Vec<Mirror>,
-    host: Option<MirrorHost>,
-    pages: Vec<MirrorPage>,
-}
+use crate::survey::{Survey, of};
+use crate::work::{Job, Outcome, json, now};
 
 impl Mirrors {
-    pub(crate) fn new(
-        store: Store,
-        options: Options,
-        tell: Arc<dyn Fn(Event) + Send + Sync>,
-    ) -> Self {
-        let common = Common { usual: options.into.clone(), patience: options.patience };
-        Self { worker: Worker::new(store, tell), common, options }
-    }
-
-    /// Takes the lock on mirroring into the index, which the caller closes.
-    ///
-    /// # Errors
-    /// Another program mirrors into the index, or the database fails.
-    pub(crate) async fn alone(
-        store: &Store,
-        options: &Options,
-        tell: Arc<dyn Fn(Event) + Send + Sync>,
-    ) -> Result<(MirrorLock, Self), Error> {
-        let lock = store.try_mirror_lock().await?.ok_or(Error::Busy)?;
-        Ok((lock, Self::new(store.clone(), options.clone(), tell)))
-    }
-
-    fn store(&self) -> &Store {
-        &self.worker.store
-    }
-
-    fn tell(&self, event: Event) {
-        (self.worker.tell)(event);
-    }
-
     /// Makes a pass over the groups whose names are wanted.
     ///
     /// # Errors
@@ -155,134 +81,6 @@ impl Mirrors {
         // An ingest that runs publishes it, too.
         self.store().publish_metadata().await?;
         Ok(report)
-    }
-
-    /// Says what a pass would do. Changes nothing.
-    ///
-    /// # Errors
-    /// The database cannot be reached or refuses a statement.
-    pub(crate) async fn intents(
-        &self,
-        settings: &Settings,
-        wanted: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<(Vec<Intent>, Report), store::Error> {
-        let mut report = Report::default();
-        let mut intents = Vec::new();
-        let groups = self.groups(settings, wanted, &mut report).await;
-        for (known, surveyed) in self.surveys(self.known(groups).await?).await {
-            let host = &known.group.name;
-            let intent = |path: &str, verb, why: String| Intent {
-                host: host.clone(),
-                path: path.to_owned(),
-                verb,
-                why,
-            };
-            match surveyed {
-                Ok(Survey { plan, missing, .. }) => {
-                    report.hosts += 1;
-                    if let Some(doubt) = plan.doubt {
-                        self.tell(Event::Notice(doubt));
-                    }
-                    for Taken { listed, mirror, work } in &plan.taken {
-                        let why = told(listed, mirror.as_ref(), *work);
-                        intents.push(intent(&listed.path, Verb::Take, why));
-                    }
-                    for (listed, why) in plan.left {
-                        intents.push(intent(&listed.path, Verb::Leave, why));
-                    }
-                    for (mirror, why) in plan.dropped {
-                        intents.push(intent(&mirror.path, Verb::Drop, why));
-                    }
-                    for mirror in missing {
-                        let why = "missing in this listing; dropped if the next one lacks it, too";
-                        intents.push(intent(&mirror.path, Verb::Take, why.to_owned()));
-                    }
-                }
-                Err(Unanswered { why, .. }) => {
-                    report.failed += 1;
-                    self.tell(Event::Failed { what: format!("host {host}"), why });
-                }
-            }
-        }
-        intents.extend(left::intents(&self.worker, settings).await?);
-        intents.sort_by(|a, b| (&a.host, a.verb, &a.path).cmp(&(&b.host, b.verb, &b.path)));
-        Ok((intents, report))
-    }
-
-    /// Prepares the groups of the configuration file.
-    pub(crate) async fn groups(
-        &self,
-        settings: &Settings,
-        wanted: &(dyn Fn(&str) -> bool + Sync),
-        report: &mut Report,
-    ) -> Vec<Arc<Group>> {
-        let names: Vec<String> = names(settings).filter(|name| wanted(name)).collect();
-        let (common, settings) = (self.common.clone(), settings.clone());
-        // A token may be read from a command.
-        let made = tokio::task::spawn_blocking(move || {
-            let hosts = settings.hosts.iter().filter(|host| names.contains(&host.name));
-            let lists = settings.git.iter().filter(|list| names.contains(&list.name));
-            let hosts =
-                hosts.map(|host| (host.name.clone(), Group::of_host(host, &settings, &common)));
-            let lists =
-                lists.map(|list| (list.name.clone(), Group::of_list(list, &settings, &common)));
-            hosts.chain(lists).collect::<Vec<_>>()
-        });
-        let mut groups = Vec::new();
-        for (name, group) in made.await.unwrap_or_default() {
-            match group {
-                Ok(group) => groups.push(Arc::new(group)),
-                Err(why) => {
-                    report.failed += 1;
-                    // Fails if the host was never listed, which is as good.
-                    let _ = self.store().fail_listing(&name, &why, None).await;
-                    self.tell(Event::Failed { what: format!("host {name}"), why });
-                }
-            }
-        }
-        groups
-    }
-
-    /// Reads what is known of groups.
-    async fn known(&self, groups: Vec<Arc<Group>>) -> Result<Vec<Known>, store::Error> {
-        let hosts = self.store().mirror_hosts().await?;
-        let mut mirrors: HashMap<String, Vec<Mirror>> = HashMap::new();
-        for mirror in self.store().mirrors().await? {
-            mirrors.entry(mirror.host.clone()).or_default().push(mirror);
-        }
-        let mut all = Vec::new();
-        for group in groups {
-            let host = hosts.iter().find(|host| host.name == group.name).cloned();
-            let pages = self.store().mirror_pages(&group.name).await?;
-            let mirrors = mirrors.remove(&group.name).unwrap_or_default();
-            all.push(Known { group, mirrors, host, pages });
-        }
-        Ok(all)
-    }
-
-    /// Surveys the groups, all at once: each host gets one request at a time.
-    async fn surveys(&self, all: Vec<Known>) -> Vec<(Known, Result<Survey, Unanswered>)> {
-        let mut running = JoinSet::new();
-        for known in all {
-            let paused = known.host.as_ref().and_then(|host| host.paused);
-            if let Some(seconds) = paused.filter(|_| !self.options.is_impatient) {
-                self.tell(Event::Notice(format!(
-                    "host {} is asked again in {}: it said so",
-                    known.group.name,
-                    settings::written_duration(Duration::from_secs(seconds as u64 + 1))
-                )));
-                continue;
-            }
-            let accepts = self.options.accepts_shrunk;
-            running.spawn(async move {
-                let Known { group, mirrors, host, pages } = known;
-                let done = survey(&group, mirrors.clone(), host.as_ref(), pages, accepts).await;
-                (Known { group, mirrors, host, pages: Vec::new() }, done)
-            });
-        }
-        let mut done = running.join_all().await;
-        done.sort_by(|(a, _), (b, _)| a.group.name.cmp(&b.group.name));
-        done
     }
 
     /// Records a survey, hides what is gone, and returns what is to be cloned and fetched.
@@ -454,94 +252,5 @@ impl Mirrors {
             }
         }
         Ok(())
-    }
-
-    /// Hides a clone: first in the database, then on disk, then from searches.
-    pub(crate) async fn hide(
-        &self,
-        mirror: Mirror,
-        why: &str,
-        report: &mut Report,
-    ) -> Result<(), store::Error> {
-        let _taken = self.worker.take(&mirror.folder).await;
-        if mirror.cloned_at.is_none() {
-            // There is nothing to hide.
-            return self.store().forget_mirror(&mirror.host, &mirror.host_id).await;
-        }
-        let mirror = Mirror { hidden_at: Some(now()), hidden: Some(why.to_owned()), ..mirror };
-        self.store().keep_mirrors(&[&mirror]).await?;
-        report.hidden += 1;
-        self.tell(Event::Hidden { path: mirror.path.clone(), why: why.to_owned() });
-        self.put_away(&mirror).await
-    }
-
-    /// Moves the folder of a hidden clone away, and has an ingest notice that. Does nothing if that was done before.
-    pub(crate) async fn put_away(&self, mirror: &Mirror) -> Result<(), store::Error> {
-        let folder = Path::new(&mirror.folder).to_owned();
-        if !folder.exists() {
-            return Ok(());
-        }
-        let moved = tokio::task::spawn_blocking(move || git::hide(&folder)).await;
-        if let Ok(Err(error)) = &moved {
-            let why = format!("cannot move {}: {error}", mirror.folder);
-            self.tell(Event::Failed { what: mirror.path.clone(), why });
-            return Ok(());
-        }
-        let source = mirror.folder.clone();
-        let change = Change { source, paths: None, reason: Reason::Fetched };
-        self.store().enqueue(&[change]).await.map(drop)
-    }
-
-    /// Deletes clones that were hidden for the time of grace.
-    async fn end_grace(
-        &self,
-        settings: &Settings,
-        report: &mut Report,
-    ) -> Result<(), store::Error> {
-        let grace = settings.mirror.grace.as_secs_f64();
-        for mirror in self.store().mirrors().await? {
-            if mirror.hidden_at.is_none_or(|at| at + grace > now()) {
-                continue;
-            }
-            self.delete(mirror, report).await?;
-        }
-        Ok(())
-    }
-
-    /// Deletes a hidden clone, and what is known of it.
-    pub(crate) async fn delete(
-        &self,
-        mirror: Mirror,
-        report: &mut Report,
-    ) -> Result<(), store::Error> {
-        let _taken = self.worker.take(&mirror.folder).await;
-        let folder = Path::new(&mirror.folder).to_owned();
-        let deleted = tokio::task::spawn_blocking(move || git::delete_hidden(&folder)).await;
-        if let Ok(Err(error)) = deleted {
-            let why = format!("cannot delete its hidden clone: {error}");
-            self.tell(Event::Failed { what: mirror.path, why });
-            report.failed += 1;
-            return Ok(());
-        }
-        self.store().forget_metadata(&mirror.folder).await?;
-        self.store().forget_mirror(&mirror.host, &mirror.host_id).await?;
-        report.deleted += 1;
-        self.tell(Event::Deleted { path: mirror.path });
-        Ok(())
-    }
-}
-
-/// Says what a pass would do with a repository that is mirrored.
-fn told(listed: &Listed, mirror: Option<&Mirror>, work: Work) -> String {
-    let size = listed.bytes.map(|bytes| format!(", {}", settings::written_size(bytes)));
-    let size = size.unwrap_or_default();
-    let renamed = mirror.filter(|mirror| mirror.path != listed.path);
-    let renamed = renamed.map(|mirror| format!(", was {}", mirror.path)).unwrap_or_default();
-    let failure = mirror.and_then(|mirror| mirror.failure.as_ref());
-    let failure = failure.map(|why| format!(", failed: {why}")).unwrap_or_default();
-    match work {
-        Work::Clone => format!("to clone{size}{renamed}{failure}"),
-        Work::Fetch => format!("to fetch{renamed}{failure}"),
-        Work::None => format!("in step{renamed}{failure}"),
     }
 }

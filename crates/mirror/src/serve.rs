@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use crate::event::{Event, Report};
 use crate::group::{Group, names};
 use crate::left;
-use crate::pass::{Error, Mirrors, Options};
+use crate::mirrors::{Error, Mirrors, Options};
 use crate::survey::of;
 use crate::work::Job;
 

@@ -6,6 +6,7 @@ mod finder;
 mod in_tree;
 mod lines;
 mod missing;
+mod one_repo;
 mod outline;
 mod repos;
 
