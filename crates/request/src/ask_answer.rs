@@ -250,7 +250,7 @@ pub fn notes(asked: &Asked) -> Vec<String> {
         .take(NAMED)
         .collect();
     if !nowhere.is_empty() {
-        notes.push(format!("no file has: {}", nowhere.join(", ")));
+        notes.push(format!("no text has: {}", nowhere.join(", ")));
     }
     notes.extend(fresh::outdated(&asked.stats.covered));
     notes

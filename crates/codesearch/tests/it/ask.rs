@@ -169,7 +169,8 @@ fn a_file_is_found_by_its_path_alone() {
     assert_eq!(files(&answer)[..2], found, "{answer}");
     assert_eq!(files(&answer)[2..], ["two/limits/README.md"]);
     let stats = &answer["stats"];
-    assert_eq!((&stats["matched"], &stats["matched_all"]), (&3.into(), &3.into()), "{stats}");
+    assert_eq!((&stats["matched"], &stats["matched_all"]), (&3.into(), &2.into()), "{stats}");
+    assert_eq!(stats["notes"], serde_json::json!(["no text has: ratelimiter"]));
     assert_eq!(files(&json(&fixture, &["empty quotas"])), ["one/plugins/empty_quota.py"]);
     assert_eq!(files(&json(&fixture, &[question, "--repo", "two"]))[0], found[1]);
     assert_eq!(files(&json(&fixture, &[question, "--lang", "markdown"])), ["two/limits/README.md"]);
@@ -373,12 +374,12 @@ fn what_cannot_be_asked_is_told() {
     assert!(damaged.err.contains("some shards could not be asked"), "{}", damaged.err);
     // An index of before questions were answered.
     fixture.exec("delete from words_00; delete from word_segments_00; update shards set worded = 0; drop table kept");
-    let before = fixture.run(&["ask", "retry"]).code(1);
-    assert!(
-        before.err.contains("the words of 37 files are not indexed yet; run: codesearch ingest"),
-        "{}",
-        before.err
-    );
+    let lacks = "the words of 37 files are not indexed yet; run: codesearch ingest";
+    let before = fixture.run(&["ask", "backoff"]).code(1);
+    assert!(before.err.contains(lacks), "{}", before.err);
+    // Paths have words all the same.
+    let before = fixture.run(&["ask", "retry"]).code(0);
+    assert!(before.err.contains(lacks) && before.out.contains("retry.rs"), "{}", before.err);
     let answer = json(&fixture, &["retry"]);
     assert_eq!(answer["stats"]["stopped_because"], "unindexed", "{answer:#}");
     fixture.ingest();

@@ -165,6 +165,8 @@ pub(super) struct Weights {
     pub(super) chunks: Vec<usize>,
     /// The inverse document frequency of each word; 0 if no chunk has it.
     pub(super) idf: Vec<f32>,
+    /// That of a word that a single chunk has.
+    pub(super) rarest: f32,
     /// The weight of each word in the score.
     pub(super) of: Vec<f32>,
     /// The words that tell files apart: bit n is that of word n.
@@ -179,11 +181,11 @@ impl Weights {
     /// Weighs the words of a question. `chunks` says how many of `count` chunks, with `length` words altogether, have each.
     pub(super) fn of(count: u64, length: u64, chunks: Vec<usize>, words: &[QuestionWord]) -> Self {
         let all = count as f32;
-        let idf = |chunks: usize| {
+        let idf_of = |chunks: usize| {
             let chunks = chunks as f32;
-            (1.0 + (all - chunks + 0.5) / (chunks + 0.5)).ln()
+            (1.0 + (all - chunks + 0.5).max(0.0) / (chunks + 0.5)).ln()
         };
-        let idf: Vec<f32> = chunks.iter().map(|n| if *n > 0 { idf(*n) } else { 0.0 }).collect();
+        let idf: Vec<f32> = chunks.iter().map(|n| if *n > 0 { idf_of(*n) } else { 0.0 }).collect();
         let of: Vec<f32> = idf.iter().zip(words).map(|(idf, word)| idf * word.weight).collect();
         let most = of.iter().copied().fold(0.0, f32::max);
         let bits = |holds: &dyn Fn(usize) -> bool| {
@@ -192,7 +194,16 @@ impl Weights {
         let telling = bits(&|word| chunks[word] > 0 && of[word] >= TELLING * most);
         let is_part = |word: usize| matches!(words[word].role, Role::Part | Role::Joined);
         let typed = bits(&|word| words[word].weight >= 1.0 && !is_part(word));
-        Self { mean: length as f32 / all.max(1.0), chunks, idf, of, telling, typed, all: false }
+        Self {
+            mean: length as f32 / all.max(1.0),
+            chunks,
+            idf,
+            rarest: idf_of(1),
+            of,
+            telling,
+            typed,
+            all: false,
+        }
     }
 }
 

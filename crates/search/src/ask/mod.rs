@@ -148,12 +148,13 @@ impl Asking<'_> {
         Ok(asked)
     }
 
-    /// Returns the question, given the inverse document frequencies of the words that were looked up. Stop words come after
-    /// them.
-    fn question(&self, idf: &[f32]) -> Question {
+    /// Returns the question, given what the words weigh that were looked up. Stop words come after them. A word of paths alone
+    /// counts as the rarest ones, if there are such paths.
+    fn question(&self, weights: &Weights, has_named: bool) -> Question {
         let words: Vec<QuestionWord> = self.words.iter().chain(&self.stop_words).cloned().collect();
         let stop = self.stop_words.iter().map(|_| STOP_IDF);
-        let idf: Vec<f32> = idf.iter().copied().chain(stop).collect();
+        let weigh = |idf: &f32| if *idf == 0.0 && has_named { weights.rarest } else { *idf };
+        let idf: Vec<f32> = weights.idf.iter().map(weigh).chain(stop).collect();
         Question::of(&self.request.question, &words, &idf)
     }
 
@@ -168,6 +169,7 @@ impl Asking<'_> {
         let (view, request) = (self.view, self.request);
         let weights = weigh(&self.words, &shards, &counted);
         asked.words = told(&self.words, &weights);
+        let has_named = !named.texts.is_empty();
         let texts = texts_of_all(Arc::clone(&shards), counted, weights.clone(), named).await;
         asked.matched = texts.iter().map(|of| of.files).sum();
         asked.matched_all = texts.iter().map(|of| of.files_all).sum();
@@ -177,7 +179,7 @@ impl Asking<'_> {
         in_order(&mut candidates, &files, &chosen.catalog.repos);
         leave(&mut candidates, CANDIDATES);
         let symbols = reader.symbols(&candidates).await?;
-        let question = self.question(&weights.idf);
+        let question = self.question(&weights, has_named);
         let origins = origins(&chosen.catalog.repos, request.current.clone());
         let scoring = Arc::new(Scoring {
             question,
