@@ -4,6 +4,7 @@
 //! it reads or writes. So planning does not go through all partitions, and a shard can lie on another server. `tables`
 //! lists them. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between the tables.
 
+mod audit;
 mod bounded;
 mod candidates;
 mod catalog;
@@ -49,6 +50,7 @@ mod trees;
 mod watching;
 mod word_index;
 
+pub use audit::{AuditBatch, AuditEvent, AuditFilter, AuditWriter, MAX_AUDIT_REPOS};
 pub use bounded::{More, SqlBounds, SqlRows};
 pub use candidates::IndexAnswer;
 pub use catalog::{Catalog, CatalogRepo, CatalogRepos, InTree, MAIN_TREE, Shard, SkippedFile};

@@ -31,3 +31,9 @@ pub(crate) const MONITOR_LOCK: i64 = WRITE_LOCK + 5;
 
 /// Held by whoever decides from which epoch on monitors look, or up to which one rows are deleted.
 pub(crate) const MONITOR_START_LOCK: i64 = WRITE_LOCK + 6;
+
+/// Held by whoever makes a partition of the audit.
+pub(crate) const AUDIT_LOCK: i64 = WRITE_LOCK + 8;
+
+/// First key of the locks that runs of servers hold while they write the audit. The second key is the run.
+pub(crate) const AUDIT_LOCKS: i32 = 0x6373_0003;

@@ -24,8 +24,9 @@ const PINS: u32 = 5;
 /// queue, once for the ingester and once for mirrors. (`Store::listener`)
 const LISTENERS: u32 = 4;
 
-/// Connections with which it holds rights as long as it runs: to watch, to mirror, to look for monitors.
-const HELD: u32 = 3;
+/// Connections that it holds as long as it runs: for the rights to watch, to mirror and to look for monitors, and to write
+/// the audit.
+const HELD: u32 = 4;
 
 /// Connections left to the operator, besides those that the server reserves for its superuser.
 const OPERATOR: i64 = 3;

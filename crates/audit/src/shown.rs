@@ -1,0 +1,98 @@
+//! Events for people and for programs.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+use store::AuditEvent;
+
+/// Returns the current time, in microseconds since 1970.
+pub fn now() -> i64 {
+    micros(Timestamp::now())
+}
+
+/// Returns a time in microseconds since 1970.
+pub fn micros(time: Timestamp) -> i64 {
+    time.as_microsecond()
+}
+
+/// Returns a time for people: local, to the second.
+pub fn time(at: i64) -> String {
+    let time = Timestamp::from_microsecond(at).unwrap_or_default();
+    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Returns an event as JSON. Fields without a value are left out.
+pub fn json(event: &AuditEvent) -> Value {
+    let at = Timestamp::from_microsecond(event.at).unwrap_or_default();
+    let mut object = Map::new();
+    let mut put = |name: &str, value: Value| {
+        if !value.is_null() {
+            object.insert(name.to_owned(), value);
+        }
+    };
+    put("at", json!(format!("{at:.6}")));
+    put("id", json!(event.id));
+    put("who", json!(event.who));
+    put("owner", if event.is_owner { json!(true) } else { Value::Null });
+    put("sender", json!(event.sender));
+    put("interface", json!(event.interface));
+    put("endpoint", if event.endpoint.is_empty() { Value::Null } else { json!(event.endpoint) });
+    put("query", json!(event.query));
+    put("parameters", json!(event.parameters));
+    put("outcome", json!(event.outcome));
+    put("status", if event.status == 0 { Value::Null } else { json!(event.status) });
+    put("reason", json!(event.reason));
+    put("more", if event.more == 0 { Value::Null } else { json!(event.more) });
+    put("files", json!(event.files));
+    put("results", json!(event.results));
+    put("repository_count", json!(event.repos_count));
+    put("repositories", json!(event.repos));
+    put("ms", json!(event.took));
+    Value::Object(object)
+}
+
+/// Returns what an event tells besides its time and its asker, in one line: what was asked and what became of it.
+pub fn line(event: &AuditEvent) -> String {
+    let count = |count: i32, noun: &str| match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    };
+    match &*event.outcome {
+        "lost" => {
+            return format!(
+                "{} not written until {}: the database was away or the server stopped",
+                count(event.more, "event"),
+                time(event.at + i64::from(event.took) * 1000),
+            );
+        }
+        "gap" => {
+            let name = event.query.as_deref().unwrap_or_default();
+            return format!(
+                "{name}: up to a second of events is missing, and {} that ran; noted {}",
+                count(event.more, "request"),
+                time(event.at + i64::from(event.took) * 1000),
+            );
+        }
+        _ => {}
+    }
+    let mut told = vec![match (&*event.outcome, &event.reason) {
+        (outcome, Some(reason)) => format!("{outcome} ({reason})"),
+        (outcome, None) => outcome.to_owned(),
+    }];
+    if event.more > 0 {
+        told.push(format!("and {} more within a minute", event.more));
+    }
+    if event.files > 0 {
+        told.push(count(event.files, "file"));
+    }
+    if event.results > 0 {
+        told.push(count(event.results, "result"));
+    }
+    match &*event.repos {
+        [] if event.repos_count == 0 => {}
+        [one] if event.repos_count == 1 => told.push(one.clone()),
+        [] => told.push(format!("{} repositories", event.repos_count)),
+        [first, ..] => told.push(format!("{first} and {} more", event.repos_count - 1)),
+    }
+    told.join(", ")
+}
