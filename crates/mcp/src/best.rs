@@ -72,6 +72,7 @@ pub(super) async fn answer(
     let (files, summary) = (top.files, summary(top, &stats, select));
     let by = if select == Select::Repos { String::new() } else { by(top) };
     let best = ranked.best(view, &request, &stats, from.is_none() && within.is_none()).await?;
+    audit::told().files(best.files.iter().map(|(ranked, _)| &ranked.file).chain(&best.near));
     let near = Near::of(&best.near);
     if files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
         if within.is_some() {

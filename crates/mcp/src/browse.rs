@@ -133,6 +133,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     let Some(repo) = tree.repo(&asked.repo) else {
         bail!("the repository {} has no files; list_repos tells why", asked.repo);
     };
+    audit::told().file(&asked.repo);
     let path = plain_path(&asked.path);
     let path = path.as_str();
     if asked.outline && tree.folder(repo, path).is_none() {
@@ -302,6 +303,7 @@ pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     let typed = asked.typed.clone();
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
+    audit::told().results(files.iter().filter_map(|(_, item)| item["repo"].as_str()));
     if all == 0
         && let Some(LeftOut { repo, path, why }) = browse::left_out_file(view, &typed).await?
     {
@@ -347,6 +349,8 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
     if let Some(part) = asked.filter.map(|part| part.to_lowercase()) {
         repos.retain(|repo| repo.name.to_lowercase().contains(&part));
     }
+    let listed = repos.iter().skip(asked.offset).take(asked.limit);
+    audit::told().results(listed.map(|repo| repo.name.as_str()));
     let imports = view.scip_imports().await?;
     let catalog = view.catalog().await?;
     let queue = view.queue_places().await?;

@@ -19,6 +19,7 @@ pub(super) async fn definitions(view: &View, asked: &Name) -> Result<Answer> {
 pub(super) async fn definitions_of(view: &View, asked: &Name, max: usize) -> Result<Told> {
     let request = name::request(view, asked, asked.limit).await?;
     let found = navigate::definitions(view, &request).await?;
+    audit::told().results(found.found.iter().map(|one| one.repo.as_str()));
     let is_precise = !found.symbols.is_empty();
     let mut text = Text::of(max);
     let (mut told, mut last, mut seen) = (0, String::new(), HashMap::new());

@@ -49,6 +49,7 @@ as a unified diff. To find changed lines in it, use search with diff:A..B in the
 
 pub(super) async fn diff(view: &View, asked: Diff) -> Result<Answer> {
     check_repo(view, &asked.repo).await?;
+    audit::told().repo(&asked.repo);
     let range = match Comparison::parse(&asked.range) {
         Some(comparison) => Range::Between(comparison),
         None if asked.range.is_empty() || asked.range.contains("..") => {

@@ -64,6 +64,7 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
     let languages: Vec<String> =
         asked.language.into_iter().chain(words.languages.clone()).collect();
     let found = search::docs::find(view, &request::docs(request, &repos, &languages)?).await?;
+    audit::told().results(found.docs.iter().map(|doc| doc.repo.as_str()));
     if found.docs.is_empty() && found.stopped.is_none() {
         let missing = request::hints::missing_repository(view, &repos).await;
         let none = missing.map_or_else(

@@ -104,6 +104,7 @@ impl Page {
             }
             if self.shown == before {
                 self.results += 1;
+                audit::told().files([file]);
                 self.files.add(file);
             }
             match line {

@@ -81,12 +81,13 @@ pub struct Tools {
     view: View,
     sql: Option<Arc<Sql>>,
     is_operator: bool,
+    told: Told,
 }
 
 impl Tools {
     /// Makes tools that read a view.
     pub fn new(view: View) -> Self {
-        Self { view, sql: None, is_operator: false }
+        Self { view, sql: None, is_operator: false, told: Told::default() }
     }
 
     /// Adds the tool `sql`, if there is anything to run statements on. Those of an operator read the statistics of searches,
@@ -94,6 +95,12 @@ impl Tools {
     #[must_use]
     pub fn with_sql(self, sql: Option<Arc<Sql>>, is_operator: bool) -> Self {
         Self { sql, is_operator, ..self }
+    }
+
+    /// Tells an audit what is in the answers.
+    #[must_use]
+    pub fn telling(self, told: Told) -> Self {
+        Self { told, ..self }
     }
 
     /// Returns the tool with a name, if this agent may call it.
@@ -307,7 +314,7 @@ impl ServerHandler for Tools {
             let here = folder::of(&self.view, None, &folders(&context.meta)).await?;
             resources::read(&here.in_view(&self.view), &request.uri).await
         };
-        match read.await {
+        match self.told.clone().scope(read).await {
             Ok(result) => Ok(result.into()),
             Err(error) => {
                 let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
@@ -329,6 +336,7 @@ impl ServerHandler for Tools {
         let folders = folders(&context.meta);
         let wants_json = context.meta.get(WANTS_JSON) == Some(&Value::Bool(true));
         let call = self.call(tool, request.arguments.unwrap_or_default(), &folders, &found);
+        let call = self.told.clone().scope(call);
         let call = AssertUnwindSafe(progress::with_progress(&context, &found, call)).catch_unwind();
         let done = tokio::select! {
             done = call => done,

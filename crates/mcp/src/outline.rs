@@ -36,6 +36,7 @@ pub(super) struct OutlineOf {
 pub(super) async fn outline(view: &View, asked: OutlineOf) -> Result<Answer> {
     let revision = asked.revision.as_deref().map(str::trim).filter(|name| !name.is_empty());
     let outline = outline_of(view, &asked.repo, &asked.path, revision).await?;
+    audit::told().file(&asked.repo);
     let note = outline_note(&outline);
     let all = outline.symbols.len();
     if all == 0 {

@@ -121,7 +121,10 @@ async fn text_of(view: &View, file: &str, revision: Option<&str>) -> Result<Stri
         }
     };
     match text {
-        Some(text) => Ok(text),
+        Some(text) => {
+            audit::told().file(repo);
+            Ok(text)
+        }
         None => Err(no_file(view, repo, path).await),
     }
 }

@@ -117,7 +117,9 @@ impl Sql {
             (Some(owner), None) if is_operator => SqlReader::owner(owner.clone()),
             _ => SqlReader::of(self.visible.clone(), repos),
         };
-        self.store.sql_within(&reader, statement, bounds).await
+        let found = self.store.sql_within(&reader, statement, bounds).await?;
+        audit::told().count(found.rows.len());
+        Ok(found)
     }
 
     pub(super) async fn answer(

@@ -30,6 +30,7 @@ pub(super) async fn uses_of(view: &View, asked: &Name, max: usize) -> Result<Tol
     let ahead = asked.limit.saturating_mul(AHEAD).min(MOST_AHEAD.max(asked.limit));
     let request = name::request(view, asked, ahead).await?;
     let found = navigate::references(view, &request).await?;
+    audit::told().results(found.files.iter().map(|file| file.repo.as_str()));
     let is_precise = !found.symbols.is_empty();
     let (code, mentions): (Vec<&ReferenceFile>, Vec<&ReferenceFile>) =
         found.files.iter().partition(|file| file.lines.iter().any(|line| line.label().is_code()));

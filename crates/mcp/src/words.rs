@@ -85,10 +85,12 @@ pub(super) async fn after(
 }
 
 async fn asked_of(view: &View, question: &AskRequest) -> Result<Asked> {
-    search::ask::ask(view, question).await.map_err(|error| match error {
+    let asked = search::ask::ask(view, question).await.map_err(|error| match error {
         AskError::Search(error) => anyhow::Error::from(error),
         other => other.into(),
-    })
+    })?;
+    audit::told().files(asked.files.iter().map(|found| &found.file));
+    Ok(asked)
 }
 
 /// Returns the answer as a text and as JSON.

@@ -56,9 +56,12 @@ async fn command(server: Server, request: Request) -> Response {
     let (frames, queue) = mpsc::channel(AHEAD);
     let output =
         CommandOutput::new(frames, server.threads.clone(), server.metrics.clone(), is_on_socket);
+    let told = audit::told();
+    told.query(&invocation.args.get(1..).unwrap_or_default().join(" "));
     server.threads.spawn_blocking(move || {
         let _turn = turn;
-        let run = AssertUnwindSafe(|| commands.run(invocation, view, &output));
+        let run = || told.scope_blocking(|| commands.run(invocation, view, &output));
+        let run = AssertUnwindSafe(run);
         let status = std::panic::catch_unwind(run).unwrap_or_else(|_| {
             let why = b"codesearch: the command failed; see the server's log\n";
             let _ = output.send(Frame::Stderr, why);

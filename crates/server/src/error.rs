@@ -25,6 +25,10 @@ pub(crate) struct Failure {
     pub(crate) body: Body,
 }
 
+/// Marks the answer to a request that failed, for the audit: the error code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Code(pub(crate) &'static str);
+
 /// The error as it is sent.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Body {
@@ -240,7 +244,9 @@ impl IntoResponse for Failure {
         struct Wrapped {
             error: Body,
         }
+        let code = self.body.code;
         let mut response = (self.status, Json(Wrapped { error: self.body })).into_response();
+        response.extensions_mut().insert(Code(code));
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }

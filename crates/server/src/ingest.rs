@@ -131,6 +131,7 @@ async fn queue(
     if repos.is_empty() {
         return Err(store::Error::Empty.into());
     }
+    audit::told().results(repos.iter().map(|repo| repo.name.as_str()));
     let reason = Reason::Asked;
     let change = |repo: &store::Repo| Change { source: repo.source.clone(), paths: None, reason };
     let changes: Vec<Change> = repos.iter().map(change).collect();

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use audit::Told;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
@@ -14,6 +15,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 
+use super::audited::{Audited, is_audited};
 use super::compat::zoekt;
 use super::connections::{BODY_TIMEOUT, OnSocket, SearchThreads};
 use super::endpoint::{Admits, Class, Endpoint};
@@ -44,7 +46,7 @@ const GRACE: Duration = Duration::from_secs(20);
 /// Checks every request before it reaches its route: its length, then its host and site. Limits the time in which its
 /// body arrives, reads unread parts of the body, and marks the answer.
 pub(super) async fn every_request(
-    State(hosts): State<Hosts>,
+    State((hosts, server)): State<(Hosts, Shared)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -56,12 +58,12 @@ pub(super) async fn every_request(
             if body.read_away(MAX_UNWANTED).await { refusal } else { closing(refusal) }
         }
         Some(refusal) => closing(refusal),
-        None if request.body().is_end_stream() => answered(&hosts, request, next).await,
+        None if request.body().is_end_stream() => answered(&hosts, &server, request, next).await,
         None => {
             let (head, body) = request.into_parts();
             let body = TimelyBody::new(body, BODY_TIMEOUT);
             let request = Request::from_parts(head, Body::new(body.clone()));
-            let response = answered(&hosts, request, next).await;
+            let response = answered(&hosts, &server, request, next).await;
             // If a response precedes the end of its request, hyper closes the connection without notice. By then, the
             // client may have sent the next request.
             if body.read_away(MAX_UNWANTED.min(most as u64)).await {
@@ -75,9 +77,12 @@ pub(super) async fn every_request(
     response
 }
 
-async fn answered(hosts: &Hosts, request: Request, next: Next) -> Response {
+async fn answered(hosts: &Hosts, server: &Shared, request: Request, next: Next) -> Response {
     match hosts.refusal(&request) {
-        Some(refusal) => refusal,
+        Some(refusal) => match Audited::begin(server, "", &request) {
+            Some(audited) => audited.answered(refusal),
+            None => refusal,
+        },
         None => next.run(request).await,
     }
 }
@@ -120,6 +125,8 @@ struct Checks {
     server: Shared,
     admits: Admits,
     params: DeclaredParams,
+    /// Its address in the audit; `None` if it is not audited.
+    audited: Option<&'static str>,
     /// Its cost for the limits of clients; `None` if they do not apply.
     cost: Option<Cost>,
     /// The threads on which it runs; `None` for its connection's thread.
@@ -140,13 +147,34 @@ pub(super) fn checked(
 
 /// Checks access, then the limits of clients, and gives the handler a time limit.
 async fn check(State(checks): State<Arc<Checks>>, request: Request, next: Next) -> Response {
-    let mut request = read_address(checks.params, request);
+    let request = read_address(checks.params, request);
+    let path = checks.audited;
+    match path.and_then(|path| Audited::begin(&checks.server, path, &request)) {
+        None => admitted(&checks, request, next, None).await,
+        Some(mut audited) => {
+            let response = admitted(&checks, request, next, Some(&mut audited)).await;
+            audited.answered(response)
+        }
+    }
+}
+
+/// Checks access, and answers a request that is admitted.
+async fn admitted(
+    checks: &Arc<Checks>,
+    mut request: Request,
+    next: Next,
+    audited: Option<&mut Audited>,
+) -> Response {
     if let Err(refused) = identity::admit(&checks.server, checks.admits, &mut request).await {
         return *refused;
     }
+    let told = audited.map_or_else(Told::default, |audited| {
+        audited.asked_by(&request);
+        audited.told()
+    });
     let mut response = match &checks.threads {
-        None => next.run(request).await,
-        Some(threads) => threads.run(answer(Arc::clone(&checks), request, next)).await,
+        None => told.scope(next.run(request)).await,
+        Some(threads) => threads.run(told.scope(answer(Arc::clone(checks), request, next))).await,
     };
     identity::mark(&checks.server, checks.admits, &mut response);
     response
@@ -186,6 +214,8 @@ impl Checks {
             Class::Light => (None, None, Duration::ZERO),
         };
         let Endpoint { admits, params, .. } = *endpoint;
-        Self { server: server.clone(), admits, params, cost, threads, most: search + GRACE }
+        let audited = is_audited(endpoint).then_some(endpoint.path);
+        let (server, most) = (server.clone(), search + GRACE);
+        Self { server, admits, params, audited, cost, threads, most }
     }
 }

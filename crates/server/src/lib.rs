@@ -1,5 +1,6 @@
 //! The HTTP server. `endpoints` is its table of contents.
 
+mod audited;
 mod by_words;
 mod command;
 mod commands;
@@ -166,7 +167,7 @@ pub fn routes_of(server: Shared, hosts: Hosts) -> Router {
         .method_not_allowed_fallback(|| async { Failure::method_not_allowed() })
         // Limits a body without a declared length.
         .layer(DefaultBodyLimit::max(layers::MAX_BODY))
-        .layer(from_fn_with_state(hosts, layers::every_request))
+        .layer(from_fn_with_state((hosts, server.clone()), layers::every_request))
         // Server-sent events are compressed as well, while they are sent.
         .layer(CompressionLayer::new().compress_when(SizeAbove::default()))
         .with_state(server)

@@ -56,6 +56,7 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
         Ok(read) => read,
         Err(wrong) => return wrong.answer(&Value::Null),
     };
+    tell(&message);
     for (name, value) in
         [(ACCEPT, "application/json, text/event-stream"), (CONTENT_TYPE, "application/json")]
     {
@@ -73,12 +74,34 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
         .with_json_response(true);
     let view = server.view().clone();
     let sql = server.sql.clone();
-    let tools = move || Ok(Tools::new(view.clone()).with_sql(sql.clone(), is_operator));
+    // The library answers in a task of its own.
+    let telling = audit::told();
+    let tools = move || {
+        let tools = Tools::new(view.clone()).with_sql(sql.clone(), is_operator);
+        Ok(tools.telling(telling.clone()))
+    };
     let service =
         StreamableHttpService::new(tools, Arc::new(NeverSessionManager::default()), config);
     let request = Request::from_parts(head, Body::from(body));
     let answer = service.handle(request).await.map(Body::new);
     told(answer, &message["id"]).await
+}
+
+/// Tells the audit what a message asks for.
+fn tell(message: &Value) {
+    let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
+    let (method, name) = (text("/method").unwrap_or_default(), text("/params/name"));
+    let told = audit::told();
+    let interface = (name == Some("sql")).then_some("sql");
+    told.endpoint(format!("/mcp {}", name.unwrap_or(method)), interface);
+    if let Some(uri) = text("/params/uri") {
+        told.query(uri);
+    } else if let Some(arguments) = message.pointer("/params/arguments") {
+        told.query(&match arguments.as_object().map(|all| (all.len(), all.get("query"))) {
+            Some((1, Some(Value::String(query)))) => query.clone(),
+            _ => arguments.to_string(),
+        });
+    }
 }
 
 /// A message that cannot be answered, as a JSON-RPC error.

@@ -70,6 +70,8 @@ pub struct Settings {
     pub configuration: Arc<settings::Watched>,
     /// Where statements of operators' agents run; `None` if nowhere.
     pub sql: Option<Arc<mcp::Sql>>,
+    /// The audit; `None` for none.
+    pub audit: Option<Arc<audit::Audit>>,
 }
 
 /// Returns the default number of concurrent searches.
@@ -109,6 +111,8 @@ pub struct Shared {
     pub(super) only_repos: Arc<[String]>,
     /// Where statements of operators' agents run.
     pub(super) sql: Option<Arc<mcp::Sql>>,
+    /// The audit; `None` for none.
+    pub(super) audit: Option<Arc<audit::Audit>>,
     pub(super) hooks: Arc<Hooks>,
     /// The configuration file.
     pub(super) configuration: Arc<settings::Watched>,
@@ -158,6 +162,7 @@ impl Shared {
             commands: settings.commands,
             only_repos: settings.only_repos.into(),
             sql: settings.sql,
+            audit: settings.audit,
             hooks: Arc::default(),
             configuration: settings.configuration,
             ingests: Arc::new(Rates::new(INGESTS_PER_MINUTE)),

@@ -79,6 +79,7 @@ async fn sql(
         Bytes::new()
     };
     let statement = statement(&given, &body)?;
+    audit::told().query(&statement);
     let Some(sql) = &server.sql else {
         let why = "this server has no role to run statements as";
         return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why));

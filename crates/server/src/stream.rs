@@ -150,13 +150,13 @@ async fn stream(
         Ok(telling) => telling,
         Err(failure) => return failure.into_response(),
     };
-    threads.spawn(async move {
+    threads.spawn(audit::told().scope(async move {
         tokio::select! {
             _ = telling => {}
             // Drops the search, and with it its statements in the database.
             () = gone.closed() => {}
         }
-    });
+    }));
     let events = futures_util::stream::unfold(receive, async |mut receive| {
         let event = receive.recv().await?;
         Some((Ok::<_, Infallible>(event), receive))
@@ -248,6 +248,7 @@ impl Files {
         loop {
             if !found.is_empty() {
                 count += found.len();
+                audit::told().files(&found);
                 if self.tells_stale {
                     for file in &found {
                         shown.add(file);

@@ -100,6 +100,15 @@ pub(crate) struct OperatorArgs {
     /// Store no statistics and no slow searches in the database
     #[arg(long)]
     pub(crate) no_statistics: bool,
+    /// Record who asked what, for `codesearch audit` and /audit [default: if clients are known by name]
+    #[arg(long, conflicts_with = "no_audit")]
+    pub(crate) audit: bool,
+    /// Record nobody's requests
+    #[arg(long)]
+    pub(crate) no_audit: bool,
+    /// Keep a month of the audit until all of it is this many days old
+    #[arg(long, value_name = "DAYS", default_value = "180", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) audit_days: u32,
     /// Concurrent searches of a client
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) client_at_once: Option<u32>,

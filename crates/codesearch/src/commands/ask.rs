@@ -43,6 +43,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &AskArgs) -> Resul
             asking.among = among.into();
         }
         let asked = ask::ask(view, &asking).await?;
+        audit::told().files(asked.files.iter().map(|found| &found.file));
         let answer = args.json.then(|| Answer::of(&question, &asked, args.explain));
         let is_read =
             super::write_answer(console, answer, |out| print(out, &asked, &paths, args, console))?;

@@ -51,6 +51,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DiffArgs) -> Resu
             files: (0, usize::MAX),
             timeout: args.timeout,
         };
+        audit::told().repo(&what.repo);
         let mut printer = DiffPrinter::new(args, console, &what.repo, shown);
         let mut out = console.plain_stdout();
         let (found, files) = mpsc::channel(FOUND_AHEAD);

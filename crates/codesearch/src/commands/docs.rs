@@ -44,6 +44,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
             found.docs.splice(0..0, own.docs);
             found.docs.truncate(wide.limit);
         }
+        audit::told().results(found.docs.iter().map(|doc| doc.repo.as_str()));
         let answer = args.json.then(|| Answer::of(&query, &asked.ignored, &found));
         let is_read = super::write_answer(console, answer, |out| {
             print(out, &found, &paths, args.color, console)

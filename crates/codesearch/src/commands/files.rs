@@ -48,6 +48,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
         });
         let (near, all) =
             work.await.context("the search for files failed; please report this as a bug")??;
+        audit::told().results(near.iter().map(|file| file.repo.as_str()));
         let mut out = console.stdout();
         for file in &near {
             let path = paths.joined(&file.repo, &file.path);

@@ -31,6 +31,7 @@ pub(crate) fn definitions(index: &Index<'_>, console: &Console, args: &NameArgs)
         let paths = Paths::of(here.clone(), console, args.local || args.vimgrep);
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::definitions(view, &asked).await?;
+        audit::told().results(found.found.iter().map(|one| one.repo.as_str()));
         let is_precise = !found.symbols.is_empty();
         let mut out = console.stdout();
         for one in &found.found {
@@ -77,6 +78,7 @@ pub(crate) fn references(index: &Index<'_>, console: &Console, args: &NameArgs) 
         let paths = Paths::of(here.clone(), console, args.local || args.vimgrep);
         let asked = request(view, paths.here(), args).await?;
         let found = navigate::references(view, &asked).await?;
+        audit::told().results(found.files.iter().map(|file| file.repo.as_str()));
         let is_precise = !found.symbols.is_empty();
         let mut out = console.stdout();
         for file in &found.files {
@@ -134,6 +136,7 @@ pub(crate) fn outline(index: &Index<'_>, console: &Console, args: &OutlineArgs) 
             Ok(outline) => outline,
             Err(error) => return Err(with_near(view, error).await),
         };
+        audit::told().file(&place.repo);
         let mut out = console.stdout();
         for one in &outline.symbols {
             if args.json {

@@ -241,6 +241,7 @@ impl Search<'_> {
                     collected.add(found);
                     continue;
                 }
+                audit::told().files(&found);
                 for mut file in found {
                     first(&mut file);
                     printer.file(out, &file)?;
@@ -259,6 +260,7 @@ impl Search<'_> {
                 let ordered = collected.into_files(view, request, &stats, wants_near).await?;
                 let Ordered { files, scores: explained, near, cut, dropped } = ordered;
                 answer.lines_left += dropped;
+                audit::told().files(&files);
                 if args.how.explain {
                     answer.scores = request::explain::scores(&files, &explained);
                 }

@@ -82,6 +82,7 @@ pub(crate) fn settings(
     let tokens = file.as_mut().map(TokenFile::read).transpose()?;
     let has_others = identity.has_jwt() || identity.has_proxy();
     let needs_token = (file.is_some() || has_others) && !args.open;
+    let is_audited = !args.no_audit && (args.audit || file.is_some() || has_others);
     let at_once = args.server_at_once.map_or_else(server::searches_at_once, |most| most as usize);
     // Each client leaves a quarter of the turns to others.
     let share = (at_once > 1).then(|| at_once - at_once.div_ceil(4));
@@ -102,6 +103,7 @@ pub(crate) fn settings(
         only_repos,
         configuration,
         sql: None,
+        audit: is_audited.then(Arc::default),
     };
     Ok((settings, file))
 }
@@ -199,7 +201,10 @@ pub(crate) fn serve(
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
         let configuration = Arc::clone(&settings.configuration);
         let only_repos = settings.only_repos.clone();
+        let settings_audit = settings.audit.clone();
+        let days = args.operator.audit_days;
         let server = server::Shared::new(Arc::clone(&searcher), store.clone(), visible, settings);
+        let auditing = settings_audit.map(|audit| Auditing::begin(audit, &store, address, days));
         let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
             tokio::spawn(async move { maintain_store(&kept, keeper.recorder()).await });
@@ -268,6 +273,9 @@ pub(crate) fn serve(
         }
         keeping.abort();
         let _ = keeping.await;
+        if let Some(auditing) = auditing {
+            auditing.end().await;
+        }
         let last = tokio::time::timeout(LAST_FLUSH, server.recorder().flush(&store)).await;
         if !matches!(last, Ok(Ok(()))) {
             tracing::warn!(
@@ -283,6 +291,31 @@ pub(crate) fn serve(
     }
     done.context("the server stopped")?;
     Ok(crate::FOUND)
+}
+
+/// The task that writes the audit of a server.
+struct Auditing {
+    stop: Arc<Notify>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Auditing {
+    fn begin(audit: Arc<audit::Audit>, store: &Store, listens: SocketAddr, days: u32) -> Self {
+        let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let name = format!("{} {listens}", machine.trim());
+        let (stop, store) = (Arc::new(Notify::new()), store.clone());
+        let stopped = Arc::clone(&stop);
+        let task = tokio::spawn(async move {
+            audit::write(&audit, &store, &name, days, stopped.notified()).await;
+        });
+        Self { stop, task }
+    }
+
+    /// Writes what is left.
+    async fn end(self) {
+        self.stop.notify_one();
+        let _ = self.task.await;
+    }
 }
 
 /// Takes the listeners of the owner's socket, and of the proxy's.

@@ -55,7 +55,7 @@ pub(crate) async fn admit(
     match &caller {
         _ if !needs_token => {}
         Some(caller) if may(caller) => {}
-        Some(_) => return Err(Box::new(forbidden(server, admits, request))),
+        Some(caller) => return Err(Box::new(forbidden(server, admits, caller, request))),
         None => return Err(Box::new(nobody(server, admits, request))),
     }
     if let Some(caller) = caller {

@@ -24,5 +24,6 @@ pub(crate) use admit::{IsOperator, MayIngest, admit, mark};
 pub use identify::Identity;
 pub(crate) use metadata::{METADATA, METADATA_OF_MCP};
 pub use proxy::Proxy;
+pub(crate) use refusal::Denied;
 pub(crate) use sign_in::{SIGN_IN, SIGN_OUT};
 pub(crate) use whoami::WHOAMI;

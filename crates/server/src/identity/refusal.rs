@@ -10,7 +10,7 @@ use statistics::Refusal;
 use super::metadata::address_for;
 use crate::endpoint::Admits;
 use crate::error::Failure;
-use crate::limits::refused;
+use crate::limits::{Caller, refused};
 use crate::pages::{failed, sign_in as page};
 use crate::params::{Pairs, wants_page};
 use crate::server::Shared;
@@ -30,6 +30,15 @@ pub(super) enum Wrong {
     TooMany(u64),
     /// It cannot be checked now.
     Unavailable(String),
+}
+
+/// Marks the answer to a client that was not admitted, for what records requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Denied {
+    /// The code of the error.
+    pub(crate) code: &'static str,
+    /// Who asked, if that was proven.
+    pub(crate) name: Option<String>,
 }
 
 impl Wrong {
@@ -72,6 +81,7 @@ impl Wrong {
 pub(super) fn wrong(server: &Shared, wrong: &Wrong, request: &Request) -> Response {
     let (failure, reason) = wrong.failure();
     server.metrics.refuse(reason);
+    let code = failure.body.code;
     if failure.status == StatusCode::UNAUTHORIZED {
         return unauthorized(server, failure, request);
     }
@@ -79,7 +89,7 @@ pub(super) fn wrong(server: &Shared, wrong: &Wrong, request: &Request) -> Respon
     if let Some(wait) = wrong.wait() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
     }
-    response
+    denied(response, code, None)
 }
 
 /// Returns the answer to a client that proves nothing.
@@ -101,19 +111,25 @@ pub(super) fn nobody(server: &Shared, admits: Admits, request: &Request) -> Resp
     if can_sign_in || !is_page(request) {
         unauthorized(server, failure, request)
     } else {
-        failed("", failure)
+        denied(failed("", failure), "no_token", None)
     }
 }
 
 /// Returns the answer to a client without the right that an endpoint needs.
-pub(super) fn forbidden(server: &Shared, admits: Admits, request: &Request) -> Response {
+pub(super) fn forbidden(
+    server: &Shared,
+    admits: Admits,
+    caller: &Caller,
+    request: &Request,
+) -> Response {
     server.metrics.refuse(Refusal::Right);
     let (code, why) = if admits == Admits::Ingesters {
         ("ingest_only", "only a token marked ingest or admin may have repositories ingested")
     } else {
         ("admin_only", "only a token marked admin may see what others search for")
     };
-    refused(Failure::new(StatusCode::FORBIDDEN, code, why), request)
+    let response = refused(Failure::new(StatusCode::FORBIDDEN, code, why), request);
+    denied(response, code, Some(caller.name().to_owned()))
 }
 
 /// Returns whether a page to sign in is of use.
@@ -142,6 +158,11 @@ fn unauthorized(server: &Shared, failure: Failure, request: &Request) -> Respons
         headers.insert(WWW_AUTHENTICATE, challenge);
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    denied(response, code, None)
+}
+
+fn denied(mut response: Response, code: &'static str, name: Option<String>) -> Response {
+    response.extensions_mut().insert(Denied { code, name });
     response
 }
 

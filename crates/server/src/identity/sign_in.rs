@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::credentials::COOKIE_NAME;
 use super::origin::is_over_tls;
-use super::refusal::can_sign_in;
+use super::refusal::{Denied, can_sign_in};
 use crate::endpoint::{Admits, Class, Endpoint};
 use crate::error::Failure;
 use crate::pages::{failed, sign_in as page};
@@ -69,11 +69,15 @@ async fn sign_in(State(server): State<Shared>, request: Request) -> Response {
         Err(error) => return error.into_response(),
     };
     let token = given.token.trim();
-    let refuse = |status, why: &str| page(status, &given.back, why);
+    let refuse = |status, why: &str, code| {
+        let mut response = page(status, &given.back, why);
+        response.extensions_mut().insert(Denied { code, name: None });
+        response
+    };
     let unauthorized = StatusCode::UNAUTHORIZED;
     if token.len() > MAX_COOKIE {
         server.metrics.refuse(statistics::Refusal::Token);
-        return refuse(unauthorized, TOO_LONG);
+        return refuse(unauthorized, TOO_LONG, "too_long");
     }
     let caller = match server.identity.owner(&server.limits, token, address, false).await {
         Ok(caller) => caller,
@@ -86,7 +90,7 @@ async fn sign_in(State(server): State<Shared>, request: Request) -> Response {
             } else {
                 sentence(&failure.body.message)
             };
-            let mut response = refuse(failure.status, &why);
+            let mut response = refuse(failure.status, &why, code);
             if let Some(wait) = wrong.wait() {
                 response.headers_mut().insert(RETRY_AFTER, wait.into());
             }
@@ -95,7 +99,7 @@ async fn sign_in(State(server): State<Shared>, request: Request) -> Response {
     };
     let token = utf8_percent_encode(token, ENCODED).to_string();
     if token.len() > MAX_COOKIE {
-        return refuse(unauthorized, TOO_LONG);
+        return refuse(unauthorized, TOO_LONG, "too_long");
     }
     let left =
         caller.until().map_or(COOKIE_AGE, |end| end.as_second() - Timestamp::now().as_second());

@@ -52,6 +52,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
         let _turn = server.turn().await?;
         let Sorted { request, files, scores, near, stats, next, stale } =
             search.run(server).await?;
+        audit::told().files(files.iter().chain(&near));
         let found_all = stats.stopped.is_none();
         let done = stats;
         let mut stats = StatsJson::from(&done);
@@ -85,6 +86,7 @@ pub(crate) async fn answer(server: &Server, params: &SearchParams) -> Result<Res
     let mut writer = JsonWriter::new(&params.q, select, fields);
     let mut shown = ShownFiles::default();
     while let Some(found) = search.next().await {
+        audit::told().files(&found);
         for file in found {
             if params.tells_stale() {
                 shown.add(&file);
@@ -170,6 +172,7 @@ fn stream(
     let work = async move {
         let Rest { mut writer, mut search, shown, turn: _turn } = rest;
         while let Some(found) = search.next().await {
+            audit::told().files(&found);
             for file in found {
                 writer.add(file);
                 if writer.bytes() < STREAMED_BYTES {
@@ -199,13 +202,14 @@ fn stream(
             }
         }
     };
-    server.threads.spawn(async move {
+    let told = audit::told();
+    server.threads.spawn(told.scope(async move {
         tokio::select! {
             () = work => {}
             // Drops the search, and with it its statements in the database.
             () = client.closed() => {}
         }
-    });
+    }));
     let pieces = futures_util::stream::unfold(receive, async |mut receive| {
         let piece: Vec<u8> = receive.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), receive))

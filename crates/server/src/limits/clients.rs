@@ -216,11 +216,16 @@ impl Limits {
 
     /// Returns the address, or for IPv6 the network, of the client of a request.
     pub(crate) fn network(&self, sender: Sender<'_>) -> IpAddr {
+        network(self.address(sender))
+    }
+
+    /// Returns the address of the client of a request.
+    pub(crate) fn address(&self, sender: Sender<'_>) -> IpAddr {
         // Requests without a connection have no address; they count as one client.
         let peer = sender.peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |Peer(address)| address);
         let is_told = self.trust_forwarded || sender.is_proxy;
         let told = if is_told { forwarded(sender.headers) } else { None };
-        network(told.unwrap_or(peer))
+        told.unwrap_or(peer).to_canonical()
     }
 
     /// Returns whether a request came through a trusted proxy that names its client.

@@ -80,6 +80,17 @@ async fn metrics(State(server): State<Shared>) -> Result<Response, Failure> {
             Refusal::ALL.iter().map(|reason| reason.word()).collect(),
         ),
     );
+    if let Some(audit) = &server.audit {
+        let counts = audit.counts();
+        for (name, kind, help, value) in [
+            ("audit_written_total", "counter", "Events of the audit that were written.", counts.written),
+            ("audit_lost_total", "counter", "Events of the audit that were dropped.", counts.lost),
+            ("audit_waiting", "gauge", "Events of the audit that wait for the database.", counts.waiting),
+        ] {
+            head(&mut text, name, kind, help);
+            let _ = writeln!(text, "codesearch_{name} {value}");
+        }
+    }
     let name = "search_duration_seconds";
     head(&mut text, name, "histogram", "Duration of searches until their last result.");
     let mut sum = 0;

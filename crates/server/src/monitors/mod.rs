@@ -122,6 +122,7 @@ async fn fed(
     let monitor = named(server, who, name).await?;
     let mut news = server.admin().store.news(monitor.id, monitor::ENTRIES, SHOWN_HITS).await?;
     monitor::cover(server.view(), &mut news).await?;
+    audit::told().results(news.iter().flat_map(|of| of.hits.iter().map(|hit| hit.name.as_str())));
     let index = server.admin().catalog().await?.identity;
     let base = match server.configuration.get().monitor.url.clone() {
         Some(url) => url,
@@ -185,6 +186,7 @@ impl Shown {
         let mut news = store.news(monitor.id, SHOWN, SHOWN_HITS).await?;
         monitor::cover(server.view(), &mut news).await?;
         let deliveries = store.deliveries(monitor.id, SHOWN).await?;
+        audit::told().results(news.iter().flat_map(|of| of.hits.iter().map(|hit| hit.name.as_str())));
         Ok(Self { monitor, news, deliveries })
     }
 

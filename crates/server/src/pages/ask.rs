@@ -228,7 +228,9 @@ pub(crate) async fn asked(server: &Server, request: &AskRequest) -> Result<Asked
             Some(_) => Outcome::ShardError,
         },
     });
-    Ok(asked?)
+    let asked = asked?;
+    audit::told().files(asked.files.iter().map(|found| &found.file));
+    Ok(asked)
 }
 
 /// Prepares an answer for a page.

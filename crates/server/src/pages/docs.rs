@@ -220,7 +220,9 @@ async fn answer(server: &Server, wanted: &DocsParams) -> Result<Docs, Failure> {
             Some(DocsStopped::Shards(_)) => Outcome::ShardError,
         },
     });
-    Ok(found?)
+    let found = found?;
+    audit::told().results(found.docs.iter().map(|doc| doc.repo.as_str()));
+    Ok(found)
 }
 
 fn shown(found: Docs) -> Found {

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use super::link;
 use super::render::{broken, render, sent};
 use super::results::Results;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::params::RejectedParams;
 use request::hints::{FileCount, Suggested};
 
@@ -117,7 +117,9 @@ pub(crate) fn failed(q: &str, failure: Failure) -> Response {
     let error =
         Some(PageError { is_missing, message: failure.body.message, place, instead, links });
     let page = SearchPage { query: q, error, result: None, stream: None };
-    render(failure.status, &page)
+    let mut response = render(failure.status, &page);
+    response.extensions_mut().insert(Code(failure.body.code));
+    response
 }
 
 impl IntoResponse for RejectedParams {

@@ -54,6 +54,7 @@ async fn suggest(
     // The search visits all paths, which takes a while.
     let work = tokio::task::spawn_blocking(move || suggestions(&typed, &tree));
     let suggestions = work.await.map_err(|_| Failure::panicked())?;
+    audit::told().count(suggestions.len());
     Ok(Json(json!({ "suggestions": suggestions })).into_response())
 }
 

@@ -59,6 +59,16 @@ impl Pairs {
         find(&self.values, name)
     }
 
+    /// Returns what the audit keeps: the query, and the other declared parameters as in an address. What an endpoint does
+    /// not declare may be a secret.
+    pub(crate) fn for_audit(&self) -> (Option<String>, Option<String>) {
+        let declared = || self.values.iter().filter(|(name, _)| self.known.find(name).is_some());
+        let query = declared().find(|(name, _)| name == "q").map(|(_, value)| value.clone());
+        let others = declared().filter(|(name, value)| name != "q" && !value.is_empty());
+        let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
+        (query, (!others.is_empty()).then(|| others.join("&")))
+    }
+
     /// Checks the parameters of a request that changes something: also a browser must not send unknown ones.
     ///
     /// # Errors

@@ -84,6 +84,8 @@ async fn search(
 ) -> Result<Json<Answer>, Failure> {
     let Form(parameters) =
         form.map_err(|error| Failure { status: error.status(), ..bad_query(error.body_text()) })?;
+    let typed = parameters.iter().find(|(name, _)| name == "q");
+    audit::told().query(typed.map_or("", |(_, typed)| typed));
     let query = read(&parameters).map_err(bad_query)?;
     let begun = Instant::now();
     let pattern = query.pattern().map_err(wrong)?;
@@ -137,6 +139,8 @@ async fn search(
         _ => "NONE",
     };
     results.truncate(most.unwrap_or(usize::MAX));
+    audit::told().results(results.iter().map(|line| line.tree.as_str()));
+    audit::told().results(file_results.iter().map(|file| file.tree.as_str()));
     Ok(Json(Answer {
         info: Info {
             re2_time: millis(stats.phases.verify),

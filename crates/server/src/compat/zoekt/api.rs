@@ -53,6 +53,7 @@ async fn search(server: Server, body: Result<Bytes, BytesRejection>) -> Response
                 "RepoIDs is not supported: name repositories in Q with repo:",
             ));
         }
+        audit::told().query(&args.q);
         find(&server, parse(&args.q)?, args.opts).await
     };
     match answer.await {
@@ -65,6 +66,7 @@ async fn search(server: Server, body: Result<Bytes, BytesRejection>) -> Response
 async fn list(server: Server, body: Result<Bytes, BytesRejection>) -> Response {
     let answer = async {
         let args: ListArgs = read(body)?;
+        audit::told().query(&args.q);
         let query = parse(&args.q)?;
         match args.opts.field {
             0 => {}

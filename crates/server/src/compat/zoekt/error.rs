@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::error::{Body, Failure};
+use crate::error::{Body, Code, Failure};
 
 /// Returns whether an endpoint answers in Zoekt's JSON, errors included.
 pub(crate) fn is_zoekt_api(path: &str) -> bool {
@@ -15,7 +15,10 @@ pub(crate) fn is_zoekt_api(path: &str) -> bool {
 
 /// Returns an error in Zoekt's format.
 pub fn refused(failure: &Failure) -> Response {
-    (failure.status, Json(json!({ "Error": failure.body.message }))).into_response()
+    let mut response =
+        (failure.status, Json(json!({ "Error": failure.body.message }))).into_response();
+    response.extensions_mut().insert(Code(failure.body.code));
+    response
 }
 
 pub(super) fn internal(message: String) -> Failure {

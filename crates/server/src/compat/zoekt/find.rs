@@ -96,6 +96,7 @@ pub(super) async fn find(
     if let Some(files) = &mut result.files {
         complete(server, files, options.whole).await?;
     }
+    audit::told().results(result.files.iter().flatten().map(|file| file.repository.as_str()));
     let catalog = server.view().catalog().await?;
     let trees: HashMap<&str, &RepoTrees> =
         catalog.repos.values().map(|repo| (&*repo.name, &*repo.trees)).collect();

@@ -70,7 +70,9 @@ pub(super) async fn listed(server: &Server, mut query: Query) -> Result<Vec<Repo
         };
         RepoEntry { repo, trees, stats }
     });
-    Ok(listed.collect())
+    let listed: Vec<RepoEntry> = listed.collect();
+    audit::told().results(listed.iter().map(|entry| entry.repo.name.as_str()));
+    Ok(listed)
 }
 
 /// Returns the totals of all repositories.

@@ -88,6 +88,7 @@ async fn answer(
     let Some(file) = found else {
         return Err(Failure::no_such(not_in_index(server, &repo, &path).await?));
     };
+    audit::told().file(&repo);
     let kind = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     let mut response = (kind, file.text).into_response();
     protect(&mut response, "default-src 'none'; sandbox");

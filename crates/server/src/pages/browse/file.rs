@@ -211,6 +211,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
             None => no_such_file(server, wanted, page).await,
         };
     };
+    audit::told().file(&document.repo);
     let stale = stale(server, &document).await;
     if !page {
         return file_json(headers, lines, &document, &stale);
@@ -457,6 +458,7 @@ async fn raw(
         }
         Err(failure) => return answered(&headers, "", None, Err(failure)),
     };
+    audit::told().file(&document.repo);
     let encoding = document.encoding;
     let (charset, body) = match encoding.encode(&document.text) {
         Some(bytes) => (encoding.charset(), bytes.into_owned()),

@@ -97,6 +97,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
         )
     });
     let (near, count) = work.await.map_err(|_| Failure::panicked())?.map_err(wrong)?;
+    audit::told().results(near.iter().map(|near| near.repo.as_str()));
     counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
     if !wants_page(headers, wanted.format.as_deref()) {
         let files: Vec<_> = near

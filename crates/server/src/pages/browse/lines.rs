@@ -69,6 +69,7 @@ async fn lines_answer(server: &Server, wanted: &BrowseParams) -> Answered {
     let Some(mut file) = found.pop() else {
         return Err(Failure::no_such(not_in_index(server, &wanted.repo, &wanted.path).await?));
     };
+    audit::told().files([&file]);
     let all = file.matches();
     file.lines.truncate(MAX_LINES);
     let more = all - file.matches();

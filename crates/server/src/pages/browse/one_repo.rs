@@ -88,6 +88,7 @@ pub(super) async fn one_repo(
     else {
         return no_such_repo(&tree, wanted, page);
     };
+    audit::told().repo(&repo.name);
     let folder = wanted.path.trim_matches('/');
     if let Some(rev) = &wanted.rev {
         return one_revision(server, &repo, folder, rev, page).await;

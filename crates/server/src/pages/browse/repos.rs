@@ -189,6 +189,7 @@ async fn chosen_repos(server: &Server, wanted: &BrowseParams) -> Result<Vec<Repo
     let filter = wanted.q.to_lowercase();
     let mut repos = server.view().repos().await?;
     repos.retain(|repo| repo.name.to_lowercase().contains(&filter));
+    audit::told().results(repos.iter().map(|repo| repo.name.as_str()));
     Ok(repos)
 }
 

@@ -231,6 +231,8 @@ async fn answer(server: &Server, wanted: &DiffParams, page: bool) -> Result<Resp
     };
     let _turn = server.turn().await?;
     let (compared, files) = compare(server, &what, has_path).await?;
+    audit::told().results(files.iter().map(|_| compared.repo.name.as_str()));
+    audit::told().repo(&compared.repo.name);
     if has_path && files.is_empty() && compared.stopped.is_none() {
         let (path, label) = (&wanted.path, &compared.label);
         return Err(Failure::no_such(format!("{path} did not change in {label}")));

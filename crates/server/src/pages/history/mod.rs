@@ -220,6 +220,7 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
             None => Failure::no_such(browse::not_in_index(server, repo, path).await?),
         });
     };
+    audit::told().file(repo);
     let named = wanted.rev.as_deref().or(wanted.tree.as_ref().map(|tree| tree.tree.as_str()));
     let file = match named {
         Some(named) => {

@@ -124,6 +124,7 @@ async fn definitions(
         let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
         counted.ended(outcome(stats, params.limit));
         let found = found?;
+        audit::told().results(found.found.iter().map(|one| one.repo.as_str()));
         Ok(if page {
             let texts = texts(&server, &found).await?;
             definitions_page(&params, server.view(), found, &texts)
@@ -148,6 +149,7 @@ async fn references(
         let stats = found.as_ref().ok().map(|found| (&found.stats, found.count));
         counted.ended(outcome(stats, params.limit));
         let found = found?;
+        audit::told().results(found.files.iter().map(|file| file.repo.as_str()));
         Ok(if page {
             references_page(&params, server.view(), found)
         } else {

@@ -101,6 +101,8 @@ async fn outline(
             None => navigate::outline(&view, &place).await,
         };
         let outline = outline.map_err(refused)?;
+        audit::told().file(&place.repo);
+        audit::told().count(outline.symbols.len());
         Ok(if page {
             draw(&wanted, outline)
         } else {

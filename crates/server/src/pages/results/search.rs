@@ -233,6 +233,7 @@ impl Search {
         }
         let Best { files: mut best, near, found, results, stale } =
             ranked.best(server.view(), &request, &stats, true).await?;
+        audit::told().files(best.iter().map(|(ranked, _)| &ranked.file).chain(&near));
         let seen = shown + best.len();
         let next = Cursor::after(&request, &stats, Some(order), (seen, results))
             .filter(|_| seen < most)
