@@ -113,6 +113,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Remove(args) => commands::repos::remove(&database, &args),
         Command::Init(args) => commands::repos::init(&database, &args),
         Command::Stats(args) => commands::stats::run(&database, &args),
+        Command::Audit(args) => commands::audit::run(&database, &args),
         Command::Sql(args) => commands::sql::run(&database, &args),
         Command::Check(args) => commands::check::run(&database, &args),
         Command::Config(args) => commands::config::run(&database, &args),

@@ -118,7 +118,9 @@ impl Sql {
             _ => SqlReader::of(self.visible.clone(), repos),
         };
         let found = self.store.sql_within(&reader, statement, bounds).await?;
-        audit::told().count(found.rows.len());
+        let told = audit::told();
+        told.count(found.rows.len());
+        found.repositories().into_iter().for_each(|repo| told.repo(repo));
         Ok(found)
     }
 

@@ -3,6 +3,7 @@
 //! All endpoints are audited, except those of [`NOT_AUDITED`]. Handlers tell what is in their answers by
 //! [`audit::told`]. Bodies of requests and headers are never recorded, and of parameters only declared ones.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,12 +28,14 @@ use super::sender::Sender;
 use super::server::Shared;
 
 /// The endpoints whose requests are not audited, with the reason.
-pub(crate) const NOT_AUDITED: [(&str, &str); 5] = [
+pub(crate) const NOT_AUDITED: [(&str, &str); 7] = [
     ("/healthz", "a health check, without contents of the index"),
     ("/readyz", "a health check, without contents of the index"),
     ("/metrics", "numbers for Prometheus, which asks often"),
     ("/openapi.json", "the description of the API, the same for everybody"),
     ("/syntax", "the manual, the same for everybody"),
+    ("/.well-known/oauth-protected-resource", "who issues JWTs, the same for everybody"),
+    ("/.well-known/oauth-protected-resource/mcp", "who issues JWTs, the same for everybody"),
 ];
 
 /// Returns whether the requests of an endpoint are audited.
@@ -54,7 +57,11 @@ pub(crate) struct Audited {
 
 impl Audited {
     /// Begins to audit a request to an endpoint, of which the parameters were read; `None` without an audit.
-    pub(crate) fn begin(server: &Shared, path: &'static str, request: &Request) -> Option<Self> {
+    pub(crate) fn begin(
+        server: &Shared,
+        path: impl Into<Cow<'static, str>>,
+        request: &Request,
+    ) -> Option<Self> {
         let audit = Arc::clone(server.audit.as_ref()?);
         audit.begin();
         let is_on_socket = request.extensions().get::<OnSocket>().is_some();
@@ -63,7 +70,8 @@ impl Audited {
         let pairs = Pairs::of(request.extensions());
         let is_page = wants_page(request.headers(), pairs.get("format"));
         let (query, parameters) = pairs.for_audit();
-        let interface = match path {
+        let path = path.into();
+        let interface = match &*path {
             "/mcp" => "mcp",
             "/sql" => "sql",
             client::COMMAND_PATH => "command",
@@ -75,7 +83,7 @@ impl Audited {
             sender: address.map(|address| address.to_string()),
             is_owner: is_on_socket,
             interface: interface.into(),
-            endpoint: path.into(),
+            endpoint: path,
             query: query.map(|query| shortened(query, MAX_QUERY)),
             parameters: parameters.map(|text| shortened(text, MAX_PARAMETERS)),
             ..AuditEvent::default()
@@ -198,5 +206,21 @@ impl Drop for AuditedBody {
     fn drop(&mut self) {
         // A body of known length is not asked for its end.
         self.audited.has_ended |= self.body.is_end_stream();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_endpoint_is_audited_or_named() {
+        let endpoints = crate::endpoints();
+        for (path, why) in NOT_AUDITED {
+            assert!(endpoints.iter().any(|endpoint| endpoint.path == path), "{path}");
+            assert!(!why.is_empty(), "{path}");
+        }
+        let others = endpoints.iter().filter(|endpoint| is_audited(endpoint)).count();
+        assert_eq!(others + NOT_AUDITED.len(), endpoints.len());
     }
 }

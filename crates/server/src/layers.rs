@@ -40,6 +40,9 @@ pub(super) const MAX_HOOK_BODY: usize = 25 << 20;
 /// Largest oversized body that is still read, in bytes, so that its client receives the error.
 const MAX_UNWANTED: u64 = 2 << 20;
 
+/// Longest path in the audit of a request that reaches no endpoint, in bytes.
+const MAX_PATH: usize = 128;
+
 /// Longest time for the work besides a search: a few statements, which take milliseconds.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -79,12 +82,17 @@ pub(super) async fn every_request(
 
 async fn answered(hosts: &Hosts, server: &Shared, request: Request, next: Next) -> Response {
     match hosts.refusal(&request) {
-        Some(refusal) => match Audited::begin(server, "", &request) {
+        Some(refusal) => match Audited::begin(server, asked(&request), &request) {
             Some(audited) => audited.answered(refusal),
             None => refusal,
         },
         None => next.run(request).await,
     }
+}
+
+/// Returns the path that a request asks for, shortened if it is long.
+fn asked(request: &Request) -> String {
+    audit::shortened(request.uri().path().to_owned(), MAX_PATH)
 }
 
 /// Tells the client that the connection is closed after this response.

@@ -95,6 +95,7 @@ fn endpoints() -> Vec<Endpoint> {
         command::COMMAND,
         pages::SUGGEST,
         pages::STATS,
+        pages::AUDIT,
         metrics::METRICS,
         READY,
         HEALTHY,

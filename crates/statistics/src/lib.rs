@@ -12,7 +12,7 @@ mod words;
 pub use bars::{Bar, Cell, bars};
 pub use histogram::{Histogram, Trim};
 pub use recorder::Recorder;
-pub use span::{FORMS, Span, now, rfc3339};
+pub use span::{FORMS, Span, now, rfc3339, time};
 pub use summary::{Summary, slow_json};
 pub use text::text;
 pub use words::{Kind, Outcome, Refusal};

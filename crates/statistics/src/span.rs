@@ -101,7 +101,10 @@ fn ago(text: &str) -> Result<Timestamp> {
 
 /// Parses `2026-01-31` and `2026-01-31T12:00` in local time, `2026-01-31T12:00Z`, or `24h` for 24
 /// hours ago.
-fn time(text: &str) -> Result<Timestamp> {
+///
+/// # Errors
+/// A sentence for the user, if the text is not a time.
+pub fn time(text: &str) -> Result<Timestamp> {
     let text = text.trim();
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);

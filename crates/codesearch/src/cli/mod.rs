@@ -6,6 +6,7 @@
 mod access;
 mod arguments;
 mod ask;
+mod audit;
 mod color;
 mod config;
 mod database;
@@ -35,6 +36,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use access::{AccessArgs, GrantArgs, GrantsArgs, RevokeArgs};
 pub(crate) use arguments::{CommandLine, TypedOption, typed_options};
 pub(crate) use ask::AskArgs;
+pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use color::Color;
 pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use diff::DiffArgs;
@@ -167,6 +169,9 @@ pub(crate) enum Command {
     /// Show how long searches took on this index's servers
     #[command(after_help = report::STATS_HELP)]
     Stats(StatsArgs),
+    /// Show who asked this index's servers what, and which repositories were in the answers
+    #[command(after_help = audit::AUDIT_HELP)]
+    Audit(AuditArgs),
     /// Query the index with SQL: one statement, or psql
     #[command(after_help = sql::SQL_HELP)]
     Sql(SqlArgs),

@@ -32,6 +32,10 @@ Other identities:
   [identity] of the configuration file names the issuer (codesearch config --help). Either requires an identity of \
   everybody, as --tokens does. /whoami says who a client is.
 
+Audit:
+  A server that knows its clients by name records who asked what; see codesearch audit. --audit records requests without \
+  names, too.
+
 Details: docs/operating.md";
 
 pub(super) const MCP_HELP: &str = "\

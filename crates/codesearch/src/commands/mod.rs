@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod ask;
+pub(crate) mod audit;
 mod by_path;
 mod by_rank;
 pub(crate) mod check;

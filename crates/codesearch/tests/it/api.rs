@@ -100,6 +100,7 @@ fn answers_are_what_the_document_says() {
         ("/stats?from=2026-01-30&to=2026-01-31T12:00Z", 200),
         ("/stats?since=yesterday", 400),
         ("/stats?trim=50,50", 400),
+        ("/audit", 404),
         ("/ask?q=where+is+the+needle", 200),
         (
             "/ask?q=needle+server&limit=3&lines=2&lang=go&repo=one&file=src&explain=1&fresh=1&timeout=5s",

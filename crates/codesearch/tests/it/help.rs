@@ -17,6 +17,7 @@ const COMMANDS: [&str; 19] = [
     "remove",
     "init",
     "stats",
+    "audit",
     "check",
     "scip",
     "monitor",

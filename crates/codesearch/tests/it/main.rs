@@ -6,6 +6,7 @@ mod access;
 mod agents;
 mod api;
 mod ask;
+mod audit;
 mod bad_input;
 mod browser;
 mod changes;

@@ -157,7 +157,9 @@ fn make_filters_old(fixture: &Fixture) {
 /// a row for each bit. Version 15 had no encodings, no groups and no rules.
 fn make_filters_of_15(fixture: &Fixture) {
     fixture.exec(
-        "drop table grants, host_visibility, access_state;
+        "drop table audit, audit_writers, audit_repos;
+         drop sequence audit_ids;
+         drop table grants, host_visibility, access_state;
          drop schema codesearch_visible cascade;
          drop view codesearch_sql.owners, codesearch_sql.newest_files;
          drop function codesearch_sql.owners_of, codesearch_sql.grep_statement(smallint, text, text, text, boolean, integer[]);

@@ -97,6 +97,7 @@ async fn sign_in(State(server): State<Shared>, request: Request) -> Response {
             return response;
         }
     };
+    audit::told().who(caller.name());
     let token = utf8_percent_encode(token, ENCODED).to_string();
     if token.len() > MAX_COOKIE {
         return refuse(unauthorized, TOO_LONG, "too_long");

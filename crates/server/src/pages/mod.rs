@@ -3,6 +3,7 @@
 mod ask;
 mod asked;
 mod assets;
+mod audit;
 mod browse;
 mod diff;
 mod docs;
@@ -23,6 +24,7 @@ mod syntax;
 mod view;
 
 pub(crate) use ask::{ASK, asked};
+pub(crate) use audit::AUDIT;
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
 pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS, not_in_index};
 pub(crate) use diff::DIFF;

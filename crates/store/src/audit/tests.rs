@@ -210,3 +210,46 @@ fn events_are_found_by_what_they_have() {
         assert_eq!(seen.len(), 6);
     });
 }
+
+#[test]
+fn an_event_takes_at_most_350_bytes() {
+    const EVENTS: i64 = 10_000;
+    on_index(1, async |store| {
+        let names: Vec<String> = (0..500).map(|n| format!("github.com/organisation-{}/service-{n}", n % 20)).collect();
+        let queries = [
+            "func (s *Server) Handle lang:go -file:_test",
+            "TODO\\(.*\\): retry",
+            "how are retries configured for uploads",
+            "repo:organisation-3 json.NewDecoder\\(",
+        ];
+        let events: Vec<AuditEvent> = (0..EVENTS as usize)
+            .map(|n| {
+                // Most answers are of few repositories, some of many.
+                let count = if n % 20 == 0 { 60 } else { 1 + n % 9 };
+                let repos = (0..count).map(|at| names[(n * 7 + at * 13) % names.len()].clone());
+                AuditEvent {
+                    who: Some(format!("user-{}", n % 200)),
+                    sender: Some(format!("10.0.{}.{}", n % 16, n % 250)),
+                    query: Some(format!("{} {n}", queries[n % queries.len()])),
+                    parameters: (n % 3 == 0).then(|| "limit=50&sort=relevance".to_owned()),
+                    repos: repos.collect(),
+                    repos_count: count as i32,
+                    ..event(LATE - DAY + n as i64 * SECOND, &[])
+                }
+            })
+            .collect();
+        let mut writer = store.audit_writer("here");
+        for (n, batch) in events.chunks(100).enumerate() {
+            let first = n as i64 * 100 + 1;
+            let batch = AuditBatch { events: batch, first, until: LATE, running: 0 };
+            writer.write(batch).await.unwrap();
+        }
+        let bytes: i64 = value(
+            store,
+            "select sum(pg_total_relation_size(inhrelid))::bigint + pg_total_relation_size('audit_repos')
+             from pg_inherits where inhparent = 'audit'::regclass",
+        )
+        .await;
+        assert!(bytes / EVENTS <= 350, "{} B an event", bytes / EVENTS);
+    });
+}

@@ -120,6 +120,7 @@ async fn answer(server: &Shared, params: &StatsParams, page: bool) -> Result<Res
     };
     let page = StatusPage {
         query: "",
+        has_audit: server.audit.is_some(),
         first,
         facts,
         ingest,

@@ -18,6 +18,8 @@ const WIDTH: f64 = 100.0;
 #[template(path = "status.html")]
 pub(super) struct StatusPage<'a> {
     pub(super) query: &'a str,
+    /// Whether there is an audit to show.
+    pub(super) has_audit: bool,
     /// How fresh the index is, and what failed.
     pub(super) first: Vec<FirstFact>,
     pub(super) facts: Vec<(&'static str, String)>,

@@ -1,0 +1,318 @@
+//! The audit: who asked what, and which repositories were in the answers.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::access::new_token;
+use crate::harness::{Fixture, Server, eventually, raw};
+
+/// An index of two repositories, with the tokens of ann and of root, an operator.
+struct Audited {
+    fixture: Fixture,
+    ann: String,
+    root: String,
+}
+
+impl Audited {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        fixture.write("one/a.rs", "fn needle() {}\n");
+        fixture.write("one/README.md", "# Needles\n\nHow a needle is made.\n");
+        fixture.write("two/b.rs", "fn needle() {}\nfn other() { needle() }\n");
+        for name in ["one", "two"] {
+            fixture.git(name, &["init", "-q"]);
+            fixture.commit(name, "first");
+        }
+        fixture.ingest();
+        fixture.run(&["symbols"]).code(0);
+        let (ann, line) = new_token(&fixture, &["ann"]);
+        let (root, admin) = new_token(&fixture, &["root", "--admin"]);
+        fixture.write("tokens", format!("{line}\n{admin}\n"));
+        Self { fixture, ann, root }
+    }
+
+    fn serve(&self) -> Server {
+        self.fixture.serve_with(&["--tokens", "tokens"])
+    }
+
+    /// Waits until so many events match a condition.
+    #[track_caller]
+    fn await_events(&self, count: i64, of: &str) {
+        let sql = format!("select count(*) from audit where {of}");
+        eventually(&format!("{count} events: {of}"), || self.fixture.sql::<i64>(&sql) == count);
+    }
+
+    /// Returns the events in the order in which they came.
+    fn events(&self, args: &[&str]) -> Vec<Value> {
+        let ran = self.fixture.run(&[&["audit", "--format", "jsonl"], args].concat());
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn ask(server: &Server, token: &str, path: &str, accept: &str) -> (u16, String) {
+    let bearer = format!("Bearer {token}");
+    let (status, _, body) = server.ask(path, &[("authorization", &bearer), ("accept", accept)]);
+    (status, body)
+}
+
+/// Posts JSON to `/mcp`.
+fn call(server: &Server, token: &str, message: &Value) -> String {
+    let body = message.to_string();
+    let text = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Type: \
+         application/json\r\nAccept: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    raw(server.address, text.as_bytes())
+}
+
+#[test]
+fn every_endpoint_tells_what_it_answered() {
+    let audited = Audited::new();
+    let server = audited.serve();
+    // An address of each, and whether its answer has repositories.
+    let addresses = [
+        ("/", "/", false),
+        ("/search", "/search?q=needle", true),
+        ("/search", "/search?q=needle&sort=relevance", true),
+        ("/search/stream", "/search/stream?q=needle", true),
+        ("/explain", "/explain?q=needle", false),
+        ("/lines", "/lines?repo=one&path=a.rs&q=needle", true),
+        ("/ask", "/ask?q=needle+made", true),
+        ("/docs", "/docs?q=needle", true),
+        ("/files", "/files?q=a.rs", true),
+        ("/file", "/file?repo=one&path=a.rs", true),
+        ("/raw", "/raw?repo=one&path=a.rs", true),
+        ("/blame", "/blame?repo=one&path=a.rs", true),
+        ("/history", "/history?repo=one&path=a.rs", true),
+        ("/diff", "/diff?repo=one&commit=HEAD", true),
+        ("/repos", "/repos", true),
+        ("/repos", "/repos?repo=one", true),
+        ("/monitors", "/monitors", false),
+        ("/monitors/{name}", "/monitors/none", false),
+        ("/ingest", "/ingest", false),
+        ("/hooks/{name}", "/hooks/none", false),
+        ("/definitions", "/definitions?name=needle", true),
+        ("/references", "/references?name=needle", true),
+        ("/outline", "/outline?repo=two&path=b.rs", true),
+        ("/suggest", "/suggest?word=repo:o", false),
+        ("/stats", "/stats", false),
+        ("/sql", "/sql?q=select+repository+from+repositories", false),
+        ("/audit", "/audit", false),
+        ("/whoami", "/whoami", false),
+        ("/zoekt/search", "/zoekt/search?q=needle&format=json", true),
+        ("/print", "/print?r=one&f=a.rs&format=raw", false),
+        ("/api/v1/search", "/api/v1/search?q=needle", true),
+    ];
+    let metadata = "/.well-known/oauth-protected-resource";
+    let not_audited = ["/healthz", "/readyz", "/metrics", "/openapi.json", "/syntax", metadata];
+    let known = server.json("/openapi.json");
+    // Without a token, this is an error.
+    assert_eq!(known.0, 401);
+    let (_, openapi) = ask(&server, &audited.root, "/openapi.json", "application/json");
+    let openapi: Value = serde_json::from_str(&openapi).unwrap();
+    for path in openapi["paths"].as_object().unwrap().keys() {
+        let is_tried = addresses.iter().any(|(tried, ..)| tried == path);
+        assert!(is_tried || not_audited.contains(&&**path), "{path} is not tried");
+    }
+    let mut expected: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+    for (endpoint, address, has_repos) in addresses {
+        for (accept, interface) in [("application/json", "api"), ("text/html", "page")] {
+            let (status, _) = ask(&server, &audited.root, address, accept);
+            let interface = if endpoint == "/sql" { "sql" } else { interface };
+            *expected.entry((endpoint, interface)).or_default() += 1;
+            let count = expected[&(endpoint, interface)];
+            let of = format!("endpoint = '{endpoint}' and interface = '{interface}' and who = 'root'");
+            audited.await_events(count, &of);
+            let newest = format!("select row_to_json(a)::text from audit a where {of} order by id desc limit 1");
+            let newest: Value = serde_json::from_str(&audited.fixture.sql::<String>(&newest)).unwrap();
+            assert_eq!(newest["status"], status, "{address} {newest}");
+            assert_eq!(newest["outcome"] == "answered", status < 400, "{address} {newest}");
+            assert_eq!(newest["sender"], "127.0.0.1", "{address} {newest}");
+            if has_repos && status == 200 {
+                assert_ne!(newest["repos_count"], 0, "{address} as {accept}: {newest}");
+                assert_ne!(newest["repos"], Value::Null, "{address} as {accept}: {newest}");
+            }
+            if has_repos {
+                assert!(status < 400, "{address} as {accept}: {status}");
+            }
+        }
+    }
+    for path in not_audited {
+        ask(&server, &audited.root, path, "*/*");
+    }
+    let call_of = |tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let answer = call(&server, &audited.ann, &message);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    };
+    for (tool, arguments) in [
+        ("search", json!({ "query": "needle" })),
+        ("search", json!({ "query": "needle", "order": "exhaustive" })),
+        ("search", json!({ "query": "needle made", "order": "words" })),
+        ("symbol", json!({ "name": "needle" })),
+        ("read_file", json!({ "repo": "one", "path": "a.rs" })),
+        ("find_file", json!({ "typed": "a.rs" })),
+        ("list_repos", json!({})),
+    ] {
+        call_of(tool, arguments);
+    }
+    audited.await_events(7, "interface = 'mcp' and who = 'ann' and repos_count > 0");
+    let events = audited.events(&["--of", "ann", "--interface", "mcp"]);
+    assert_eq!(events[0]["endpoint"], "/mcp search", "{events:?}");
+    assert_eq!(events[0]["query"], "needle", "{events:?}");
+    assert_eq!(events[0]["repositories"], json!(["one", "two"]), "{events:?}");
+    server.stop();
+    let unaudited = not_audited.map(|path| format!("'{path}'")).join(", ");
+    audited.await_events(0, &format!("endpoint in ({unaudited}) and outcome = 'answered'"));
+}
+
+#[test]
+fn refusals_are_events_but_a_flood_is_a_few() {
+    let audited = Audited::new();
+    let server = audited.serve();
+    assert_eq!(ask(&server, &audited.ann, "/audit", "application/json").0, 403);
+    assert_eq!(server.ask("/search?q=needle", &[("sec-fetch-site", "cross-site")]).0, 403);
+    assert_eq!(server.ask("/search?q=needle", &[("host", "evil.example")]).0, 421);
+    for _ in 0..60 {
+        let wrong = "0123456789abcdef0123456789abcdef";
+        let status = ask(&server, wrong, "/search?q=needle&token=hidden", "application/json").0;
+        assert!(matches!(status, 401 | 429), "{status}");
+    }
+    server.stop();
+    let events = audited.events(&["--refused"]);
+    let all: u64 = events.iter().map(|event| 1 + event["more"].as_u64().unwrap_or(0)).sum();
+    assert_eq!(all, 63, "{events:?}");
+    assert!(events.len() < 20, "{events:?}");
+    let of_ann = events.iter().find(|event| event["who"] == "ann").expect("that of ann");
+    assert_eq!((&of_ann["reason"], &of_ann["endpoint"]), (&json!("admin_only"), &json!("/audit")));
+    // What no endpoint declares is not kept, nor is a token.
+    for secret in ["hidden", "0123456789abcdef", &audited.ann, &audited.root] {
+        audited.await_events(0, &format!("audit::text like '%{secret}%'"));
+    }
+}
+
+#[test]
+fn signing_in_leaves_no_secret() {
+    let audited = Audited::new();
+    let server = audited.serve();
+    let form = format!("token={}&back=%2F", audited.ann);
+    let text = format!(
+        "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \
+         application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    assert!(raw(server.address, text.as_bytes()).starts_with("HTTP/1.1 303"));
+    audited.await_events(1, "endpoint = '/sign-in' and status = 303 and who = 'ann'");
+    audited.await_events(0, &format!("audit::text like '%{}%'", audited.ann));
+}
+
+#[test]
+fn an_orderly_stop_loses_nothing_and_a_kill_leaves_a_gap() {
+    let audited = Audited::new();
+    let server = audited.serve();
+    for n in 0..50 {
+        assert_eq!(ask(&server, &audited.ann, &format!("/search?q=needle+{n}"), "application/json").0, 200);
+    }
+    let address = server.address.to_string();
+    server.stop();
+    audited.await_events(50, "who = 'ann'");
+    audited.await_events(0, "interface = 'server'");
+    let again = || audited.fixture.serve_with(&["--tokens", "tokens", "--listen", &address]);
+    let mut server = again();
+    ask(&server, &audited.ann, "/search?q=needle", "application/json");
+    audited.await_events(51, "who = 'ann'");
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let server = again();
+    audited.await_events(1, "outcome = 'gap'");
+    let table = audited.fixture.run(&["audit", "--interface", "server"]).code(0).out;
+    assert!(table.contains(&address) && table.contains("was killed"), "{table}");
+    server.stop();
+    let server = again();
+    ask(&server, &audited.ann, "/search?q=needle", "application/json");
+    audited.await_events(52, "who = 'ann'");
+    audited.await_events(1, "outcome = 'gap'");
+}
+
+#[test]
+fn searches_go_on_while_the_audit_cannot_be_written() {
+    let audited = Audited::new();
+    let server = audited.serve();
+    ask(&server, &audited.ann, "/search?q=needle", "application/json");
+    audited.await_events(1, "who = 'ann'");
+    let held = audited.fixture.hold("lock table audit in access exclusive mode");
+    for _ in 0..20 {
+        assert_eq!(ask(&server, &audited.ann, "/search?q=needle", "application/json").0, 200);
+    }
+    let metrics = ask(&server, &audited.root, "/metrics", "*/*").1;
+    let waiting = metrics.lines().find_map(|line| line.strip_prefix("codesearch_audit_waiting "));
+    assert_eq!(waiting, Some("20"), "{metrics}");
+    drop(held);
+    audited.await_events(21, "who = 'ann'");
+}
+
+#[test]
+fn reading_is_recorded() {
+    let audited = Audited::new();
+    let server = audited.serve();
+    ask(&server, &audited.ann, "/search?q=needle&limit=7", "application/json");
+    audited.await_events(1, "who = 'ann'");
+    let (status, body) = ask(&server, &audited.root, "/audit?of=ann&repo=o*", "application/json");
+    assert_eq!(status, 200, "{body}");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let event = &body["events"][0];
+    assert_eq!((&event["query"], &event["parameters"]), (&json!("needle"), &json!("limit=7")));
+    assert_eq!(event["repositories"], json!(["one", "two"]), "{body}");
+    assert_eq!((&event["files"], &event["results"]), (&json!(3), &json!(5)), "{body}");
+    let (status, page) = ask(&server, &audited.root, "/audit", "text/html");
+    assert!(status == 200 && page.contains("<code>needle</code>"), "{page}");
+    for (address, expected) in [
+        ("/audit?cursor=x", 400),
+        ("/audit?since=yesterday", 400),
+        ("/audit?interface=ftp", 400),
+        ("/audit?limit=0", 400),
+    ] {
+        assert_eq!(ask(&server, &audited.root, address, "application/json").0, expected, "{address}");
+    }
+    audited.await_events(6, "endpoint = '/audit' and who = 'root'");
+    // Pages go on where the one before ended.
+    let mut next = String::new();
+    let mut seen = 0;
+    loop {
+        let address = format!("/audit?limit=2&until=2100-01-01{next}");
+        let body: Value =
+            serde_json::from_str(&ask(&server, &audited.root, &address, "application/json").1).unwrap();
+        seen += body["events"].as_array().unwrap().len();
+        assert!(seen < 100);
+        match body["next"].as_str() {
+            Some(cursor) => next = format!("&cursor={cursor}"),
+            None => break,
+        }
+    }
+    assert!(seen >= 7, "{seen}");
+    audited.fixture.run(&["audit", "--of", "nobody"]).code(1);
+    let own = audited.events(&["--interface", "command"]);
+    assert!(own.iter().any(|event| event["query"] == "--of nobody"), "{own:?}");
+    let wrong = audited.fixture.run(&["audit", "--since", "yesterday"]).code(2);
+    assert!(wrong.err.contains("--since: yesterday is not a time"), "{}", wrong.err);
+}
+
+#[test]
+fn a_server_without_names_keeps_none_unless_told() {
+    let audited = Audited::new();
+    let server = audited.fixture.serve();
+    assert_eq!(server.json("/search?q=needle").0, 200);
+    assert_eq!(server.json("/audit").0, 404);
+    server.stop();
+    let server = audited.fixture.serve_with(&["--tokens", "tokens", "--no-audit"]);
+    ask(&server, &audited.ann, "/search?q=needle", "application/json");
+    server.stop();
+    audited.await_events(0, "true");
+    let server = audited.fixture.serve_with(&["--audit"]);
+    assert_eq!(server.json("/search?q=needle").0, 200);
+    server.stop();
+    audited.await_events(1, "who is null and repos_count = 2");
+}
