@@ -194,8 +194,7 @@ impl Queue {
         let is_full = self.events.len() >= self.max_events || self.bytes + size > MAX_BYTES;
         // The note of lost events is small, and one of few.
         if is_full && event.outcome != "lost" {
-            let lost =
-                self.lost.get_or_insert(Lost { count: 0, from: event.at, to: event.at });
+            let lost = self.lost.get_or_insert(Lost { count: 0, from: event.at, to: event.at });
             lost.count = lost.count.saturating_add(1);
             (lost.from, lost.to) = (lost.from.min(event.at), lost.to.max(event.at));
             return true;
@@ -280,7 +279,8 @@ mod tests {
         // The next one after a minute tells of them.
         audit.refuse(Some(one), refused(WINDOW + 2));
         let (events, _) = audit.batch(false);
-        let more: Vec<i32> = events.iter().map(|event| event.more).filter(|more| *more > 0).collect();
+        let more: Vec<i32> =
+            events.iter().map(|event| event.more).filter(|more| *more > 0).collect();
         assert_eq!(more, [1000 - MAX_REFUSALS as i32 - 1]);
         // Many addresses take bounded memory.
         for n in 0..100_000_u32 {

@@ -27,7 +27,13 @@ const DAY: i64 = 86_400_000_000;
 
 /// Writes the queue into the database until `stop` resolves, then what is left. `name` names the server: its machine and
 /// address. A month is dropped when all of it is more than `days` ago.
-pub async fn write(audit: &Audit, store: &Store, name: &str, days: u32, stop: impl Future<Output = ()>) {
+pub async fn write(
+    audit: &Audit,
+    store: &Store,
+    name: &str,
+    days: u32,
+    stop: impl Future<Output = ()>,
+) {
     let mut writer = store.audit_writer(name);
     let mut tidied = None::<Instant>;
     let mut failing = false;

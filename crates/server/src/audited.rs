@@ -65,8 +65,7 @@ impl Audited {
         let audit = Arc::clone(server.audit.as_ref()?);
         audit.begin();
         let is_on_socket = request.extensions().get::<OnSocket>().is_some();
-        let address =
-            (!is_on_socket).then(|| server.limits.address(Sender::of(request)));
+        let address = (!is_on_socket).then(|| server.limits.address(Sender::of(request)));
         let pairs = Pairs::of(request.extensions());
         let is_page = wants_page(request.headers(), pairs.get("format"));
         let (query, parameters) = pairs.for_audit();

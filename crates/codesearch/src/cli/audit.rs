@@ -40,7 +40,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: AuditFormat,
     /// Maximum number of events; 0 for all [default: 100, or all as JSON lines]
-    #[arg(short, long, value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 

@@ -91,7 +91,9 @@ async fn table(store: &Store, filter: &AuditFilter, most: usize) -> Result<u8> {
                 None => "(anonymous)",
             };
             let asked = match &event.query {
-                Some(query) if event.interface != "server" => format!("{}  {query}", event.endpoint),
+                Some(query) if event.interface != "server" => {
+                    format!("{}  {query}", event.endpoint)
+                }
                 _ => event.endpoint.to_string(),
             };
             let from = event.sender.as_deref().unwrap_or("-");

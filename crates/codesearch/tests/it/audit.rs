@@ -123,10 +123,14 @@ fn every_endpoint_tells_what_it_answered() {
             let interface = if endpoint == "/sql" { "sql" } else { interface };
             *expected.entry((endpoint, interface)).or_default() += 1;
             let count = expected[&(endpoint, interface)];
-            let of = format!("endpoint = '{endpoint}' and interface = '{interface}' and who = 'root'");
+            let of =
+                format!("endpoint = '{endpoint}' and interface = '{interface}' and who = 'root'");
             audited.await_events(count, &of);
-            let newest = format!("select row_to_json(a)::text from audit a where {of} order by id desc limit 1");
-            let newest: Value = serde_json::from_str(&audited.fixture.sql::<String>(&newest)).unwrap();
+            let newest = format!(
+                "select row_to_json(a)::text from audit a where {of} order by id desc limit 1"
+            );
+            let newest: Value =
+                serde_json::from_str(&audited.fixture.sql::<String>(&newest)).unwrap();
             assert_eq!(newest["status"], status, "{address} {newest}");
             assert_eq!(newest["outcome"] == "answered", status < 400, "{address} {newest}");
             assert_eq!(newest["sender"], "127.0.0.1", "{address} {newest}");
@@ -144,7 +148,8 @@ fn every_endpoint_tells_what_it_answered() {
     }
     let call_of = |tool: &str, arguments: Value| {
         let params = json!({ "name": tool, "arguments": arguments });
-        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         let answer = call(&server, &audited.ann, &message);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     };
@@ -214,7 +219,10 @@ fn an_orderly_stop_loses_nothing_and_a_kill_leaves_a_gap() {
     let audited = Audited::new();
     let server = audited.serve();
     for n in 0..50 {
-        assert_eq!(ask(&server, &audited.ann, &format!("/search?q=needle+{n}"), "application/json").0, 200);
+        assert_eq!(
+            ask(&server, &audited.ann, &format!("/search?q=needle+{n}"), "application/json").0,
+            200
+        );
     }
     let address = server.address.to_string();
     server.stop();
@@ -275,7 +283,11 @@ fn reading_is_recorded() {
         ("/audit?interface=ftp", 400),
         ("/audit?limit=0", 400),
     ] {
-        assert_eq!(ask(&server, &audited.root, address, "application/json").0, expected, "{address}");
+        assert_eq!(
+            ask(&server, &audited.root, address, "application/json").0,
+            expected,
+            "{address}"
+        );
     }
     audited.await_events(6, "endpoint = '/audit' and who = 'root'");
     // Pages go on where the one before ended.
@@ -284,7 +296,8 @@ fn reading_is_recorded() {
     loop {
         let address = format!("/audit?limit=2&until=2100-01-01{next}");
         let body: Value =
-            serde_json::from_str(&ask(&server, &audited.root, &address, "application/json").1).unwrap();
+            serde_json::from_str(&ask(&server, &audited.root, &address, "application/json").1)
+                .unwrap();
         seen += body["events"].as_array().unwrap().len();
         assert!(seen < 100);
         match body["next"].as_str() {

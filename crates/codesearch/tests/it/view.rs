@@ -346,7 +346,8 @@ fn a_view_of_half_is_as_an_index_of_half() {
     let (_, openapi) = half.json("/openapi.json");
     // Operators' pages are about the whole index; agents are tested below.
     // Nor do requests that change something have answers to compare: fresh.rs.
-    let apart = ["/audit", "/stats", "/metrics", "/healthz", "/readyz", "/mcp", "/ingest", "/hooks/{name}"];
+    let apart =
+        ["/audit", "/stats", "/metrics", "/healthz", "/readyz", "/mcp", "/ingest", "/hooks/{name}"];
     for path in
         openapi["paths"].as_object().unwrap().keys().filter(|path| !apart.contains(&&***path))
     {

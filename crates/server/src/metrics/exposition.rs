@@ -83,9 +83,19 @@ async fn metrics(State(server): State<Shared>) -> Result<Response, Failure> {
     if let Some(audit) = &server.audit {
         let counts = audit.counts();
         for (name, kind, help, value) in [
-            ("audit_written_total", "counter", "Events of the audit that were written.", counts.written),
+            (
+                "audit_written_total",
+                "counter",
+                "Events of the audit that were written.",
+                counts.written,
+            ),
             ("audit_lost_total", "counter", "Events of the audit that were dropped.", counts.lost),
-            ("audit_waiting", "gauge", "Events of the audit that wait for the database.", counts.waiting),
+            (
+                "audit_waiting",
+                "gauge",
+                "Events of the audit that wait for the database.",
+                counts.waiting,
+            ),
         ] {
             head(&mut text, name, kind, help);
             let _ = writeln!(text, "codesearch_{name} {value}");

@@ -186,7 +186,8 @@ impl Shown {
         let mut news = store.news(monitor.id, SHOWN, SHOWN_HITS).await?;
         monitor::cover(server.view(), &mut news).await?;
         let deliveries = store.deliveries(monitor.id, SHOWN).await?;
-        audit::told().results(news.iter().flat_map(|of| of.hits.iter().map(|hit| hit.name.as_str())));
+        audit::told()
+            .results(news.iter().flat_map(|of| of.hits.iter().map(|hit| hit.name.as_str())));
         Ok(Self { monitor, news, deliveries })
     }
 

@@ -101,7 +101,8 @@ impl AuditParams {
     /// Returns the event before which the answer begins, as its time and number.
     fn cursor(&self) -> Result<Option<(i64, i64)>, Failure> {
         let Some(text) = self.given.get(&CURSOR) else { return Ok(None) };
-        let parsed = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+        let parsed =
+            text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
         match parsed {
             Some(cursor) => Ok(Some(cursor)),
             None => Err(Failure::bad_request("the cursor is invalid; use next of an answer")),
@@ -137,8 +138,8 @@ struct AuditPage<'a> {
 struct RowView {
     at: String,
     who: String,
-    /// Whether `who` is a name.
-    is_named: bool,
+    /// The address of all events of that name; empty if it is none.
+    own: String,
     sender: String,
     interface: String,
     endpoint: String,
@@ -212,7 +213,10 @@ fn row(event: &AuditEvent) -> RowView {
     RowView {
         at: audit::time(event.at),
         who,
-        is_named: event.who.is_some(),
+        own: event
+            .who
+            .as_ref()
+            .map_or_else(String::new, |who| link::to("/audit", &[("of", who.as_str())])),
         sender: event.sender.clone().unwrap_or_default(),
         interface: event.interface.to_string(),
         endpoint: event.endpoint.to_string(),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::testing::{on_index, value};
 use crate::Store;
+use crate::testing::{on_index, value};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -68,7 +68,8 @@ fn months_are_partitions_that_are_made_ahead_and_dropped() {
         writer.tidy(LATE, LATE - 60 * DAY).await.unwrap();
         assert_eq!(partitions(store).await, ["audit_2026_11", "audit_2026_12"]);
         // The month changes within a batch; and a clock was wrong.
-        let events = [event(LATE, &[]), event(LATE + 120 * SECOND, &[]), event(LATE + 90 * DAY, &[])];
+        let events =
+            [event(LATE, &[]), event(LATE + 120 * SECOND, &[]), event(LATE + 90 * DAY, &[])];
         writer
             .write(AuditBatch { events: &events, first: 1, until: LATE, running: 0 })
             .await
@@ -166,7 +167,8 @@ fn events_are_found_by_what_they_have() {
             let found = store.audit_before(&filter, None, 10).await.unwrap();
             found.iter().map(|event| (event.at - LATE) / SECOND).collect()
         };
-        let repo = |name: &str| AuditFilter { repo: Some(name.to_owned()), ..AuditFilter::default() };
+        let repo =
+            |name: &str| AuditFilter { repo: Some(name.to_owned()), ..AuditFilter::default() };
         // An answer with more repositories than are named may have it.
         assert_eq!(found(repo("team/a_b")).await, [3, 0]);
         assert_eq!(found(repo("team/*")).await, [3, 2, 0]);
@@ -185,10 +187,10 @@ fn events_are_found_by_what_they_have() {
         let first = store.audit_before(&span, None, 1).await.unwrap();
         let next = store.audit_before(&span, Some((first[0].at, first[0].id)), 10).await.unwrap();
         assert_eq!(next.len(), 1);
-        assert_eq!(AuditEvent { id: 0, ..next[0].clone() }, AuditEvent {
-            query: Some("fmt.Print\u{fffd}".to_owned()),
-            ..refused
-        });
+        assert_eq!(
+            AuditEvent { id: 0, ..next[0].clone() },
+            AuditEvent { query: Some("fmt.Print\u{fffd}".to_owned()), ..refused }
+        );
         // Two of the same time are told apart.
         writer
             .write(AuditBatch {
@@ -215,7 +217,8 @@ fn events_are_found_by_what_they_have() {
 fn an_event_takes_at_most_350_bytes() {
     const EVENTS: i64 = 10_000;
     on_index(1, async |store| {
-        let names: Vec<String> = (0..500).map(|n| format!("github.com/organisation-{}/service-{n}", n % 20)).collect();
+        let names: Vec<String> =
+            (0..500).map(|n| format!("github.com/organisation-{}/service-{n}", n % 20)).collect();
         let queries = [
             "func (s *Server) Handle lang:go -file:_test",
             "TODO\\(.*\\): retry",

@@ -116,7 +116,9 @@ impl AuditWriter {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn end(&mut self, now: i64) -> Result<()> {
-        let (Some(run), Some(mut conn)) = (self.run.take(), self.conn.take()) else { return Ok(()) };
+        let (Some(run), Some(mut conn)) = (self.run.take(), self.conn.take()) else {
+            return Ok(());
+        };
         let ended = sqlx::query(
             "update audit_writers set ended = true, running = 0,
                  until = timestamptz 'epoch' + $2 * interval '1 microsecond' where id = $1",
