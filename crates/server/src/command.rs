@@ -57,7 +57,7 @@ async fn command(server: Server, request: Request) -> Response {
     let output =
         CommandOutput::new(frames, server.threads.clone(), server.metrics.clone(), is_on_socket);
     let told = audit::told();
-    told.query(&invocation.args.get(1..).unwrap_or_default().join(" "));
+    told.query(&recorded(&invocation.args));
     server.threads.spawn_blocking(move || {
         let _turn = turn;
         let run = || told.scope_blocking(|| commands.run(invocation, view, &output));
@@ -76,6 +76,23 @@ async fn command(server: Server, request: Request) -> Response {
     });
     let headers = [(CONTENT_TYPE, "application/octet-stream"), (CACHE_CONTROL, "no-store")];
     (headers, Body::from_stream(frames)).into_response()
+}
+
+/// Returns the words of a command for the audit: without the name of the program, and without the address of a database,
+/// which may have a password.
+fn recorded(args: &[String]) -> String {
+    const ADDRESS: &str = "--database-url";
+    let mut words: Vec<&str> = Vec::new();
+    for word in args.iter().skip(1) {
+        if words.last() == Some(&ADDRESS) {
+            words.push("...");
+        } else if word.starts_with(ADDRESS) && word.len() > ADDRESS.len() {
+            words.push("--database-url=...");
+        } else {
+            words.push(word);
+        }
+    }
+    words.join(" ")
 }
 
 /// Reads an invocation, and checks that this server may answer it as the client's own program would.
@@ -100,4 +117,23 @@ fn read(server: &Server, body: &Bytes, is_on_socket: bool) -> Result<Invocation,
         return Err(conflict("other_repositories", message.to_owned()));
     }
     Ok(invocation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_recorded() {
+        let recorded = |args: &[&str]| {
+            super::recorded(&args.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        let url = "postgresql://ann:secret@db/index";
+        assert_eq!(recorded(&["codesearch", "search", "x y"]), "search x y");
+        let told = recorded(&["codesearch", "--database-url", url, "files", "a"]);
+        assert_eq!(told, "--database-url ... files a");
+        let told = recorded(&["codesearch", &format!("--database-url={url}"), "files"]);
+        assert_eq!(told, "--database-url=... files");
+        assert_eq!(recorded(&[]), "");
+    }
 }

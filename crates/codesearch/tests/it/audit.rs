@@ -24,6 +24,8 @@ impl Audited {
             fixture.git(name, &["init", "-q"]);
             fixture.commit(name, "first");
         }
+        fixture.write("one/c.txt", "more\n");
+        fixture.commit("one", "second");
         fixture.ingest();
         fixture.run(&["symbols"]).code(0);
         let (ann, line) = new_token(&fixture, &["ann"]);
@@ -58,9 +60,14 @@ fn ask(server: &Server, token: &str, path: &str, accept: &str) -> (u16, String) 
 
 /// Posts JSON to `/mcp`.
 fn call(server: &Server, token: &str, message: &Value) -> String {
+    post(server, token, "/mcp", message)
+}
+
+/// Posts JSON; returns the whole response.
+fn post(server: &Server, token: &str, path: &str, message: &Value) -> String {
     let body = message.to_string();
     let text = format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Type: \
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Type: \
          application/json\r\nAccept: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
@@ -103,18 +110,34 @@ fn every_endpoint_tells_what_it_answered() {
         ("/whoami", "/whoami", false),
         ("/zoekt/search", "/zoekt/search?q=needle&format=json", true),
         ("/print", "/print?r=one&f=a.rs&format=raw", false),
+        ("/zoekt/print", "/zoekt/print?r=one&f=a.rs&format=raw", false),
         ("/api/v1/search", "/api/v1/search?q=needle", true),
+        ("/api/v1/search/", "/api/v1/search/?q=needle", true),
+        ("/api/v1/search/{backend}", "/api/v1/search/x?q=needle", true),
     ];
     let metadata = "/.well-known/oauth-protected-resource";
     let not_audited = ["/healthz", "/readyz", "/metrics", "/openapi.json", "/syntax", metadata];
-    let known = server.json("/openapi.json");
-    // Without a token, this is an error.
-    assert_eq!(known.0, 401);
-    let (_, openapi) = ask(&server, &audited.root, "/openapi.json", "application/json");
-    let openapi: Value = serde_json::from_str(&openapi).unwrap();
-    for path in openapi["paths"].as_object().unwrap().keys() {
-        let is_tried = addresses.iter().any(|(tried, ..)| tried == path);
-        assert!(is_tried || not_audited.contains(&&**path), "{path} is not tried");
+    let posted = [
+        ("/api/search", json!({ "Q": "needle" }), true),
+        ("/api/list", json!({ "Q": "needle" }), true),
+        ("/zoekt/api/search", json!({ "Q": "needle" }), true),
+        ("/zoekt/api/list", json!({ "Q": "" }), true),
+        ("/sign-out", json!({}), false),
+    ];
+    // Agents and commands are tried below, signing in by a test of its own.
+    let apart = ["/mcp", "/command", "/sign-in"];
+    for path in server::addresses() {
+        let mut tried = addresses.iter().map(|(tried, ..)| *tried);
+        let is_tried = tried.any(|tried| tried == path)
+            || posted.iter().any(|(tried, ..)| *tried == path)
+            || apart.contains(&path);
+        let is_named = not_audited.contains(&path) || path.starts_with(metadata);
+        assert!(is_tried != is_named, "{path} is not tried");
+    }
+    for (path, body, has_repos) in &posted {
+        post(&server, &audited.root, path, body);
+        let some = if *has_repos { "repos_count > 0 and" } else { "" };
+        audited.await_events(1, &format!("{some} endpoint = '{path}' and who = 'root'"));
     }
     let mut expected: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (endpoint, address, has_repos) in addresses {
@@ -169,6 +192,23 @@ fn every_endpoint_tells_what_it_answered() {
     assert_eq!(events[0]["endpoint"], "/mcp search", "{events:?}");
     assert_eq!(events[0]["query"], "needle", "{events:?}");
     assert_eq!(events[0]["repositories"], json!(["one", "two"]), "{events:?}");
+    // Commands of this machine go over the socket of the index.
+    for args in [
+        &["search", "needle"][..],
+        &["search", "--sort", "relevance", "needle"],
+        &["files", "a.rs"],
+        &["def", "needle"],
+        &["refs", "needle"],
+        &["outline", "two/b.rs"],
+        &["docs", "needle"],
+        &["ask", "needle made"],
+        &["diff", "HEAD~1..HEAD", "--repo", "one"],
+    ] {
+        audited.fixture.run(args);
+        let query = format!("query like '%{}'", args.join(" "));
+        let of = "interface = 'command' and is_owner and sender is null and repos_count > 0";
+        audited.await_events(1, &format!("{of} and {query}"));
+    }
     server.stop();
     let unaudited = not_audited.map(|path| format!("'{path}'")).join(", ");
     audited.await_events(0, &format!("endpoint in ({unaudited}) and outcome = 'answered'"));
