@@ -121,8 +121,6 @@ fn read(server: &Server, body: &Bytes, is_on_socket: bool) -> Result<Invocation,
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn a_password_is_not_recorded() {
         let recorded = |args: &[&str]| {

@@ -2,7 +2,7 @@
 
 use crate::harness::{Fixture, clean_command};
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "",
     "up",
     "ingest",
