@@ -59,7 +59,7 @@ comment on column audit.repos_count is 'Number of repositories in the answer.';
 comment on column audit.more is 'Of a refusal, how many more there were from this sender within a minute; of lost events and gaps, how many.';
 comment on column audit.status is 'The status of the answer; 0 if there was none.';
 comment on column audit.is_owner is 'Whether the owner of the folder of the index asked.';
-comment on column audit.outcome is 'answered, refused, failed or aborted (the client left); lost: events that were not written because the database was away; gap: a server was killed.';
+comment on column audit.outcome is 'answered, refused, failed or aborted (the client left); lost: events that were not written because the database was away; gap: a server ended before it had written all.';
 comment on column audit.interface is 'page, api, mcp, sql or command; server for what servers note themselves.';
 comment on column audit.endpoint is 'The address, without parameters.';
 comment on column audit.sender is 'The address of the client; null for the socket of the index.';

@@ -17,14 +17,14 @@ const MAX_BYTES: usize = 16 << 20;
 /// Most events of a batch.
 const MAX_BATCH: usize = 1000;
 
-/// Microseconds for which the refusals of an address are counted together.
+/// Microseconds for which the refusals of a client are counted together.
 const WINDOW: i64 = 60_000_000;
 
-/// Most refusals of an address in that time that are events of their own.
+/// Most refusals of a client in that time that are events of their own.
 const MAX_REFUSALS: u32 = 10;
 
-/// Most addresses whose refusals are counted. Those of further ones are counted together.
-const MAX_ADDRESSES: usize = 1024;
+/// Most clients whose refusals are counted. Those of further ones are counted together.
+const MAX_REFUSED: usize = 1024;
 
 /// The queue of a server's audit.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ struct Queue {
     bytes: usize,
     /// Events that did not fit.
     lost: Option<Lost>,
-    refusals: HashMap<Option<IpAddr>, Window>,
+    refusals: HashMap<Refused, Window>,
     max_events: usize,
 }
 
@@ -62,6 +62,9 @@ impl Default for Queue {
     }
 }
 
+/// Who is refused: an address or its network, `None` for further ones; and the name, if it is proven.
+type Refused = (Option<IpAddr>, Option<String>);
+
 /// Events that were dropped.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
@@ -71,7 +74,7 @@ struct Lost {
     to: i64,
 }
 
-/// The refusals of an address.
+/// The refusals of a client.
 #[derive(Debug)]
 struct Window {
     began: i64,
@@ -114,14 +117,16 @@ impl Audit {
         self.wake.notify_one();
     }
 
-    /// Adds the event of a refused request. After the first ones of an address (or its network) within a minute, only
-    /// the number of the others becomes an event.
+    /// Adds the event of a refused request. After the first ones of a client within a minute (its address or network, and
+    /// its name if that is proven), only the number of the others becomes an event.
     pub fn refuse(&self, network: Option<IpAddr>, event: AuditEvent) {
         let mut queue = self.lock();
         queue.end_windows(event.at - WINDOW);
-        let is_full = queue.refusals.len() >= MAX_ADDRESSES;
-        let network = network.filter(|one| !is_full || queue.refusals.contains_key(&Some(*one)));
-        let window = queue.refusals.entry(network).or_insert(Window {
+        let mut client = (network, event.who.clone());
+        if queue.refusals.len() >= MAX_REFUSED && !queue.refusals.contains_key(&client) {
+            client = (None, None);
+        }
+        let window = queue.refusals.entry(client).or_insert(Window {
             began: event.at,
             told: 0,
             more: None,
@@ -195,6 +200,11 @@ impl Queue {
         // The note of lost events is small, and one of few.
         if is_full && event.outcome != "lost" {
             let lost = self.lost.get_or_insert(Lost { count: 0, from: event.at, to: event.at });
+            if lost.count == 0 {
+                tracing::error!(
+                    "the audit has no room for more events until the database takes those that wait: events are lost"
+                );
+            }
             lost.count = lost.count.saturating_add(1);
             (lost.from, lost.to) = (lost.from.min(event.at), lost.to.max(event.at));
             return true;
@@ -276,6 +286,10 @@ mod tests {
         }
         audit.refuse(Some(other), refused(1));
         assert_eq!(audit.counts().waiting, u64::from(MAX_REFUSALS) + 1);
+        // Somebody with a name is not hidden by others behind the same address.
+        let named = AuditEvent { who: Some("ann".to_owned()), ..refused(2) };
+        audit.refuse(Some(one), named);
+        assert_eq!(audit.counts().waiting, u64::from(MAX_REFUSALS) + 2);
         // The next one after a minute tells of them.
         audit.refuse(Some(one), refused(WINDOW + 2));
         let (events, _) = audit.batch(false);
@@ -286,10 +300,10 @@ mod tests {
         for n in 0..100_000_u32 {
             audit.refuse(Some(IpAddr::from(n.to_be_bytes())), refused(2 * WINDOW + 3));
         }
-        assert!(audit.lock().refusals.len() <= MAX_ADDRESSES + 1);
+        assert!(audit.lock().refusals.len() <= MAX_REFUSED + 1);
         let further: usize = audit.batch(true).0.len();
         assert!(further <= MAX_BATCH && audit.lock().refusals.is_empty());
         let all: i32 = audit.lock().events.iter().map(|event| 1 + event.more).sum();
-        assert_eq!(all, 1000 + 1 + 1 + 100_000);
+        assert_eq!(all, 1000 + 2 + 1 + 100_000);
     }
 }

@@ -67,9 +67,12 @@ pub fn line(event: &AuditEvent) -> String {
         }
         "gap" => {
             let name = event.query.as_deref().unwrap_or_default();
+            let running = match event.more {
+                0 => String::new(),
+                running => format!(", and {} that ran,", count(running, "request")),
+            };
             return format!(
-                "{name}: up to a second of events is missing, and {} that ran; noted {}",
-                count(event.more, "request"),
+                "{name}: what came later{running} is missing; noted {}",
                 time(event.at + i64::from(event.took) * 1000),
             );
         }

@@ -40,6 +40,8 @@ pub struct Answer {
     pub interface: Option<&'static str>,
     /// Who asks, if only the answer decides it.
     pub who: Option<String>,
+    /// The outcome and its reason, if the status of the answer does not tell.
+    pub outcome: Option<(&'static str, &'static str)>,
     repos: BTreeSet<String>,
     /// The repository that was told last.
     last: String,
@@ -125,6 +127,16 @@ impl Told {
     /// Tells who asks: signing in knows it only after the request was admitted.
     pub fn who(&self, name: &str) {
         self.with(|answer| answer.who = Some(name.to_owned()));
+    }
+
+    /// Tells that the request was refused, with the code of the reason.
+    pub fn refused(&self, reason: &'static str) {
+        self.with(|answer| answer.outcome = Some(("refused", reason)));
+    }
+
+    /// Tells that the request failed, with the code of the reason: the answer of a tool has status 200 even then.
+    pub fn failed(&self, reason: &'static str) {
+        self.with(|answer| answer.outcome = Some(("failed", reason)));
     }
 
     /// Takes what was told.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use store::{AuditBatch, Store};
+use store::{AuditBatch, AuditWriter, Store};
 use tokio::time::{sleep, timeout};
 
 use super::{Audit, now};
@@ -10,7 +10,7 @@ use super::{Audit, now};
 /// How long an event waits for others. With the time of a batch, a kill loses less than a second.
 const COLLECT: Duration = Duration::from_millis(250);
 
-/// How often a server without events tells that it lives, and looks for others that were killed.
+/// How often a server tells that it lives, even without events, and looks for others that were killed.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// How long to wait after a failure.
@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How often months are made and dropped.
 const TIDY: Duration = Duration::from_hours(1);
 
-/// How long the last events may take at the end.
+/// How long the end may take: half of it for what runs, half for the last events.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Microseconds of a day.
@@ -34,81 +34,109 @@ pub async fn write(
     days: u32,
     stop: impl Future<Output = ()>,
 ) {
-    let mut writer = store.audit_writer(name);
-    let mut tidied = None::<Instant>;
-    let mut failing = false;
+    let mut moving =
+        Moving { audit, writer: store.audit_writer(name), days, tidied: None, looked: Instant::now() };
     let mut stop = std::pin::pin!(stop);
-    let mut is_stopping = false;
-    let mut last = None::<Instant>;
-    while !is_stopping {
-        let pause = async {
-            if failing {
-                sleep(RETRY).await;
-            } else if tidied.is_some() {
-                let _ = timeout(IDLE, audit.wake.notified()).await;
-                sleep(COLLECT).await;
-            }
-        };
-        is_stopping = tokio::select! {
-            () = pause => false,
+    let mut pause = Duration::ZERO;
+    let mut is_failing = false;
+    loop {
+        let is_stopped = tokio::select! {
+            () = audit.pause(pause) => false,
             () = &mut stop => true,
         };
-        if is_stopping {
-            last = Some(Instant::now());
-            // The answers that are being sent end soon, or were given up.
-            let ended = async {
-                while audit.running() > 0 {
-                    sleep(Duration::from_millis(20)).await;
-                }
-            };
-            if timeout(LAST / 2, ended).await.is_err() {
-                audit.give_up_running();
+        if is_stopped {
+            break;
+        }
+        let mut is_stopped = false;
+        // At the end, a database that does not answer is not waited for. What it may have written is sent again.
+        let end = async {
+            (&mut stop).await;
+            is_stopped = true;
+            sleep(LAST / 2).await;
+        };
+        let done = tokio::select! {
+            done = moving.work(false) => done,
+            () = end => Err(no_answer()),
+        };
+        match &done {
+            Ok(()) if is_failing => tracing::info!("the audit is written again"),
+            Ok(()) => {}
+            Err(error) if !is_failing => {
+                tracing::warn!("the audit waits for the database: {error}");
+            }
+            Err(_) => {}
+        }
+        is_failing = done.is_err();
+        pause = if is_failing { RETRY } else { COLLECT };
+        if is_stopped {
+            break;
+        }
+    }
+    // The answers that are being sent end soon, or were given up.
+    let ended = async {
+        while audit.running() > 0 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if timeout(LAST / 2, ended).await.is_err() {
+        audit.give_up_running();
+    }
+    let done = timeout(LAST / 2, moving.work(true)).await.unwrap_or_else(|_| Err(no_answer()));
+    if let Err(error) = done {
+        let waiting = audit.counts().waiting;
+        tracing::error!("the audit loses {waiting} events: {error}");
+    }
+}
+
+fn no_answer() -> store::Error {
+    store::Error::Unreachable("no answer in time".to_owned())
+}
+
+impl Audit {
+    /// Waits before the next batch: after a failure for [`RETRY`], else for an event, and for others that come soon after it.
+    async fn pause(&self, pause: Duration) {
+        if pause == COLLECT {
+            let _ = timeout(IDLE, self.wake.notified()).await;
+        }
+        sleep(pause).await;
+    }
+}
+
+/// What moves events into the database.
+struct Moving<'a> {
+    audit: &'a Audit,
+    writer: AuditWriter,
+    days: u32,
+    /// When months were made and dropped.
+    tidied: Option<Instant>,
+    /// When other servers were looked at.
+    looked: Instant,
+}
+
+impl Moving<'_> {
+    /// Writes what waits; at the end, all of it.
+    async fn work(&mut self, is_last: bool) -> Result<(), store::Error> {
+        loop {
+            let until = now();
+            let (events, first) = self.audit.batch(is_last);
+            let running = self.audit.running();
+            self.writer.write(AuditBatch { events: &events, first, until, running }).await?;
+            self.audit.written(events.len());
+            if !self.audit.is_waiting() {
+                break;
             }
         }
-        let work = async {
-            loop {
-                let until = now();
-                let (events, first) = audit.batch(is_stopping);
-                let running = audit.running();
-                writer.write(AuditBatch { events: &events, first, until, running }).await?;
-                audit.written(events.len());
-                if !audit.is_waiting() {
-                    break;
-                }
-            }
-            if tidied.is_none_or(|tidied| tidied.elapsed() >= TIDY) {
-                writer.tidy(now(), now() - i64::from(days) * DAY).await?;
-                tidied = Some(Instant::now());
-            }
-            if is_stopping {
-                writer.end(now()).await?;
-            }
-            Ok::<_, store::Error>(())
-        };
-        let done = match last {
-            None => work.await,
-            Some(begun) => match timeout(LAST.saturating_sub(begun.elapsed()), work).await {
-                Ok(done) => done,
-                Err(_) => Err(store::Error::Unreachable("no answer in time".to_owned())),
-            },
-        };
-        match done {
-            Ok(()) => {
-                if failing {
-                    tracing::info!("the audit is written again");
-                }
-                failing = false;
-            }
-            Err(error) if is_stopping => {
-                let waiting = audit.counts().waiting;
-                tracing::error!("{waiting} events of the audit are lost: {error}");
-            }
-            Err(error) => {
-                if !failing {
-                    tracing::warn!("the audit waits for the database: {error}");
-                }
-                failing = true;
-            }
+        if is_last {
+            return self.writer.end(now()).await;
         }
+        if self.tidied.is_none_or(|tidied| tidied.elapsed() >= TIDY) {
+            self.writer.tidy(now(), now() - i64::from(self.days) * DAY).await?;
+            self.tidied = Some(Instant::now());
+        }
+        if self.looked.elapsed() >= IDLE {
+            self.writer.look(now()).await?;
+            self.looked = Instant::now();
+        }
+        Ok(())
     }
 }

@@ -52,7 +52,7 @@ use store::Epoch;
 
 use self::answer::Answer;
 use self::progress::FileCounter;
-pub use self::sql::{Sql, bounds as sql_bounds};
+pub use self::sql::{REFUSED as SQL_REFUSED, Sql, bounds as sql_bounds};
 
 /// The instructions that an agent gets before it calls a tool.
 const INSTRUCTIONS: &str = "\
@@ -83,12 +83,14 @@ pub struct Tools {
     sql: Option<Arc<Sql>>,
     is_operator: bool,
     told: Told,
+    /// Called for each statement of SQL that is refused.
+    refused: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Tools {
     /// Makes tools that read a view.
     pub fn new(view: View) -> Self {
-        Self { view, sql: None, is_operator: false, told: Told::default() }
+        Self { view, sql: None, is_operator: false, told: Told::default(), refused: Arc::new(|| ()) }
     }
 
     /// Adds the tool `sql`, if there is anything to run statements on. Those of an operator read the statistics of searches,
@@ -98,10 +100,21 @@ impl Tools {
         Self { sql, is_operator, ..self }
     }
 
-    /// Tells an audit what is in the answers.
+    /// Tells an audit what is in the answers, and calls a function for each statement of SQL that is refused.
     #[must_use]
-    pub fn telling(self, told: Told) -> Self {
-        Self { told, ..self }
+    pub fn telling(self, told: Told, refused: Arc<dyn Fn() + Send + Sync>) -> Self {
+        Self { told, refused, ..self }
+    }
+
+    /// Tells that a call has failed.
+    fn failed(&self, error: &anyhow::Error) {
+        match error.downcast_ref() {
+            Some(store::Error::Refused(_)) => {
+                (self.refused)();
+                self.told.refused(sql::REFUSED);
+            }
+            _ => self.told.failed("tool_error"),
+        }
     }
 
     /// Returns the tool with a name, if this agent may call it.
@@ -318,6 +331,7 @@ impl ServerHandler for Tools {
         match self.told.clone().scope(read).await {
             Ok(result) => Ok(result.into()),
             Err(error) => {
+                self.told.failed("not_found");
                 let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
                 Err(ErrorData::resource_not_found(told, None))
             }
@@ -331,7 +345,10 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = match self.tool(&request.name) {
             Ok(tool) => tool,
-            Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
+            Err(error) => {
+                self.told.failed("bad_request");
+                return Err(ErrorData::invalid_params(error.to_string(), None));
+            }
         };
         let found = FileCounter::default();
         let folders = folders(&context.meta);
@@ -354,6 +371,7 @@ impl ServerHandler for Tools {
                 result
             }
             Err(error) => {
+                self.failed(&error);
                 let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
                 CallToolResult::error(vec![ContentBlock::text(told)])
             }

@@ -29,6 +29,9 @@ select repository, path, line from symbols where symbol = 'main' and kind = 'fun
 select hash, count(*), min(path) from files group by 1 having count(*) > 3 order by 2 desc
 select text from file_texts where repository = 'a/b' and path = 'go.mod'";
 
+/// The code of the error for a statement that is refused ([`store::Error::Refused`]).
+pub const REFUSED: &str = "statement_refused";
+
 /// Longest statement, in bytes.
 const MAX_STATEMENT: usize = 10_000;
 
@@ -93,8 +96,8 @@ impl Sql {
     /// statistics of searches. All statements of clients run here.
     ///
     /// # Errors
-    /// The statement is empty or refused, costs too much or takes too long ([`store::Error::Statement`]); the role is
-    /// missing ([`store::Error::Unsuitable`]); other statements run.
+    /// The statement is empty or wrong ([`store::Error::Statement`]); it is refused, costs too much or takes too long
+    /// ([`store::Error::Refused`]); the role is missing ([`store::Error::Unsuitable`]); other statements run.
     pub async fn rows(
         &self,
         view: &View,

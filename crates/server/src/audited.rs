@@ -161,9 +161,16 @@ impl Drop for Audited {
         if answer.who.is_some() {
             event.who.clone_from(&answer.who);
         }
+        let is_frequent = event.outcome == "refused";
+        if let Some((outcome, reason)) = answer.outcome
+            && event.outcome != "aborted"
+        {
+            (event.outcome, event.reason) = (outcome.into(), Some(reason.into()));
+        }
         let (count, repos) = answer.repos();
         (event.repos_count, event.repos) = (i32::try_from(count).unwrap_or(i32::MAX), repos);
-        if event.outcome == "refused" {
+        // What was admitted and then refused is within the limits of clients, and its query is of interest.
+        if is_frequent {
             self.audit.refuse(self.address.map(super::connections::network), event);
         } else {
             self.audit.push(event);

@@ -19,6 +19,7 @@ use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
+use statistics::Refusal;
 
 use super::endpoint::{Class, Endpoint};
 use super::error::Failure;
@@ -76,9 +77,12 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
     let sql = server.sql.clone();
     // The library answers in a task of its own.
     let telling = audit::told();
+    let metrics = Arc::clone(&server.metrics);
+    let refused: Arc<dyn Fn() + Send + Sync> =
+        Arc::new(move || metrics.refuse(Refusal::Statement));
     let tools = move || {
         let tools = Tools::new(view.clone()).with_sql(sql.clone(), is_operator);
-        Ok(tools.telling(telling.clone()))
+        Ok(tools.telling(telling.clone(), Arc::clone(&refused)))
     };
     let service =
         StreamableHttpService::new(tools, Arc::new(NeverSessionManager::default()), config);

@@ -9,7 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use mcp::SQL_REFUSED;
 use serde_json::{Value, json};
+use statistics::Refusal;
 use store::{More, SqlKind, SqlRows};
 
 use super::endpoint::{Answer, Class, Content, Doc, Endpoint};
@@ -88,6 +90,11 @@ async fn sql(
     let found = sql.rows(server.view(), is_operator, &statement, &bounds).await;
     let found = found.map_err(|error| match error {
         store::Error::Statement(why) => Failure::new(StatusCode::BAD_REQUEST, "bad_query", why),
+        store::Error::Refused(why) => {
+            server.metrics.refuse(Refusal::Statement);
+            audit::told().refused(SQL_REFUSED);
+            Failure::new(StatusCode::BAD_REQUEST, SQL_REFUSED, why)
+        }
         // What the administrator is to do.
         store::Error::Unsuitable(why) => {
             Failure::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why)

@@ -87,5 +87,7 @@ words! {
         Identity = "identity_unavailable",
         /// The client lacks a right.
         Right = "right",
+        /// A statement would do more than read what its client sees, or take more than its share.
+        Statement = "statement",
     }
 }

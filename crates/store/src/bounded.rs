@@ -82,7 +82,7 @@ impl Store {
     /// Runs a statement as [`Store::sql`] does, within bounds. Its connection is closed.
     ///
     /// # Errors
-    /// Those of [`Store::sql`]; [`Error::Statement`] if the statement costs too much or takes too long.
+    /// Those of [`Store::sql`]; [`Error::Refused`] if the statement costs too much or takes too long.
     pub async fn sql_within(
         &self,
         reader: &SqlReader,
@@ -152,12 +152,12 @@ async fn check_cost(
     let cost = total_cost(&plan).unwrap_or(f64::INFINITY);
     if cost > bounds.cost && !tells_cost {
         // The figure would tell of what the statement does not see.
-        return Err(Error::Statement(
+        return Err(Error::Refused(
             "this statement is too expensive; add conditions on repository or path".to_owned(),
         ));
     }
     if cost > bounds.cost {
-        return Err(Error::Statement(format!(
+        return Err(Error::Refused(format!(
             "this statement is too expensive: Postgres expects a cost of {cost:.0}, and {:.0} is the most; add conditions on \
              repository or path",
             bounds.cost
@@ -235,7 +235,7 @@ const CANCELLED: &str = "57014";
 fn too_long(error: sqlx::Error, statement: &str, bounds: &SqlBounds) -> Error {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     if code.as_deref() == Some(CANCELLED) {
-        return Error::Statement(format!(
+        return Error::Refused(format!(
             "this statement takes longer than {:?}; add conditions on repository or path",
             bounds.timeout
         ));
@@ -296,7 +296,7 @@ mod tests {
             assert_eq!((found.cut_rows, found.is_counted, found.cut_values), (5, true, 4));
             assert!(run("select from generate_series(1, 2)").await.unwrap().rows.len() == 2);
             let why = async |statement: &str| match run(statement).await {
-                Err(Error::Statement(why)) => why,
+                Err(Error::Statement(why) | Error::Refused(why)) => why,
                 other => panic!("{statement}: {other:?}"),
             };
             let endless = "with recursive t(n) as (select 1 union all select n from t) select count(*) from t";

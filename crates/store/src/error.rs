@@ -45,9 +45,12 @@ pub enum Error {
     /// The statement was cancelled, by this program or by the operator.
     #[error("the database cancelled the statement: {0}")]
     Cancelled(String),
-    /// A user's statement is wrong, or not allowed.
+    /// A user's statement is wrong.
     #[error("{0}")]
     Statement(String),
+    /// A user's statement would do more than read what its user sees, or take more than its share.
+    #[error("{0}")]
+    Refused(String),
     /// Any other error.
     #[error("the database refused a statement: {0}")]
     Database(sqlx::Error),

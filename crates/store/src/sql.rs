@@ -61,8 +61,8 @@ impl Store {
     /// `reader`, and for `timeout` at most, if that is not zero.
     ///
     /// # Errors
-    /// [`Error::Statement`] if it is something else, or several; [`Error::Unsuitable`] if `reader` may do more than
-    /// read the views, or cannot connect; the server cannot be reached.
+    /// [`Error::Refused`] if it is something else; [`Error::Statement`] if it is several, or wrong; [`Error::Unsuitable`]
+    /// if `reader` may do more than read the views, or cannot connect; the server cannot be reached.
     pub async fn sql(
         &self,
         reader: &SqlReader,
@@ -71,7 +71,7 @@ impl Store {
     ) -> Result<SqlQuery> {
         let (mut conn, effects) = self.connect_sql(reader, timeout).await?;
         if let Some(name) = named(statement, &effects) {
-            return Err(Error::Statement(format!(
+            return Err(Error::Refused(format!(
                 "the function {name} may do more than read, and this server lets every role run it; remove its name"
             )));
         }
@@ -99,10 +99,8 @@ impl Store {
         if !(reader.is_owner() && only_tells(statement)) {
             let declared = AssertSqlSafe(format!("{DECLARE}{statement}")).into_sql_str();
             conn.prepare(declared).await.map_err(|error| match error {
-                sqlx::Error::Database(_) if reader.is_owner() => {
-                    Error::Statement(QUERIES.to_owned())
-                }
-                sqlx::Error::Database(_) => Error::Statement(ONLY_QUERIES.to_owned()),
+                sqlx::Error::Database(_) if reader.is_owner() => Error::Refused(QUERIES.to_owned()),
+                sqlx::Error::Database(_) => Error::Refused(ONLY_QUERIES.to_owned()),
                 other => other.into(),
             })?;
         }
@@ -144,7 +142,7 @@ impl SqlQuery {
     /// Runs it, and passes each row to `each` as the server's text; none for null.
     ///
     /// # Errors
-    /// [`Error::Statement`] if the server refuses it; the server cannot be reached; or an error of `each`.
+    /// [`Error::Statement`] or [`Error::Refused`] if the server refuses it; the server cannot be reached; or an error of `each`.
     pub async fn run<E: From<Error>>(
         &mut self,
         mut each: impl FnMut(&[Option<&str>]) -> Result<(), E>,
@@ -178,6 +176,11 @@ fn kind(name: &str) -> SqlKind {
     }
 }
 
+/// The codes of errors about what a role, a transaction or a view does not allow, or what is too large:
+/// `insufficient_privilege`, `read_only_sql_transaction`, `object_not_in_prerequisite_state` (a write to a view),
+/// `program_limit_exceeded`.
+const FORBIDDEN: [&str; 4] = ["42501", "25006", "55000", "54000"];
+
 /// The code of an error about a missing table: `undefined_table`.
 const UNDEFINED_TABLE: &str = "42P01";
 
@@ -197,7 +200,7 @@ pub(crate) fn refused(error: sqlx::Error, statement: &str) -> Error {
     } else if reply.code() == UNDEFINED_TABLE {
         said.push_str("; codesearch sql --help lists the views");
     }
-    Error::Statement(said)
+    if FORBIDDEN.contains(&reply.code()) { Error::Refused(said) } else { Error::Statement(said) }
 }
 
 #[cfg(test)]

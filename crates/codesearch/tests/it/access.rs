@@ -1,6 +1,6 @@
 //! Access control: clients with and without tokens, on this machine and from others.
 
-use crate::harness::{Fixture, Server, eventually, raw};
+use crate::harness::{Fixture, Ran, Server, eventually, raw};
 
 fn indexed() -> Fixture {
     let fixture = Fixture::new();
@@ -11,7 +11,11 @@ fn indexed() -> Fixture {
 
 /// Makes a token; returns it and its line for the token file.
 pub(crate) fn new_token(fixture: &Fixture, args: &[&str]) -> (String, String) {
-    let ran = fixture.run(&[&["token"], args].concat()).code(0);
+    token_of(&fixture.run(&[&["token"], args].concat()).code(0))
+}
+
+/// Returns the token that a command has made, and its line in the file of tokens.
+pub(crate) fn token_of(ran: &Ran) -> (String, String) {
     let token = ran.err.trim().rsplit(' ').next().unwrap().to_owned();
     assert!(!ran.out.contains(&token), "the file holds no token: {}", ran.out);
     (token, ran.out.trim().to_owned())

@@ -1,5 +1,8 @@
 //! The audit: who asked what, and which repositories were in the answers.
 
+mod away;
+mod refused;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -277,7 +280,7 @@ fn an_orderly_stop_loses_nothing_and_a_kill_leaves_a_gap() {
     let server = again();
     audited.await_events(1, "outcome = 'gap'");
     let table = audited.fixture.run(&["audit", "--interface", "server"]).code(0).out;
-    assert!(table.contains(&address) && table.contains("was killed"), "{table}");
+    assert!(table.contains(&address) && table.contains("ended before all was written"), "{table}");
     server.stop();
     let server = again();
     ask(&server, &audited.ann, "/search?q=needle", "application/json");

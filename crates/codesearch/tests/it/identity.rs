@@ -1,6 +1,6 @@
 //! Who asks: tokens with owners, a proxy's headers, JWTs.
 
-mod provider;
+pub(crate) mod provider;
 mod proxied;
 
 use serde_json::{Value, json};

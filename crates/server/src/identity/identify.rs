@@ -152,7 +152,7 @@ impl Identity {
     async fn look(&self, limits: &Limits, text: &str, hash: &[u8; 32]) -> Result<Caller, Wrong> {
         match limits.caller(hash) {
             Some(Ok(caller)) => return Ok(caller),
-            Some(Err(end)) => return Err(Wrong::Expired(end)),
+            Some(Err((end, name))) => return Err(Wrong::Expired(end, name)),
             None => {}
         }
         let Some(jwt) = self.jwt().filter(|_| is_jwt(text)) else { return Err(Wrong::Unknown) };

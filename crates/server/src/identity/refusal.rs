@@ -20,8 +20,8 @@ use crate::server::Shared;
 pub(super) enum Wrong {
     /// The token is unknown.
     Unknown,
-    /// The token ended at this time.
-    Expired(Timestamp),
+    /// The token of this user ended at this time.
+    Expired(Timestamp, String),
     /// The JWT does not count.
     Jwt(String),
     /// The headers of a proxy do not count.
@@ -37,7 +37,7 @@ pub(super) enum Wrong {
 pub(crate) struct Denied {
     /// The code of the error.
     pub(crate) code: &'static str,
-    /// Who asked, if that was proven.
+    /// Who asked, if that was proven, or whose token had expired.
     pub(crate) name: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Wrong {
                 let why = "unknown token; ask the operator of this server for one";
                 (Failure::new(unauthorized, "unknown_token", why), Refusal::Token)
             }
-            Self::Expired(end) => {
+            Self::Expired(end, _) => {
                 let why = format!(
                     "this token expired at {end}; ask the operator of this server for a new one"
                 );
@@ -65,6 +65,14 @@ impl Wrong {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 (Failure::new(status, "identity_unavailable", why), Refusal::Identity)
             }
+        }
+    }
+
+    /// Returns whose proof it was, if that is known.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Expired(_, name) => Some(name),
+            _ => None,
         }
     }
 
@@ -83,7 +91,7 @@ pub(super) fn wrong(server: &Shared, wrong: &Wrong, request: &Request) -> Respon
     server.metrics.refuse(reason);
     let code = failure.body.code;
     if failure.status == StatusCode::UNAUTHORIZED {
-        return unauthorized(server, failure, request);
+        return unauthorized(server, failure, wrong.name(), request);
     }
     let mut response = refused(failure, request);
     if let Some(wait) = wrong.wait() {
@@ -109,7 +117,7 @@ pub(super) fn nobody(server: &Shared, admits: Admits, request: &Request) -> Resp
     };
     let failure = Failure::new(StatusCode::UNAUTHORIZED, "no_token", why);
     if can_sign_in || !is_page(request) {
-        unauthorized(server, failure, request)
+        unauthorized(server, failure, None, request)
     } else {
         denied(failed("", failure), "no_token", None)
     }
@@ -138,7 +146,12 @@ pub(super) fn can_sign_in(server: &Shared) -> bool {
 }
 
 /// Returns the answer with status 401 (RFC 6750, RFC 9728). A browser gets the page to sign in.
-fn unauthorized(server: &Shared, failure: Failure, request: &Request) -> Response {
+fn unauthorized(
+    server: &Shared,
+    failure: Failure,
+    name: Option<&str>,
+    request: &Request,
+) -> Response {
     let code = failure.body.code;
     let mut challenge = "Bearer realm=\"codesearch\"".to_owned();
     if code != "no_token" {
@@ -158,7 +171,7 @@ fn unauthorized(server: &Shared, failure: Failure, request: &Request) -> Respons
         headers.insert(WWW_AUTHENTICATE, challenge);
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    denied(response, code, None)
+    denied(response, code, name.map(str::to_owned))
 }
 
 fn denied(mut response: Response, code: &'static str, name: Option<String>) -> Response {

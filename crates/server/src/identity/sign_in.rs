@@ -85,6 +85,9 @@ async fn sign_in(State(server): State<Shared>, request: Request) -> Response {
             let (failure, reason) = wrong.failure();
             server.metrics.refuse(reason);
             let code = failure.body.code;
+            if let Some(name) = wrong.name() {
+                audit::told().who(name);
+            }
             let why = if code == "unknown_token" {
                 "Unknown token.".to_owned()
             } else {

@@ -170,12 +170,14 @@ impl Limits {
     /// Returns the owner of a token, by the token's hash; `None` if it is unknown.
     ///
     /// # Errors
-    /// The token has expired, at this time.
-    pub(crate) fn caller(&self, hash: &[u8; 32]) -> Option<Result<Caller, Timestamp>> {
+    /// The token has expired, at this time; with the name of its owner.
+    pub(crate) fn caller(&self, hash: &[u8; 32]) -> Option<Result<Caller, (Timestamp, String)>> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let (token, client) = tokens.get(hash)?;
         Some(match token.expires {
-            Some(end) if token.is_expired(Timestamp::now()) => Err(end),
+            Some(end) if token.is_expired(Timestamp::now()) => {
+                Err((end, token.owner.name.clone()))
+            }
             until => Ok(Caller {
                 named: Arc::clone(&token.owner),
                 rights: token.rights,

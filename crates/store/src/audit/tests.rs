@@ -111,7 +111,7 @@ fn a_run_that_was_killed_leaves_a_gap() {
         killed.write(batch).await.unwrap();
         // A living run with another name is left alone, however silent.
         let mut other = store.audit_writer("two");
-        other.tidy(LATE + 60 * SECOND, 0).await.unwrap();
+        other.look(LATE + 60 * SECOND).await.unwrap();
         assert_eq!(all(store).await.len(), 1);
         // Its end closes its connection, which Postgres notices soon.
         sqlx::Connection::close(killed.conn.take().unwrap()).await.unwrap();
@@ -125,17 +125,29 @@ fn a_run_that_was_killed_leaves_a_gap() {
         };
         next.write(none).await.unwrap();
         while gaps().await.is_empty() {
-            next.tidy(LATE + 5 * SECOND, 0).await.unwrap();
+            next.look(LATE + 5 * SECOND).await.unwrap();
         }
         let found = gaps().await;
         assert_eq!(found.len(), 1, "one server notes it: {found:?}");
         assert_eq!((found[0].at, found[0].took, found[0].more), (LATE, 5000, 3));
-        assert_eq!(found[0].query.as_deref(), Some("one was killed"));
+        assert_eq!(found[0].query.as_deref(), Some("one ended before all was written"));
+        // A server with another name notes one, too, once the killed one has been silent for long.
+        sqlx::Connection::close(next.conn.take().unwrap()).await.unwrap();
+        drop(next);
+        let noted = |found: &[AuditEvent]| found.iter().any(|event| event.took == 60_000);
+        other.look(LATE + 20 * SECOND).await.unwrap();
+        assert_eq!(gaps().await.len(), 1);
+        while !noted(&gaps().await) {
+            other.look(LATE + 65 * SECOND).await.unwrap();
+        }
+        assert_eq!(gaps().await.len(), 2);
+        let mut next = store.audit_writer("one");
+        next.write(none).await.unwrap();
         // An orderly end leaves none.
         next.end(LATE + 6 * SECOND).await.unwrap();
         let mut last = store.audit_writer("one");
-        last.tidy(LATE + 600 * SECOND, 0).await.unwrap();
-        assert_eq!(gaps().await.len(), 1);
+        last.look(LATE + 600 * SECOND).await.unwrap();
+        assert_eq!(gaps().await.len(), 2);
     });
 }
 

@@ -96,8 +96,8 @@ impl AuditWriter {
         Ok(())
     }
 
-    /// Makes the partitions of the month of a time and of the next one, drops those that ended before `keep_from`, and
-    /// notes the gaps of runs that were killed. Times are in microseconds since 1970.
+    /// Makes the partitions of the month of a time and of the next one, and drops those that ended before `keep_from`.
+    /// Times are in microseconds since 1970.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -107,6 +107,20 @@ impl AuditWriter {
             None => answered(ANSWER, self.connected(now)).await?,
         };
         answered(ANSWER, self.tidy_on(&mut conn, now, keep_from)).await?;
+        self.conn = Some(conn);
+        Ok(())
+    }
+
+    /// Notes the gaps that other runs have left which were killed.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses a statement.
+    pub async fn look(&mut self, now: i64) -> Result<()> {
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => answered(ANSWER, self.connected(now)).await?,
+        };
+        answered(ANSWER, self.note_gaps(&mut conn, now)).await?;
         self.conn = Some(conn);
         Ok(())
     }
@@ -196,7 +210,7 @@ impl AuditWriter {
                 more: running,
                 outcome: "gap".into(),
                 interface: "server".into(),
-                query: Some(format!("{name} was killed")),
+                query: Some(format!("{name} ended before all was written")),
                 ..AuditEvent::default()
             };
             let events = std::slice::from_ref(&gap);
@@ -264,7 +278,7 @@ impl AuditWriter {
         .bind(keep_from)
         .execute(&mut *conn)
         .await?;
-        self.note_gaps(conn, now).await
+        Ok(())
     }
 
     /// Makes the partitions of events.
