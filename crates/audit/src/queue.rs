@@ -126,11 +126,8 @@ impl Audit {
         if queue.refusals.len() >= MAX_REFUSED && !queue.refusals.contains_key(&client) {
             client = (None, None);
         }
-        let window = queue.refusals.entry(client).or_insert(Window {
-            began: event.at,
-            told: 0,
-            more: None,
-        });
+        let window =
+            queue.refusals.entry(client).or_insert(Window { began: event.at, told: 0, more: None });
         let mut lost = false;
         if window.told < MAX_REFUSALS {
             window.told += 1;

@@ -34,8 +34,13 @@ pub async fn write(
     days: u32,
     stop: impl Future<Output = ()>,
 ) {
-    let mut moving =
-        Moving { audit, writer: store.audit_writer(name), days, tidied: None, looked: Instant::now() };
+    let mut moving = Moving {
+        audit,
+        writer: store.audit_writer(name),
+        days,
+        tidied: None,
+        looked: Instant::now(),
+    };
     let mut stop = std::pin::pin!(stop);
     let mut pause = Duration::ZERO;
     let mut is_failing = false;

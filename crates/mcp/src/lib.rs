@@ -90,7 +90,13 @@ pub struct Tools {
 impl Tools {
     /// Makes tools that read a view.
     pub fn new(view: View) -> Self {
-        Self { view, sql: None, is_operator: false, told: Told::default(), refused: Arc::new(|| ()) }
+        Self {
+            view,
+            sql: None,
+            is_operator: false,
+            told: Told::default(),
+            refused: Arc::new(|| ()),
+        }
     }
 
     /// Adds the tool `sql`, if there is anything to run statements on. Those of an operator read the statistics of searches,

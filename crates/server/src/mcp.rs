@@ -78,8 +78,7 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
     // The library answers in a task of its own.
     let telling = audit::told();
     let metrics = Arc::clone(&server.metrics);
-    let refused: Arc<dyn Fn() + Send + Sync> =
-        Arc::new(move || metrics.refuse(Refusal::Statement));
+    let refused: Arc<dyn Fn() + Send + Sync> = Arc::new(move || metrics.refuse(Refusal::Statement));
     let tools = move || {
         let tools = Tools::new(view.clone()).with_sql(sql.clone(), is_operator);
         Ok(tools.telling(telling.clone(), Arc::clone(&refused)))

@@ -175,9 +175,7 @@ impl Limits {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let (token, client) = tokens.get(hash)?;
         Some(match token.expires {
-            Some(end) if token.is_expired(Timestamp::now()) => {
-                Err((end, token.owner.name.clone()))
-            }
+            Some(end) if token.is_expired(Timestamp::now()) => Err((end, token.owner.name.clone())),
             until => Ok(Caller {
                 named: Arc::clone(&token.owner),
                 rights: token.rights,

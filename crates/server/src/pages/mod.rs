@@ -24,8 +24,8 @@ mod syntax;
 mod view;
 
 pub(crate) use ask::{ASK, asked};
-pub(crate) use audit::AUDIT;
 pub(crate) use assets::{FIRST, SCRIPT, STYLE};
+pub(crate) use audit::AUDIT;
 pub(crate) use browse::{FILE, FILES, LINES, RAW, REPOS, not_in_index};
 pub(crate) use diff::DIFF;
 pub(crate) use docs::DOCS;

@@ -82,7 +82,11 @@ fn bad_input_is_refused_counted_and_audited() {
             ask(&server, &ann, &format!("/sql?q={}", encoded(statement)), "application/json");
         let answer: Value = serde_json::from_str(&body).unwrap();
         let error = &answer["error"];
-        assert_eq!((status, &error["code"]), (400, &json!("statement_refused")), "{statement} {answer}");
+        assert_eq!(
+            (status, &error["code"]),
+            (400, &json!("statement_refused")),
+            "{statement} {answer}"
+        );
         is_sentence(error["message"].as_str().unwrap());
         let params = json!({ "name": "sql", "arguments": { "query": statement } });
         let message =
