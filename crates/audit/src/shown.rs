@@ -21,16 +21,20 @@ pub fn time(at: i64) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// Returns a time for programs: in UTC, to the microsecond.
+pub fn utc(at: i64) -> String {
+    format!("{:.6}", Timestamp::from_microsecond(at).unwrap_or_default())
+}
+
 /// Returns an event as JSON. Fields without a value are left out.
 pub fn json(event: &AuditEvent) -> Value {
-    let at = Timestamp::from_microsecond(event.at).unwrap_or_default();
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| {
         if !value.is_null() {
             object.insert(name.to_owned(), value);
         }
     };
-    put("at", json!(format!("{at:.6}")));
+    put("at", json!(utc(event.at)));
     put("id", json!(event.id));
     put("who", json!(event.who));
     put("owner", if event.is_owner { json!(true) } else { Value::Null });
@@ -51,8 +55,26 @@ pub fn json(event: &AuditEvent) -> Value {
     Value::Object(object)
 }
 
-/// Returns what an event tells besides its time and its asker, in one line: what was asked and what became of it.
-pub fn line(event: &AuditEvent) -> String {
+/// Returns who asked, for people.
+pub fn who(event: &AuditEvent) -> &str {
+    match &event.who {
+        Some(who) => who,
+        None if event.interface == "server" => "(server)",
+        None if event.is_owner => "(owner)",
+        None => "(anonymous)",
+    }
+}
+
+/// Returns what became of a request: `answered`, `refused (unknown_token)`.
+pub fn outcome(event: &AuditEvent) -> String {
+    match &event.reason {
+        Some(reason) => format!("{} ({reason})", event.outcome),
+        None => event.outcome.to_string(),
+    }
+}
+
+/// Returns what an answer had, or what a server notes, in one line; empty for nothing.
+pub fn contents(event: &AuditEvent) -> String {
     let count = |count: i32, noun: &str| match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
@@ -78,10 +100,7 @@ pub fn line(event: &AuditEvent) -> String {
         }
         _ => {}
     }
-    let mut told = vec![match (&*event.outcome, &event.reason) {
-        (outcome, Some(reason)) => format!("{outcome} ({reason})"),
-        (outcome, None) => outcome.to_owned(),
-    }];
+    let mut told = Vec::new();
     if event.more > 0 {
         told.push(format!("and {} more within a minute", event.more));
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use answer::FileMatch;
 use store::MAX_AUDIT_REPOS;
 
-use super::{MAX_QUERY, shortened};
+use super::{MAX_PARAMETERS, MAX_QUERY, shortened};
 
 /// Maximum number of repositories of an answer that are counted.
 const MAX_COUNTED: usize = 50_000;
@@ -34,6 +34,8 @@ pub struct Answer {
     pub results: usize,
     /// The query, if it is not a parameter of the address.
     pub query: Option<String>,
+    /// The other parameters, if they are not in the address.
+    pub parameters: Option<String>,
     /// The endpoint, if it is more than the address.
     pub endpoint: Option<String>,
     /// The interface, if it is not that of the address.
@@ -114,6 +116,11 @@ impl Told {
     /// Tells the query, if it is not the parameter `q`.
     pub fn query(&self, query: &str) {
         self.with(|answer| answer.query = Some(shortened(query.to_owned(), MAX_QUERY)));
+    }
+
+    /// Tells the other parameters, if they are not in the address.
+    pub fn parameters(&self, parameters: String) {
+        self.with(|answer| answer.parameters = Some(shortened(parameters, MAX_PARAMETERS)));
     }
 
     /// Tells what was asked, in more detail than by the address; and by which interface, if another.

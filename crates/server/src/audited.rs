@@ -152,6 +152,9 @@ impl Drop for Audited {
         if let Some(query) = &answer.query {
             event.query = Some(query.clone());
         }
+        if let Some(parameters) = &answer.parameters {
+            event.parameters = Some(parameters.clone());
+        }
         if let Some(endpoint) = &answer.endpoint {
             event.endpoint = endpoint.clone().into();
         }

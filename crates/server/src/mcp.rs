@@ -99,11 +99,18 @@ fn tell(message: &Value) {
     told.endpoint(format!("/mcp {}", name.unwrap_or(method)), interface);
     if let Some(uri) = text("/params/uri") {
         told.query(uri);
-    } else if let Some(arguments) = message.pointer("/params/arguments") {
-        told.query(&match arguments.as_object().map(|all| (all.len(), all.get("query"))) {
-            Some((1, Some(Value::String(query)))) => query.clone(),
-            _ => arguments.to_string(),
-        });
+    } else if let Some(arguments) = message.pointer("/params/arguments").and_then(Value::as_object)
+    {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Some(query) = arguments.get("query") {
+            told.query(&text(query));
+        }
+        let others = arguments.iter().filter(|(name, _)| *name != "query");
+        let others: Vec<String> =
+            others.map(|(name, value)| format!("{name}={}", text(value))).collect();
+        if !others.is_empty() {
+            told.parameters(others.join("&"));
+        }
     }
 }
 

@@ -84,24 +84,20 @@ async fn table(store: &Store, filter: &AuditFilter, most: usize) -> Result<u8> {
         let page = if most == 0 { PAGE } else { PAGE.min(most - printed) };
         let events = store.audit_before(filter, last, page).await?;
         for event in &events {
-            let who = match &event.who {
-                Some(who) => who.as_str(),
-                None if event.interface == "server" => "(server)",
-                None if event.is_owner => "(owner)",
-                None => "(anonymous)",
-            };
-            let asked = match &event.query {
-                Some(query) if event.interface != "server" => {
-                    format!("{}  {query}", event.endpoint)
-                }
-                _ => event.endpoint.to_string(),
-            };
-            let from = event.sender.as_deref().unwrap_or("-");
+            let query = event.query.as_deref().filter(|_| event.interface != "server");
+            let asked = [Some(&*event.endpoint), query, event.parameters.as_deref()];
+            let asked = asked.into_iter().flatten().filter(|part| !part.is_empty());
+            let asked: Vec<&str> = asked.collect();
+            let told = [audit::outcome(event), audit::contents(event)];
+            let told: Vec<String> = told.into_iter().filter(|part| !part.is_empty()).collect();
             let line = format!(
-                "{}  {who:<16}  {from:<15}  {:<7}  {asked}: {}",
+                "{}  {:<16}  {:<15}  {:<7}  {}: {}",
                 audit::time(event.at),
+                audit::who(event),
+                event.sender.as_deref().unwrap_or("-"),
                 event.interface,
-                audit::line(event),
+                asked.join("  "),
+                told.join(", "),
             );
             // Queries hold whatever was typed.
             say!("{}", line.replace(char::is_control, " "));

@@ -26,7 +26,7 @@ use audit::AUDIT;
 use tab::{Tab, journeys_in};
 
 /// One page of each kind.
-const PAGES: [&str; 26] = [
+const PAGES: [&str; 27] = [
     "/",
     "/search?q=needle",
     "/search?q=needle+repo:^two$+-file:^many/1",
@@ -43,6 +43,7 @@ const PAGES: [&str; 26] = [
     "/monitors",
     "/monitors/needles",
     "/stats",
+    "/audit",
     "/files?q=srv",
     "/ask",
     "/ask?q=where+is+the+needle",

@@ -130,6 +130,8 @@ struct AuditPage<'a> {
     interfaces: Vec<(&'static str, bool)>,
     refused: bool,
     rows: Vec<RowView>,
+    /// Number of events that were lost since the server's start.
+    lost: u64,
     /// The address of older events.
     next: Option<String>,
 }
@@ -137,6 +139,7 @@ struct AuditPage<'a> {
 /// An event.
 struct RowView {
     at: String,
+    utc: String,
     who: String,
     /// The address of all events of that name; empty if it is none.
     own: String,
@@ -145,10 +148,12 @@ struct RowView {
     endpoint: String,
     query: String,
     parameters: String,
-    outcome: String,
-    is_refused: bool,
-    /// All repositories of the answer, for its details; empty if the outcome names them.
-    repos: Vec<String>,
+    /// What became of it, unless it was answered.
+    failed: String,
+    is_alarm: bool,
+    contents: String,
+    /// All repositories of the answer with the addresses of their events; empty if the contents name them.
+    repos: Vec<(String, String)>,
     /// Number of further repositories.
     further: i32,
 }
@@ -167,9 +172,9 @@ async fn audit(
 }
 
 async fn answer(server: &Shared, params: &AuditParams, page: bool) -> Result<Response, Failure> {
-    if server.audit.is_none() {
+    let Some(queue) = &server.audit else {
         return Err(Failure::no_such("this server keeps no audit; start it with --audit"));
-    }
+    };
     let filter = params.filter()?;
     let limit = params.given.number(&LIMIT).unwrap_or(SHOWN);
     let store = &server.admin().store;
@@ -196,35 +201,34 @@ async fn answer(server: &Shared, params: &AuditParams, page: bool) -> Result<Res
             .to_vec(),
         refused: params.refused(),
         rows: events.iter().map(row).collect(),
+        lost: queue.counts().lost,
         next: next.map(|next| params.after(&next)),
     };
     Ok(render(StatusCode::OK, &page))
 }
 
 fn row(event: &AuditEvent) -> RowView {
-    let who = match &event.who {
-        Some(who) => who.clone(),
-        None if event.interface == "server" => "(server)".to_owned(),
-        None if event.is_owner => "(owner)".to_owned(),
-        None => "(anonymous)".to_owned(),
-    };
+    let all_of = |name: &'static str, value: &str| link::to("/audit", &[(name, value)]);
     let has_more = event.repos_count > 1;
+    let repos = event.repos.iter().filter(|_| has_more);
     let is_note = event.interface == "server";
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let is_answered = event.outcome == "answered";
+    let contents = audit::contents(event);
     RowView {
         at: audit::time(event.at),
-        who,
-        own: event
-            .who
-            .as_ref()
-            .map_or_else(String::new, |who| link::to("/audit", &[("of", who.as_str())])),
-        sender: event.sender.clone().unwrap_or_default(),
+        utc: audit::utc(event.at),
+        who: audit::who(event).to_owned(),
+        own: event.who.as_ref().map_or_else(String::new, |who| all_of(OF.name, who)),
+        sender: text(&event.sender),
         interface: event.interface.to_string(),
         endpoint: event.endpoint.to_string(),
-        query: event.query.clone().filter(|_| !is_note).unwrap_or_default(),
-        parameters: event.parameters.clone().unwrap_or_default(),
-        outcome: audit::line(event),
-        is_refused: matches!(&*event.outcome, "refused" | "lost" | "gap"),
-        repos: if has_more { event.repos.clone() } else { Vec::new() },
+        query: if is_note { String::new() } else { text(&event.query) },
+        parameters: text(&event.parameters),
+        failed: if is_answered { String::new() } else { audit::outcome(event) },
+        is_alarm: matches!(&*event.outcome, "refused" | "lost" | "gap"),
+        contents: if is_answered && contents.is_empty() { "answered".to_owned() } else { contents },
+        repos: repos.map(|repo| (repo.clone(), all_of(REPO.name, repo))).collect(),
         further: event.repos_count - event.repos.len() as i32,
     }
 }

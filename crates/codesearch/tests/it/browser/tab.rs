@@ -163,7 +163,7 @@ pub(super) fn journeys_in(
 ) {
     let Some(driver) = Driver::start() else { return };
     let fixture = repositories();
-    let server = fixture.serve();
+    let server = fixture.serve_with(&["--audit"]);
     let mut arguments =
         vec!["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
     arguments.extend(options);
