@@ -179,7 +179,9 @@ fn kind(name: &str) -> SqlKind {
 /// The codes of errors about what a role, a transaction or a view does not allow, or what is too large:
 /// `insufficient_privilege`, `read_only_sql_transaction`, `object_not_in_prerequisite_state` (a write to a view),
 /// `program_limit_exceeded`.
-const FORBIDDEN: [&str; 4] = ["42501", "25006", "55000", "54000"];
+const FORBIDDEN: [&str; 4] = ["42501", "25006", WRITES_VIEW, "54000"];
+
+const WRITES_VIEW: &str = "55000";
 
 /// The code of an error about a missing table: `undefined_table`.
 const UNDEFINED_TABLE: &str = "42P01";
@@ -195,7 +197,8 @@ pub(crate) fn refused(error: sqlx::Error, statement: &str) -> Error {
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         let _ = write!(said, " (line {line}, column {column})");
     }
-    if let Some(hint) = reply.hint() {
+    // The server would have the view made one that can be written.
+    if let Some(hint) = reply.hint().filter(|_| reply.code() != WRITES_VIEW) {
         let _ = write!(said, "; {hint}");
     } else if reply.code() == UNDEFINED_TABLE {
         said.push_str("; codesearch sql --help lists the views");

@@ -88,7 +88,7 @@ fn every_endpoint_tells_what_it_answered() {
         ("/search", "/search?q=needle&sort=relevance", true),
         ("/search/stream", "/search/stream?q=needle", true),
         ("/explain", "/explain?q=needle", false),
-        ("/lines", "/lines?repo=one&path=a.rs&q=needle", true),
+        ("/search/lines", "/search/lines?repo=one&path=a.rs&q=needle", true),
         ("/ask", "/ask?q=needle+made", true),
         ("/docs", "/docs?q=needle", true),
         ("/files", "/files?q=a.rs", true),

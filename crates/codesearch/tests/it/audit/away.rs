@@ -88,7 +88,7 @@ fn two_servers_write_one_audit() {
     // The other one goes on, and is not taken for dead by the next.
     assert_eq!(ask(&other, &audited.ann, "/search?q=needle", "application/json").0, 200);
     let next = audited.fixture.serve_with(&["--tokens", "tokens", "--listen", &address]);
-    audited.await_events(1, &format!("outcome = 'gap' and query like '%{address}'"));
+    audited.await_events(1, &format!("outcome = 'gap' and query like '%{address} %'"));
     for server in [&next, &other] {
         assert_eq!(ask(server, &audited.ann, "/search?q=needle", "application/json").0, 200);
     }
