@@ -44,6 +44,8 @@ pub struct Answer {
     pub who: Option<String>,
     /// The outcome and its reason, if the status of the answer does not tell.
     pub outcome: Option<(&'static str, &'static str)>,
+    /// Whether the answer has ended, even if the client does not wait for the end of its body.
+    pub has_ended: bool,
     repos: BTreeSet<String>,
     /// The repository that was told last.
     last: String,
@@ -144,6 +146,11 @@ impl Told {
     /// Tells that the request failed, with the code of the reason: the answer of a tool has status 200 even then.
     pub fn failed(&self, reason: &'static str) {
         self.with(|answer| answer.outcome = Some(("failed", reason)));
+    }
+
+    /// Tells that the answer has ended, where the client knows its end from its contents.
+    pub fn ended(&self) {
+        self.with(|answer| answer.has_ended = true);
     }
 
     /// Takes what was told.

@@ -144,7 +144,8 @@ impl Drop for Audited {
         let answer = self.told.take();
         let mut event = std::mem::take(&mut self.event);
         event.took = i32::try_from(self.begun.elapsed().as_millis()).unwrap_or(i32::MAX);
-        if !self.has_ended && (event.outcome.is_empty() || event.outcome == "answered") {
+        let has_ended = self.has_ended || answer.has_ended;
+        if !has_ended && (event.outcome.is_empty() || event.outcome == "answered") {
             event.outcome = "aborted".into();
         }
         event.files = i32::try_from(answer.files).unwrap_or(i32::MAX);

@@ -60,13 +60,18 @@ async fn command(server: Server, request: Request) -> Response {
     told.query(&recorded(&invocation.args));
     server.threads.spawn_blocking(move || {
         let _turn = turn;
-        let run = || told.scope_blocking(|| commands.run(invocation, view, &output));
+        let run = || told.clone().scope_blocking(|| commands.run(invocation, view, &output));
         let run = AssertUnwindSafe(run);
         let status = std::panic::catch_unwind(run).unwrap_or_else(|_| {
             let why = b"codesearch: the command failed; see the server's log\n";
             let _ = output.send(Frame::Stderr, why);
             FAILED
         });
+        // The client closes its connection when it has the status.
+        told.ended();
+        if status == FAILED {
+            told.failed("command_failed");
+        }
         // A client that has gone needs no status.
         let _ = output.send(Frame::Exit, &[status]);
     });
