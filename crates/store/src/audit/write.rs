@@ -338,6 +338,11 @@ async fn take_lock(conn: &mut PgConnection, run: i32) -> Result<()> {
     Ok(())
 }
 
+/// Returns a value of each event.
+fn each<T>(events: &[AuditEvent], of: impl Fn(&AuditEvent) -> T) -> Vec<T> {
+    events.iter().map(of).collect()
+}
+
 /// Inserts events.
 async fn insert(
     conn: &mut PgConnection,
@@ -353,9 +358,6 @@ async fn insert(
         let ids: Vec<String> = ids.iter().map(i32::to_string).collect();
         (!ids.is_empty()).then(|| format!("{{{}}}", ids.join(",")))
     });
-    fn each<T>(events: &[AuditEvent], of: impl Fn(&AuditEvent) -> T) -> Vec<T> {
-        events.iter().map(of).collect()
-    }
     // Postgres stores no NUL.
     let clean = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
     sqlx::query(
