@@ -12,6 +12,6 @@ mod who;
 
 pub use allowed::{Allowed, Ready, Rules, Why};
 pub use grants::{Grants, HostShows};
-pub use pattern::{check_glob, is_match};
+pub use pattern::{check_glob, is_match, matching_none};
 pub use principal::{Named, Principal};
 pub use who::Who;

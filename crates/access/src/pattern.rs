@@ -1,6 +1,7 @@
 //! Globs of repositories' names.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -91,6 +92,27 @@ pub fn is_match(glob: &str, name: &str) -> bool {
     Globs::new([glob]).is_match(name)
 }
 
+/// Returns those of some globs that match none of some names. Takes less than a millisecond for each 1,000 globs that name one
+/// repository or all below a folder, and more for others.
+pub fn matching_none<'g>(
+    globs: impl IntoIterator<Item = &'g str>,
+    names: &BTreeSet<&str>,
+) -> Vec<&'g str> {
+    let matches_none = |glob: &&str| {
+        let Globs { all, exact, below, others } = Globs::new([*glob]);
+        let is_below = |folder: &String| {
+            let first = names.range::<str, _>((Excluded(&**folder), Unbounded)).next();
+            first.is_some_and(|name| name.starts_with(&**folder))
+        };
+        let is_one = all && !names.is_empty()
+            || exact.iter().any(|name| names.contains(&**name))
+            || below.iter().any(is_below)
+            || !others.is_empty() && names.iter().any(|name| others.is_match(name));
+        !is_one
+    };
+    globs.into_iter().filter(matches_none).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +142,10 @@ mod tests {
             // What is compiled at once matches as the library says.
             let library = compiled(glob).unwrap().compile_matcher().is_match(name);
             assert_eq!(library, expected, "{glob} {name}");
+            let names = BTreeSet::from(["0", name, "zz"]);
+            assert_eq!(matching_none([glob], &names).is_empty(), expected || glob == "*", "{glob} {name}");
         }
+        assert_eq!(matching_none(["a/**", "**", "b"], &BTreeSet::new()), ["a/**", "**", "b"]);
         for wrong in ["", " ", "a ", "https://x/y", "a[", "{a", "a\nb", &"x".repeat(2000)] {
             assert!(check_glob(wrong).is_err(), "{wrong:.20}");
         }

@@ -163,7 +163,9 @@ async fn covered(
     let Some(sight) = rights.sight().filter(|_| delivery.owner.is_some()) else {
         return Ok(Some(delivery));
     };
-    let Some(monitor) = store.monitor(&delivery.name).await? else { return Ok(None) };
+    // It may have been removed, and another one made with its name.
+    let monitor = store.monitor(&delivery.name).await?;
+    let Some(monitor) = monitor.filter(|of| of.id == delivery.monitor) else { return Ok(None) };
     let view = view_of(sight, searcher, &monitor).await?;
     let mut news = vec![delivery.news.clone()];
     cover(&view, &mut news).await?;

@@ -13,7 +13,11 @@ use store::{Monitor, News};
 pub struct Sight {
     gate: Arc<Gate>,
     configuration: Arc<Watched>,
+    groups: Option<Arc<GroupsOf>>,
 }
+
+/// Returns the groups that a user has now; `None` for those of the user's last request.
+type GroupsOf = dyn Fn(&str) -> Option<Vec<String>> + Send + Sync;
 
 impl fmt::Debug for Sight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,7 +28,16 @@ impl fmt::Debug for Sight {
 impl Sight {
     /// Makes one of a server's.
     pub fn new(gate: Arc<Gate>, configuration: Arc<Watched>) -> Self {
-        Self { gate, configuration }
+        Self { gate, configuration, groups: None }
+    }
+
+    /// Has owners be in the groups that `groups` tells, if it does, and not in those of their last requests.
+    #[must_use]
+    pub fn with_groups(
+        self,
+        groups: impl Fn(&str) -> Option<Vec<String>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { groups: Some(Arc::new(groups)), ..self }
     }
 
     /// Returns the repositories that the owner of a monitor may see now, of those that the monitor is about. The operator's
@@ -38,18 +51,16 @@ impl Sight {
         among: &Visible,
     ) -> Result<Visible, store::Error> {
         let configured = self.configuration.get().access.clone();
-        self.gate.among(among, &owner(monitor), configured.as_ref()).await
+        self.gate.among(among, &self.owner(monitor), configured.as_ref()).await
     }
-}
 
-/// Returns who made a monitor.
-fn owner(monitor: &Monitor) -> Principal {
-    match &monitor.owner {
-        None => Principal::Owner,
-        Some(name) => {
-            let named = Named::new(name.clone(), monitor.owner_groups.clone());
-            Principal::Named(Arc::new(Named { repos: monitor.owner_repos.clone(), ..named }))
-        }
+    /// Returns who made a monitor.
+    fn owner(&self, monitor: &Monitor) -> Principal {
+        let Some(name) = &monitor.owner else { return Principal::Owner };
+        let known = self.groups.as_ref().and_then(|groups| groups(name));
+        let groups = known.unwrap_or_else(|| monitor.owner_groups.clone());
+        let repos = monitor.owner_repos.clone();
+        Principal::Named(Arc::new(Named { repos, ..Named::new(name.clone(), groups) }))
     }
 }
 

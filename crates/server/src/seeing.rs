@@ -1,6 +1,8 @@
 //! Who asks, and what they see: a handler that takes a [`Server`] gets it with the view of the request's principal. The
 //! state of the server has no view, so no handler can read for everybody by mistake.
 
+use std::sync::Arc;
+
 use access::Principal;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -19,6 +21,11 @@ impl FromRequestParts<Shared> for Server {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Response> {
         let principal = principal(parts);
+        if let Principal::Named(named) = &principal
+            && shared.limits.others_name()
+        {
+            shared.noted.note(&shared.admin().store, named).await;
+        }
         match shared.visible(&principal).await {
             Ok(visible) => Ok(Self::of(shared, principal, visible)),
             Err(error) => Err(refused(parts, Failure::from(error))),
@@ -35,7 +42,7 @@ fn principal(parts: &Parts) -> Principal {
         return Principal::Owner;
     }
     match parts.extensions.get::<Caller>() {
-        Some(caller) => Principal::named(caller.name(), Vec::new()),
+        Some(caller) => Principal::Named(Arc::clone(caller.named())),
         None => Principal::Anonymous,
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::commands::Commands;
 use super::error::Failure;
 use super::hooks::shared::Hooks;
-use super::identity::Identity;
+use super::identity::{Identity, Noted};
 use super::limits::{AnswerMemory, Limits, Rates};
 use super::metrics::Metrics;
 use statistics::{Recorder, Refusal};
@@ -105,6 +105,8 @@ pub struct Shared {
     pub(super) access: Access,
     /// How clients prove who they are.
     pub identity: Arc<Identity>,
+    /// The groups of users, for their monitors.
+    pub(super) noted: Arc<Noted>,
     /// The runtime on which searches run.
     pub(super) threads: Handle,
     pub(super) commands: Option<Arc<dyn Commands>>,
@@ -158,6 +160,7 @@ impl Shared {
             unread: Arc::new(AnswerMemory::new(settings.unread_bytes)),
             access: settings.access,
             identity: Arc::new(settings.identity),
+            noted: Arc::default(),
             threads: Handle::current(),
             commands: settings.commands,
             only_repos: settings.only_repos.into(),

@@ -218,7 +218,7 @@ impl Store {
     }
 
     /// Records whom a host shows some repositories, by the folders of their clones, as it said at a time in seconds since
-    /// 1970. If `is_all`, it listed all that it shows, and what it said of others counts no more.
+    /// 1970; a clock of the host that is ahead counts as ours. If `is_all`, it listed all that it shows, and what it said of others counts no more.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -238,7 +238,7 @@ impl Store {
                   changed as (select from said left join host_visibility v using (folder)
                               where v.seen_by is distinct from said.seen_by or v.seen_at < now() - $6 * interval '1 second'),
                   kept as (insert into host_visibility (folder, host, seen_by, seen_at)
-                           select folder, $1, seen_by, to_timestamp($4) from said
+                           select folder, $1, seen_by, least(to_timestamp($4), now()) from said
                            on conflict (folder) do update
                                set host = excluded.host, seen_by = excluded.seen_by, seen_at = excluded.seen_at)
              select (select count(*) from gone) + (select count(*) from changed)",
@@ -341,6 +341,10 @@ mod tests {
             assert!(!sees("p").await);
             store.keep_visibility("h", &[("/p", "public")], now, true).await.unwrap();
             assert!(sees("p").await);
+            // A host whose clock is ahead is believed no longer than others.
+            store.keep_visibility("h", &[("/p", "public")], now + day, true).await.unwrap();
+            let ahead = "select count(*) from host_visibility where seen_at > now()";
+            assert_eq!(crate::testing::value::<i64>(store, ahead).await, 0);
         });
     }
 }

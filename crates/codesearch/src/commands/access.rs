@@ -1,8 +1,9 @@
 //! `codesearch grant`, `revoke`, `grants` and `access`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ::access::{Grants, HostShows, Principal, Rules, Who, Why, check_glob};
+use ::access::{Grants, HostShows, Principal, Rules, Who, Why, check_glob, matching_none};
 use ::settings::Settings;
 use anyhow::{Context, Result, anyhow};
 use request::hints::near_name;
@@ -14,6 +15,9 @@ use store::Store;
 use crate::as_user::principal;
 use crate::cli::{AccessArgs, DatabaseArgs, GrantArgs, GrantsArgs, RevokeArgs};
 use crate::database::Database;
+
+/// Most globs that match no repository that are told of at once.
+const MAX_UNMATCHED: usize = 100;
 
 pub(crate) fn grant(database: &DatabaseArgs, args: &GrantArgs) -> Result<u8> {
     let who = who(&args.who)?;
@@ -173,18 +177,27 @@ pub(crate) fn access(database: &DatabaseArgs, args: &AccessArgs) -> Result<u8> {
     })
 }
 
-/// Returns a sentence for each glob of the configuration file that matches no repository.
+/// Returns a sentence for each glob of the configuration file that matches no repository; of very many, for the first.
 pub(crate) fn unmatched(grants: &Grants, names: &[String]) -> Vec<String> {
-    let mut wrong = Vec::new();
+    // The members of a large group may all have the same globs.
+    let mut granted: BTreeMap<&str, (&Who, usize)> = BTreeMap::new();
     for (who, globs) in grants.all() {
-        for glob in
-            globs.iter().filter(|glob| !names.iter().any(|name| ::access::is_match(glob, name)))
-        {
-            wrong.push(format!(
-                "access: {glob}, granted to {who}, matches no repository{}",
-                meant(glob, names)
-            ));
+        for glob in globs {
+            granted.entry(&**glob).or_insert((who, 0)).1 += 1;
         }
+    }
+    let sorted = names.iter().map(String::as_str).collect();
+    let all = matching_none(granted.keys().copied(), &sorted);
+    let sentence = |glob: &&str| {
+        let (who, all) = granted[*glob];
+        let others = if all > 1 { format!(" and {}", count(all - 1, "other")) } else { String::new() };
+        let meant = meant(glob, names);
+        format!("access: {glob}, granted to {who}{others}, matches no repository{meant}")
+    };
+    let mut wrong: Vec<String> = all.iter().take(MAX_UNMATCHED).map(sentence).collect();
+    if let more @ 1.. = all.len().saturating_sub(MAX_UNMATCHED) {
+        let globs = if more == 1 { "glob matches" } else { "globs match" };
+        wrong.push(format!("access: {more} more {globs} no repository"));
     }
     wrong
 }

@@ -216,8 +216,9 @@ pub(crate) fn serve(
             }
             None => monitor::Rights::default(),
         };
-        let rights = rights
-            .with_sight(monitor::Sight::new(Arc::clone(server.gate()), Arc::clone(&configuration)));
+        let named = Arc::clone(&limits);
+        let sight = monitor::Sight::new(Arc::clone(server.gate()), Arc::clone(&configuration));
+        let rights = rights.with_sight(sight.with_groups(move |name| named.groups_of(name)));
         let told = rights.clone();
         let (identity, identity_file) = (Arc::clone(&server.identity), Arc::clone(&configuration));
         let identifying = tokio::spawn(async move {
@@ -360,10 +361,13 @@ async fn tell_unmatched(store: &Store, configuration: &::settings::Watched) -> I
             && !repos.is_empty()
         {
             let names: Vec<String> = repos.into_iter().map(|repo| repo.name).collect();
-            for wrong in grants.iter().flat_map(|grants| super::access::unmatched(grants, &names)) {
+            told.clone_from(&grants);
+            // There may be tens of thousands of each.
+            let compare = move || grants.map(|grants| super::access::unmatched(&grants, &names));
+            let wrong = tokio::task::spawn_blocking(compare).await.ok().flatten();
+            for wrong in wrong.unwrap_or_default() {
                 tracing::warn!("{wrong}");
             }
-            told = grants;
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

@@ -90,6 +90,57 @@ fn what_was_damaged_is_found() {
 }
 
 #[test]
+fn grants_that_cannot_be_are_found() {
+    let fixture = Fixture::new();
+    fixture.write("one/a.rs", "fn needle() {}\n");
+    fixture.ingest();
+    fixture.run(&["grant", "user:ann", "one"]).code(0);
+    fixture.run(&["monitor", "add", "mine", "needle"]).code(0);
+    check(&fixture).code(0);
+    let source = "(select source from repos)";
+    let host = "insert into mirror_hosts (name, kind, url) values ('work', 'gitea', 'https://git.example.com')";
+    fixture.exec(host);
+    for (damage, undo, told) in [
+        (
+            "update access_state set restricted = false",
+            "update access_state set restricted = true",
+            "grants, although everybody sees all: 1",
+        ),
+        (
+            "delete from access_state",
+            "insert into access_state (version, restricted) values (7, true)",
+            "no state of the grants: 1",
+        ),
+        (
+            "insert into grants (who, pattern) values ('group:*', '**'), ('user:bob', 'a[')",
+            "delete from grants where who <> 'user:ann'",
+            "grants that cannot be read and grant nothing: 2 (** to group:* is one)",
+        ),
+        (
+            &*format!("insert into host_visibility values ({source}, 'work', 'public', now())"),
+            "delete from host_visibility",
+            "repositories shown because of a host that they are not mirrored from: 1",
+        ),
+        (
+            "insert into host_visibility values ('/elsewhere', 'work', 'public', now() + interval '1 day')",
+            "delete from host_visibility",
+            "mirrors shown because of what hosts are yet to say: 1",
+        ),
+        (
+            "update monitors set owner_groups = '{team}'",
+            "update monitors set owner_groups = '{}'",
+            "monitors without an owner that have the groups or the narrowing of one: 1",
+        ),
+    ] {
+        fixture.exec(damage);
+        let ran = check(&fixture).code(1);
+        assert!(ran.out.contains(told), "{damage}: {}", ran.out);
+        fixture.exec(undo);
+        check(&fixture).code(0);
+    }
+}
+
+#[test]
 fn what_is_derived_is_made_anew() {
     let fixture = indexed();
     let found = fixture.search(&["needle"]);

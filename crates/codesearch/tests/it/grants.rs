@@ -1,13 +1,16 @@
 //! Who may see which repository. Somebody to whom half of the repositories are granted gets, from every address and tool, the
 //! answers of an index with only that half; what is taken back ends with the next request; odd input is refused.
 
+mod deliveries;
+mod many;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::access::new_token;
 use crate::harness::{Fixture, Server};
-use crate::view::{Both, addresses, answer_of, calls, compared, encoded, lines, plain, settled};
+use crate::view::{Both, addresses, answer_of, calls, difference, encoded, lines, plain, settled};
 
 /// Two indexes with servers that know the same tokens. Ann sees the same of both.
 struct Servers {
@@ -134,11 +137,8 @@ fn who_sees_half_gets_the_answers_of_an_index_of_half() {
     for address in &all {
         for accept in ["application/json", "text/html"] {
             let headers = [("accept", accept), ("authorization", &*of.bearer)];
-            let one = compared(&of.seen, &of.both.all, address, &headers);
-            let other = compared(&of.half, &of.both.half, address, &headers);
-            if one != other {
-                wrong.push(format!("{address} as {accept}:\n{one:?}\n{other:?}"));
-            }
+            let servers = [(&of.seen, &of.both.all), (&of.half, &of.both.half)];
+            wrong.extend(difference(servers, address, &headers));
         }
     }
     for (path, body) in &posted {

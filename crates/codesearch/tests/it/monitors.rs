@@ -151,7 +151,7 @@ fn since(fixture: &Fixture, after: i32, query: &[&str], code: i32) -> Vec<String
 }
 
 /// Writes a settings file, and returns the environment that names it.
-fn settings(fixture: &Fixture, text: &str) -> String {
+pub(crate) fn settings(fixture: &Fixture, text: &str) -> String {
     fixture.write("settings.toml", text);
     fixture.path().join("settings.toml").to_str().unwrap().to_owned()
 }
@@ -164,7 +164,7 @@ fn serve(fixture: &Fixture, settings: &str) -> Server {
 }
 
 /// Sends a form or JSON; returns the status and the body.
-fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+pub(crate) fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0);
     let agent: ureq::Agent = config.build().into();
     let mut request = agent.post(format!("http://{}{path}", server.address));
@@ -175,8 +175,8 @@ fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> (u
     (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
 }
 
-const JSON: (&str, &str) = ("content-type", "application/json");
-const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
+pub(crate) const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
 #[test]
 fn matches_are_printed_as_they_appear_and_disappear() {

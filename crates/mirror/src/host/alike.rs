@@ -11,8 +11,7 @@ use crate::listed::{Listed, SeenBy, seconds};
 pub(super) struct Repository<Own> {
     id: u64,
     full_name: String,
-    #[serde(default)]
-    private: bool,
+    private: Option<bool>,
     #[serde(default)]
     fork: bool,
     #[serde(default)]
@@ -51,8 +50,9 @@ impl<O: Own> From<Repository<O>> for Listed {
     fn from(of: Repository<O>) -> Self {
         let seen_by = match (of.own.is_internal(), of.private) {
             (true, _) => SeenBy::Internal,
-            (_, true) => SeenBy::Private,
-            _ => SeenBy::Public,
+            (_, Some(false)) => SeenBy::Public,
+            // What is not said shows nothing.
+            (_, Some(true) | None) => SeenBy::Private,
         };
         Self {
             id: of.id.to_string(),

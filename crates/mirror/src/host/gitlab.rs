@@ -47,15 +47,17 @@ struct Statistics {
     repository_size: Option<u64>,
 }
 
-impl From<Project> for Listed {
-    fn from(of: Project) -> Self {
+impl Project {
+    fn listed(self, has_token: bool) -> Listed {
+        let of = self;
         let seen_by = match of.visibility.as_deref() {
-            Some("private") => SeenBy::Private,
+            Some("public") => SeenBy::Public,
             Some("internal") => SeenBy::Internal,
-            // Who is not signed in is not told, and sees only those.
-            _ => SeenBy::Public,
+            // Who is not signed in is not told, and sees only public ones.
+            None if !has_token => SeenBy::Public,
+            Some(_) | None => SeenBy::Private,
         };
-        Self {
+        Listed {
             id: of.id.to_string(),
             path: of.path_with_namespace,
             ssh: of.ssh_url_to_repo,
@@ -102,7 +104,8 @@ impl Api for GitLab {
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<Listed>, serde_json::Error> {
-        Ok(either::<Project>(body)?.into_iter().map(Listed::from).collect())
+        let listed = |project: Project| project.listed(self.has_token);
+        Ok(either::<Project>(body)?.into_iter().map(listed).collect())
     }
 
     fn authorization(&self, token: &str) -> Option<(HeaderName, HeaderValue)> {

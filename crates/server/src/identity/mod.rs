@@ -13,6 +13,7 @@ mod identify;
 mod jwt;
 mod keys;
 mod metadata;
+mod noted;
 mod origin;
 mod proxy;
 mod refusal;
@@ -22,6 +23,7 @@ mod whoami;
 
 pub(crate) use admit::{IsOperator, MayIngest, admit, mark};
 pub use identify::Identity;
+pub(crate) use noted::Noted;
 pub(crate) use metadata::{METADATA, METADATA_OF_MCP};
 pub use proxy::Proxy;
 pub(crate) use refusal::Denied;

@@ -209,6 +209,24 @@ impl Limits {
         self.others_name || tokens.values().any(|(token, _)| is_one(token))
     }
 
+    /// Returns the groups that the tokens of a user have now; `None` if others name users, too, or the user has no token.
+    pub fn groups_of(&self, name: &str) -> Option<Vec<String>> {
+        if self.others_name {
+            return None;
+        }
+        let (now, tokens) = (Timestamp::now(), self.tokens.read());
+        let tokens = tokens.unwrap_or_else(PoisonError::into_inner);
+        let of_user = |token: &&Token| token.owner.name == name && !token.is_expired(now);
+        let mut all = tokens.values().map(|(token, _)| &**token).filter(of_user).peekable();
+        all.peek()?;
+        Some(all.flat_map(|token| token.owner.groups.iter().cloned()).collect())
+    }
+
+    /// Returns whether a proxy or an identity provider names users, too.
+    pub(crate) fn others_name(&self) -> bool {
+        self.others_name
+    }
+
     /// Returns whether there are any tokens.
     pub(crate) fn has_tokens(&self) -> bool {
         !self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_empty()

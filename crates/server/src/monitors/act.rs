@@ -106,9 +106,9 @@ async fn made(
     who: &Who,
     wanted: &Wanted,
 ) -> Result<(Monitor, Option<String>), Failure> {
-    // One without an owner tells all, which not every operator may see.
+    // One without an owner tells all, which not every operator may see, perhaps only from the first grant on.
     let owner = match server.principal() {
-        Principal::Named(named) if server.view().is_by_grants() => Some(named.name.clone()),
+        Principal::Named(named) => Some(named.name.clone()),
         Principal::Anonymous if server.view().is_by_grants() => {
             let why = "monitors have owners, since not everybody sees all repositories: send a token, or use codesearch \
                        monitor on the server's machine";

@@ -5,7 +5,6 @@ mod form;
 mod page;
 mod who;
 
-use access::Principal;
 use axum::Json;
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
@@ -151,9 +150,6 @@ fn answered(page: bool, answer: Result<Response, Failure>) -> Response {
 /// Returns the monitors that a client may see: its own, or all if it is an operator. A server of some repositories shows
 /// those that were made by such a server.
 async fn visible(server: &Server, who: &Who) -> Result<Vec<Monitor>, Failure> {
-    if let Principal::Named(named) = server.principal() {
-        server.admin().store.note_owner(&named.name, &named.groups, &named.repos).await?;
-    }
     let mut all = server.admin().store.monitors().await?;
     all.retain(|of| {
         let is_of_server = server.only_repos.is_empty() || of.repos == *server.only_repos;

@@ -1,5 +1,6 @@
 //! Checks an index: the rules between its tables, and that all derived data cover their texts.
 
+mod access;
 mod history;
 mod indexes;
 mod rules;

@@ -129,6 +129,24 @@ const RULES: &[Rule] = &[
         "select count(*) from monitor_hits h where not exists (select from repos r where r.id = h.repo)",
     ),
     rule(
+        "monitors without an owner that have the groups or the narrowing of one",
+        "select count(*) from monitors where owner is null and (owner_groups <> '{}' or owner_repos <> '{}')",
+    ),
+    rule("no state of the grants", "select count(*) from (select where not exists (select from access_state)) missing"),
+    rule(
+        "grants, although everybody sees all",
+        "select count(*) from grants where exists (select from access_state where not restricted)",
+    ),
+    rule(
+        "repositories shown because of a host that they are not mirrored from",
+        "select count(*) from host_visibility v join repos r on r.source = v.folder where not exists
+             (select from mirrors m where m.folder = v.folder and m.host = v.host)",
+    ),
+    rule(
+        "mirrors shown because of what hosts are yet to say",
+        "select count(*) from host_visibility where seen_at > now() + interval '1 minute'",
+    ),
+    rule(
         "batches of histories that overlap",
         "select count(*) from (select upto > lead(first) over (order by first) as meets from history_batches) b where meets",
     ),
@@ -252,6 +270,7 @@ impl Check {
                 problems.push(Problem { shard: None, what, is_derived: false });
             }
         }
+        problems.extend(self.grants().await?);
         Ok(problems)
     }
 }

@@ -38,9 +38,9 @@ pub struct Monitor {
     pub query: String,
     /// The patterns of the repositories that its owner may see; none for all.
     pub repos: Vec<String>,
-    /// The groups of its owner, when it last made, resumed or looked at a monitor.
+    /// The groups of its owner, in its last request.
     pub owner_groups: Vec<String>,
-    /// Globs to which the token of its owner was narrowed then; none for no narrowing.
+    /// Globs to which the token that made it was narrowed; none for no narrowing.
     pub owner_repos: Vec<String>,
     /// Where its news are delivered; `None` if they are only in its feed.
     pub address: Option<String>,
@@ -185,18 +185,16 @@ impl Store {
         Ok(added.rows_affected() > 0)
     }
 
-    /// Notes the groups of the owner of monitors, and to what its token is narrowed, as they are now.
+    /// Notes the groups of the owner of monitors, as they are now. Its monitors stay narrowed as the tokens were that made them.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
-    pub async fn note_owner(&self, owner: &str, groups: &[String], repos: &[String]) -> Result<()> {
+    pub async fn note_groups(&self, owner: &str, groups: &[String]) -> Result<()> {
         sqlx::query(
-            "update monitors set owner_groups = $2, owner_repos = $3
-             where owner = $1 and (owner_groups, owner_repos) is distinct from ($2, $3)",
+            "update monitors set owner_groups = $2 where owner = $1 and owner_groups is distinct from $2",
         )
         .bind(owner)
         .bind(groups)
-        .bind(repos)
         .execute(self.control())
         .await?;
         Ok(())

@@ -50,6 +50,8 @@ pub(super) struct Repo {
     pub(super) owner: String,
     pub(super) name: String,
     pub(super) private: bool,
+    /// Whether everybody with an account sees it; then it is not private.
+    pub(super) internal: bool,
     pub(super) fork: bool,
     pub(super) archived: bool,
     pub(super) topics: Vec<String>,
@@ -62,6 +64,14 @@ pub(super) struct Repo {
 impl Repo {
     fn path(&self) -> String {
         format!("{}/{}", self.owner, self.name)
+    }
+
+    fn visibility(&self) -> &'static str {
+        match (self.private, self.internal) {
+            (true, _) => "private",
+            (_, true) => "internal",
+            _ => "public",
+        }
     }
 }
 
@@ -165,6 +175,7 @@ impl FakeHost {
             owner: owner.to_owned(),
             name: name.to_owned(),
             private: false,
+            internal: false,
             fork: false,
             archived: false,
             topics: Vec::new(),
@@ -441,7 +452,7 @@ fn shape(shared: &Shared, repo: &Repo) -> Value {
         Kind::GitHub => json!({
             "id": repo.id, "node_id": "MDEwOlJlcG9zaXRvcnkxMjk2MjY5", "name": repo.name, "full_name": path,
             "owner": { "login": repo.owner, "id": 1, "type": "Organization" },
-            "private": repo.private, "visibility": if repo.private { "private" } else { "public" },
+            "private": repo.private || repo.internal, "visibility": repo.visibility(),
             "html_url": format!("{url}/{path}"), "description": null, "fork": repo.fork,
             "clone_url": format!("{url}/{path}.git"), "ssh_url": format!("git@host:{path}.git"),
             "archived": repo.archived, "disabled": false, "topics": repo.topics,
@@ -453,7 +464,7 @@ fn shape(shared: &Shared, repo: &Repo) -> Value {
             "id": repo.id, "description": "", "name": repo.name, "path": repo.name, "path_with_namespace": path,
             "created_at": "2013-09-30T13:46:02Z", "default_branch": repo.default_branch,
             "topics": repo.topics, "tag_list": repo.topics, "archived": repo.archived,
-            "visibility": if repo.private { "private" } else { "public" },
+            "visibility": repo.visibility(),
             "ssh_url_to_repo": format!("git@host:{path}.git"), "http_url_to_repo": format!("{url}/{path}.git"),
             "web_url": format!("{url}/{path}"), "star_count": repo.stars, "last_activity_at": time,
             "forked_from_project": repo.fork.then(|| json!({ "id": 1 })), "empty_repo": false,
@@ -461,7 +472,7 @@ fn shape(shared: &Shared, repo: &Repo) -> Value {
         }),
         Kind::Gitea => json!({
             "id": repo.id, "owner": { "id": 1, "login": repo.owner }, "name": repo.name, "full_name": path,
-            "description": "", "empty": false, "private": repo.private, "internal": false, "fork": repo.fork,
+            "description": "", "empty": false, "private": repo.private, "internal": repo.internal, "fork": repo.fork,
             "template": false, "mirror": false, "size": repo.kilobytes, "html_url": format!("{url}/{path}"),
             "ssh_url": format!("git@host:{path}.git"), "clone_url": format!("{url}/{path}.git"),
             "stars_count": repo.stars, "default_branch": repo.default_branch, "archived": repo.archived,

@@ -11,6 +11,7 @@ mod left;
 mod network;
 mod push;
 mod serve;
+mod shown;
 mod tls;
 
 use std::path::PathBuf;
