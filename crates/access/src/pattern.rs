@@ -30,10 +30,19 @@ pub fn check_glob(glob: &str) -> Result<(), String> {
     if glob.contains("://") {
         return Err(format!("\"{}\" is an address; write the repository's name", shown()));
     }
+    // Most need no automaton, and a file may have tens of thousands.
+    if is_plain(glob.strip_suffix("/**").unwrap_or(glob)) {
+        return Ok(());
+    }
     match compiled(glob) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("\"{}\" is invalid: {}", shown(), error.kind())),
     }
+}
+
+/// Returns whether a glob matches only its own text.
+fn is_plain(glob: &str) -> bool {
+    !glob.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])
 }
 
 fn compiled(glob: &str) -> Result<Glob, globset::Error> {
@@ -55,7 +64,6 @@ impl Globs {
     pub(crate) fn new<'g>(globs: impl IntoIterator<Item = &'g str>) -> Self {
         let mut made = Self::default();
         let mut others = GlobSetBuilder::new();
-        let is_plain = |text: &str| !text.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
         for glob in globs {
             match glob.strip_suffix("**") {
                 Some("") => made.all = true,
