@@ -130,6 +130,11 @@ impl Failure {
         )
     }
 
+    /// Reports that other servers should be asked.
+    pub(crate) fn not_ready(why: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", why)
+    }
+
     /// Reports an answer that did not begin in time.
     pub(crate) fn silent(waited: Duration) -> Self {
         Self::new(

@@ -77,7 +77,8 @@ pub(super) async fn every_request(
         }
     };
     mark(&mut response);
-    response
+    // The next request of this client goes to another server.
+    if server.fellows.is_draining() { closing(response) } else { response }
 }
 
 async fn answered(hosts: &Hosts, server: &Shared, request: Request, next: Next) -> Response {

@@ -61,7 +61,7 @@ use endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use error::Failure;
 pub use hosts::Hosts;
 pub use identity::{Identity, Proxy};
-pub use limits::{Limits, Quota, TokenFile, new_token};
+pub use limits::{Fellows, Limits, Quota, TokenFile, new_token};
 pub use listeners::Sockets;
 pub use metrics::{Metrics, TimedSearch};
 pub use server::{Access, MAX_UNREAD_BYTES, Settings, Shared, searches_at_once};
@@ -126,7 +126,8 @@ const WORTH_TELLING: Duration = Duration::from_mins(1);
 const READY: Endpoint = Endpoint {
     doc: Some(Doc {
         summary: "Readiness: whether the server can answer searches",
-        description: "Further lines name other problems: errors in the token file that last a minute or more.",
+        description: "It is not ready, either, if it is about to stop, or if a newer version has upgraded the index. \
+                      Further lines name other problems: errors in the token file that last a minute or more.",
         answers: &[
             Answer::ok("It can: the first line is ready.", Content::Text("text/plain")),
             Answer::UNAVAILABLE,
@@ -221,6 +222,12 @@ async fn nothing(address: Uri, headers: HeaderMap) -> Response {
 
 /// Answers whether searches work now. Further lines name other problems.
 async fn ready(State(server): State<Shared>) -> Result<String, Failure> {
+    if server.fellows.is_draining() {
+        return Err(Failure::not_ready("this server is about to stop; ask another one"));
+    }
+    if let Some(why) = server.fellows.trouble() {
+        return Err(Failure::not_ready(why));
+    }
     server.admin().catalog().await?;
     let wrong = server.limits.tokens_wrong_for().filter(|time| *time >= WORTH_TELLING);
     Ok(wrong.map_or_else(

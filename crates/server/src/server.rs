@@ -14,7 +14,7 @@ use super::commands::Commands;
 use super::error::Failure;
 use super::hooks::shared::Hooks;
 use super::identity::{Identity, Noted};
-use super::limits::{AnswerMemory, Limits, Rates};
+use super::limits::{AnswerMemory, Fellows, Limits, Rates};
 use super::metrics::Metrics;
 use statistics::{Recorder, Refusal};
 
@@ -101,6 +101,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// The limits of clients, and of all clients together.
     pub limits: Arc<Limits>,
+    /// The other servers of the index.
+    pub fellows: Arc<Fellows>,
     pub(super) unread: Arc<AnswerMemory>,
     pub(super) access: Access,
     /// How clients prove who they are.
@@ -150,7 +152,10 @@ impl Shared {
         visible: Visible,
         settings: Settings,
     ) -> Self {
+        let fellows = Fellows::new(store.clone());
+        settings.limits.share_with(Arc::clone(&fellows));
         Self {
+            fellows,
             gate: Arc::new(Gate::new(store.clone(), visible)),
             reads_clones: settings.history,
             admin: Admin { searcher, store },

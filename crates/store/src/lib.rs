@@ -4,6 +4,7 @@
 //! it reads or writes. So planning does not go through all partitions, and a shard can lie on another server. `tables`
 //! lists them. `migrations/` holds the schema and its reasons, `ARCHITECTURE.md` the rules between the tables.
 
+mod allowances;
 mod audit;
 mod bounded;
 mod candidates;
@@ -37,6 +38,7 @@ mod reader;
 mod repos;
 mod schema;
 mod scip;
+mod servers;
 mod sql;
 mod statistics;
 mod status;
@@ -50,6 +52,7 @@ mod trees;
 mod watching;
 mod word_index;
 
+pub use allowances::{Asked as AskedAllowance, Taken as TakenAllowance, Wanted as WantedAllowance};
 pub use audit::{AuditBatch, AuditEvent, AuditFilter, AuditWriter, MAX_AUDIT_REPOS};
 pub use bounded::{More, SqlBounds, SqlRows};
 pub use candidates::IndexAnswer;
@@ -92,6 +95,7 @@ pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};
 pub use reader::{READER, SqlReader, VISIBLE, reader_settings};
 pub use repos::{LeftOutRow, Repo, StoredBlob};
 pub use scip::{NO_KIND, Occurrence, Relation, ScipDocument, ScipImport, ScipPlace, is_local};
+pub use servers::{Membership, NewServer, ServerRow, servers};
 pub use sql::{SqlColumn, SqlKind, SqlQuery};
 pub use statistics::{HourOfSearches, SlowSearch, Statement, StatisticsBatch};
 pub use status::{IndexProgress, Ingest, ShardStatus};

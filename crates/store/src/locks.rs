@@ -37,3 +37,9 @@ pub(crate) const AUDIT_LOCK: i64 = WRITE_LOCK + 8;
 
 /// First key of the locks that runs of servers hold while they write the audit. The second key is the run.
 pub(crate) const AUDIT_LOCKS: i32 = 0x6373_0003;
+
+/// Held by the server that ingests what is queued and mirrors hosts.
+pub(crate) const LEADER_LOCK: i64 = WRITE_LOCK + 16;
+
+/// First key of the locks that servers hold as long as they run. The second key is the server's number.
+pub(crate) const SERVER_LOCKS: i32 = 0x6373_0010;

@@ -9,7 +9,7 @@ use crate::filters;
 use crate::ingest::MAX_DERIVERS;
 use crate::locks::SETUP_LOCK;
 use crate::reader::prepare_reader;
-use crate::schema::{MIGRATIONS, program};
+use crate::schema::{self, MIGRATIONS, OLDEST};
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{CONTROL, Target};
@@ -20,9 +20,9 @@ const MIN_SERVER: i32 = 150_000;
 /// Connections with which a program pins the newest epoch and a few earlier ones.
 const PINS: u32 = 5;
 
-/// Connections on which a program is notified: of epochs and freshness, once for searches and once for monitors, and of the
-/// queue, once for the ingester and once for mirrors. (`Store::listener`)
-const LISTENERS: u32 = 4;
+/// Connections on which a program is notified: of epochs and freshness, once for searches and once for monitors, of the
+/// queue, once for the ingester and once for mirrors, and of other servers. (`Store::listener`)
+const LISTENERS: u32 = 5;
 
 /// Connections that it holds as long as it runs: for the rights to watch, to mirror and to look for monitors, and to write
 /// the audit.
@@ -141,8 +141,8 @@ impl ServerProperties {
         room.min(wanted)
     }
 
-    /// Returns the size of the index's groups if there is nothing to prepare: the schema and the format of the filters
-    /// are this program's.
+    /// Returns the size of the index's groups if there is nothing to prepare: the schema is this program's, or a newer one
+    /// that does not disturb it, and the format of the filters is this program's.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -150,23 +150,44 @@ impl ServerProperties {
         if !(self.has_schema && self.no_recheck) {
             return Ok(None);
         }
-        let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as(
-            "select version, checksum from codesearch._sqlx_migrations where success order by version",
-        )
-        .fetch_all(&mut *conn)
-        .await?;
-        let same =
-            |(migration, (version, checksum)): (&sqlx::migrate::Migration, &(i64, Vec<u8>))| {
-                migration.version == *version && *migration.checksum == **checksum
-            };
-        let is_ours =
-            applied.len() == MIGRATIONS.iter().count() && MIGRATIONS.iter().zip(&applied).all(same);
-        if !is_ours {
-            return Ok(None);
+        match applied(conn).await? {
+            Applied::Others => return Ok(None),
+            Applied::More => schema::check(conn).await?,
+            Applied::Ours => {}
         }
         let (format, groups) = filters::format(conn).await?;
         Ok((format == filters::FORMAT).then_some(groups))
     }
+}
+
+/// The migrations of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Applied {
+    /// Those that this program knows.
+    Ours,
+    /// Those that this program knows, and later ones.
+    More,
+    /// Fewer, or others.
+    Others,
+}
+
+/// Returns which migrations a database has that has any.
+async fn applied(conn: &mut PgConnection) -> Result<Applied> {
+    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+        "select version, checksum from codesearch._sqlx_migrations where success order by version",
+    )
+    .fetch_all(conn)
+    .await?;
+    let same = |(migration, (version, checksum)): (&sqlx::migrate::Migration, &(i64, Vec<u8>))| {
+        migration.version == *version && *migration.checksum == **checksum
+    };
+    let count = MIGRATIONS.iter().count();
+    let has_ours = applied.len() >= count && MIGRATIONS.iter().zip(&applied).all(same);
+    Ok(match applied.len() - count.min(applied.len()) {
+        0 if has_ours => Applied::Ours,
+        _ if has_ours => Applied::More,
+        _ => Applied::Others,
+    })
 }
 
 /// Returns the error about a database that is not encoded in UTF-8.
@@ -191,10 +212,21 @@ impl Store {
             .fetch_one(&mut *conn)
             .await?;
         self.writer.store(backend, Ordering::Relaxed);
+        schema::check(conn).await?;
         refuse_beside_others(conn).await?;
         conn.execute("create schema if not exists codesearch").await?;
         ensure_trgm(conn).await?;
-        MIGRATIONS.run(&mut *conn).await?;
+        let made: bool =
+            sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
+                .fetch_one(&mut *conn)
+                .await?;
+        if !made || applied(conn).await? == Applied::Others {
+            MIGRATIONS.run(&mut *conn).await?;
+        }
+        sqlx::query("update state set oldest_program = $1 where oldest_program < $1")
+            .bind(OLDEST as i32)
+            .execute(&mut *conn)
+            .await?;
         let no_recheck = ensure_operator(conn).await?;
         let (format, groups) = filters::format(conn).await?;
         self.keep_groups(groups);
@@ -205,7 +237,8 @@ impl Store {
     }
 }
 
-/// Refuses to change the schema while programs of an earlier version are connected: they would misread it or stop.
+/// Refuses to change the schema while programs of a version are connected that would misread it or stop: those that do not
+/// know [`OLDEST`].
 async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
     let made: bool =
         sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
@@ -214,18 +247,20 @@ async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
     if !made {
         return Ok(());
     }
-    let applied: i64 =
-        sqlx::query_scalar("select count(*) from codesearch._sqlx_migrations where success")
-            .fetch_one(&mut *conn)
-            .await?;
-    if applied >= MIGRATIONS.iter().count() as i64 {
+    let applied: i64 = sqlx::query_scalar(
+        "select coalesce(max(version), 0) from codesearch._sqlx_migrations where success",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if applied >= schema::newest() {
         return Ok(());
     }
     let others: i64 = sqlx::query_scalar(
         "select count(*) from pg_stat_activity where datname = current_database()
-             and application_name like 'codesearch%' and application_name <> $1",
+             and application_name like 'codesearch%'
+             and coalesce(substring(application_name from '^codesearch/([0-9]{1,9})$')::bigint, 0) < $1",
     )
-    .bind(program())
+    .bind(OLDEST)
     .fetch_one(conn)
     .await?;
     if others == 0 {

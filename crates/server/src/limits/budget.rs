@@ -11,11 +11,13 @@ pub(crate) struct Budget {
     per_minute: f64,
     pub(super) left: f64,
     at: Instant,
+    /// Whether it is a part of what several servers have together, which does not fill by itself.
+    is_part: bool,
 }
 
 impl Budget {
     pub(crate) fn new(per_minute: f64, now: Instant) -> Self {
-        Self { per_minute, left: per_minute, at: now }
+        Self { per_minute, left: per_minute, at: now, is_part: false }
     }
 
     /// Takes `cost` if at least `needed` remains.
@@ -23,9 +25,7 @@ impl Budget {
     /// # Errors
     /// The number of seconds until that remains.
     pub(crate) fn take(&mut self, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
-        let earned = now.saturating_duration_since(self.at).as_secs_f64() / 60.0 * self.per_minute;
-        self.left = (self.left + earned).min(self.per_minute);
-        self.at = now;
+        self.fill(now);
         if self.left < needed - ROUNDING {
             let wait = (needed - self.left - ROUNDING) / self.per_minute * 60.0;
             return Err((wait.ceil() as u64).max(1));
@@ -33,6 +33,51 @@ impl Budget {
         self.left -= cost;
         Ok(())
     }
+
+    fn fill(&mut self, now: Instant) {
+        if !self.is_part {
+            let passed = now.saturating_duration_since(self.at).as_secs_f64();
+            self.left = (self.left + passed / 60.0 * self.per_minute).min(self.per_minute);
+        }
+        self.at = now;
+    }
+
+    /// Returns whether this much remains of a part.
+    pub(super) fn has(&self, needed: f64) -> bool {
+        self.left >= needed - ROUNDING
+    }
+
+    /// Returns what fills it in a minute.
+    pub(super) fn per_minute(&self) -> f64 {
+        self.per_minute
+    }
+
+    /// Returns whether something is to be given back that nobody needs here, or is owed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_part && self.left.abs() > ROUNDING
+    }
+
+    /// Gives back what remains, and becomes a part. The first time, that is what was used before, less than 0: nobody else
+    /// knows of it.
+    pub(super) fn give_back(&mut self, now: Instant) -> f64 {
+        self.fill(now);
+        let back = if self.is_part { self.left } else { self.left - self.per_minute };
+        (self.left, self.is_part) = (0.0, true);
+        back
+    }
+
+    /// Adds what was taken; or with `all`, fills by itself again.
+    pub(super) fn receive(&mut self, taken: f64, all: bool, now: Instant) {
+        self.left += taken;
+        if all {
+            (self.is_part, self.at) = (false, now);
+        }
+    }
+}
+
+/// Returns the seconds until a part of one can be taken, if so much is left together.
+pub(super) fn wait_for_one(per_minute: f64, left: f64) -> f64 {
+    ((1.0 - left) / per_minute * 60.0).max(0.0)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
@@ -18,8 +19,11 @@ use access::Named;
 
 use super::budget::Budget;
 use super::caller::{Caller, How};
-use super::client::Client;
+use super::client::{Client, lock};
+use super::fellows::Fellows;
+use super::part::{Needs, Rejection};
 use super::quota::Quota;
+use super::running::{Running, RunningPermit};
 use super::token::{Rights, Token};
 use super::token_file::TokenChange;
 use crate::connections::{Peer, network};
@@ -29,6 +33,9 @@ use statistics::Refusal;
 
 /// Most clients that are remembered. Beyond that, the least recent are forgotten, with their use of the current minute.
 const MAX_CLIENTS: usize = 1 << 16;
+
+/// Times that a request asks for what other requests may have taken before it.
+const SUPPLIES: usize = 3;
 
 /// The header to which a proxy appends its client's address.
 const FORWARDED: &str = "x-forwarded-for";
@@ -60,6 +67,8 @@ pub struct Limits {
     wrong_since: Mutex<Option<Instant>>,
     /// Whether a proxy is trusted to name its client.
     trust_forwarded: bool,
+    /// The other servers of the index.
+    fellows: OnceLock<Arc<Fellows>>,
 }
 
 impl Default for Limits {
@@ -77,16 +86,11 @@ struct Origin {
     program: u64,
 }
 
-/// The reason why a request is refused, and the seconds until a retry.
-pub(super) struct Rejection {
-    pub(super) reason: Refusal,
-    pub(super) wait: u64,
-}
-
 /// The permits held and the budgets charged for a request until its answer is sent.
 pub(super) struct Admission {
     clients: [Arc<Client>; 2],
-    _searching: [Option<OwnedSemaphorePermit>; 2],
+    _running: Option<RunningPermit>,
+    _share: Option<OwnedSemaphorePermit>,
 }
 
 /// The cost of a request, besides the bytes of its answer.
@@ -118,6 +122,7 @@ impl Limits {
             others_name: false,
             wrong_since: Mutex::default(),
             trust_forwarded,
+            fellows: OnceLock::new(),
         };
         limits.set_tokens(tokens);
         limits
@@ -153,12 +158,17 @@ impl Limits {
             tracing::debug!("a token for {}: {:?}", token.name, token.quota);
             let same = known.get(&token.hash).filter(|(before, _)| before.quota == token.quota);
             let client = same.map_or_else(
-                || Arc::new(Client::new(token.quota, self.share)),
+                || Arc::new(Client::everywhere(name_of(&token.hash), token.quota, self.share)),
                 |(_, client)| Arc::clone(client),
             );
             (token.hash, (Arc::new(token), client))
         };
         *known = tokens.into_iter().map(with_client).collect();
+    }
+
+    /// Has the limits of those who have proven who they are hold across all servers of the index.
+    pub(crate) fn share_with(&self, fellows: Arc<Fellows>) {
+        let _ = self.fellows.set(fellows);
     }
 
     /// Notes that a proxy or an identity provider names users, too.
@@ -194,7 +204,10 @@ impl Limits {
         how: How,
         until: Option<Timestamp>,
     ) -> Caller {
-        let new = || Ok::<_, Infallible>(Arc::new(Client::new(self.each, self.share)));
+        let new = || {
+            let name = format!("user:{}", named.name);
+            Ok::<_, Infallible>(Arc::new(Client::everywhere(name, self.each, self.share)))
+        };
         let client = self.named.get_or_insert_with(&named.name, new);
         let client = client.unwrap_or_else(|never| match never {});
         Caller { named, rights, how, until, client }
@@ -277,15 +290,11 @@ impl Limits {
         cost: Cost,
     ) -> Result<Admission, Rejection> {
         let clients = [client, Arc::clone(&self.all)];
-        let reasons = [
-            (Refusal::Bytes, Refusal::PerMinute),
-            (Refusal::ServerBytes, Refusal::ServerPerMinute),
-        ];
         let searching = cost == Cost::Search;
         let too_many = || Rejection { reason: Refusal::AtOnce, wait: 1 };
         let running = match clients[0].running.as_ref().filter(|_| searching) {
             None => None,
-            Some(running) => Some(Arc::clone(running).try_acquire_owned().map_err(|_| too_many())?),
+            Some(running) => Some(self.slot(&clients[0], running).await?),
         };
         let share = match clients[0].share.as_ref().filter(|_| searching) {
             None => None,
@@ -294,33 +303,75 @@ impl Limits {
                 Some(share.ok().and_then(Result::ok).ok_or_else(too_many)?)
             }
         };
-        let now = Instant::now();
-        // Some bytes must remain; those of the answer are charged when it is sent.
-        for (client, (reason, _)) in clients.iter().zip(reasons) {
-            take(client.bytes.as_ref(), 1.0, 0.0, now)
-                .map_err(|wait| Rejection { reason, wait })?;
+        let needs = if searching { Needs::Search } else { Needs::Bytes };
+        let mut tries = 1;
+        self.supply(&clients[0], needs).await?;
+        // Another request may take meanwhile what was supplied for this one.
+        while let Err(rejection) = charge(&clients, searching) {
+            let is_own = matches!(rejection.reason, Refusal::Bytes | Refusal::PerMinute);
+            if !is_own || clients[0].part.is_none() || tries == SUPPLIES {
+                return Err(rejection);
+            }
+            tries += 1;
+            self.supply(&clients[0], needs).await?;
         }
-        if searching {
-            for (at, (client, (_, reason))) in clients.iter().zip(reasons).enumerate() {
-                let taken = take(client.searches.as_ref(), 1.0, 1.0, now);
-                if let Err(wait) = taken {
-                    // If the server's budget refuses, the client gets its own charge back.
-                    if let (1, Some(budget)) = (at, &clients[0].searches) {
-                        budget.lock().unwrap_or_else(PoisonError::into_inner).left += 1.0;
-                    }
-                    return Err(Rejection { reason, wait });
-                }
+        Ok(Admission { clients, _running: running, _share: share })
+    }
+
+    /// Counts one more concurrent search of a client.
+    async fn slot(
+        &self,
+        client: &Arc<Client>,
+        running: &Arc<Running>,
+    ) -> Result<RunningPermit, Rejection> {
+        for _ in 0..SUPPLIES {
+            self.supply(client, Needs::Slot).await?;
+            if let Some(permit) = running.try_take() {
+                return Ok(permit);
             }
         }
-        Ok(Admission { clients, _searching: [running, share] })
+        Err(Rejection { reason: Refusal::AtOnce, wait: 1 })
     }
+
+    /// Makes sure that this server has enough of a client's limits, if it has others beside it.
+    async fn supply(&self, client: &Arc<Client>, needs: Needs) -> Result<(), Rejection> {
+        match self.fellows.get() {
+            Some(fellows) => fellows.supply(client, needs).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Charges a request to its client and to all clients together.
+fn charge(clients: &[Arc<Client>; 2], searching: bool) -> Result<(), Rejection> {
+    let reasons = [
+        (Refusal::Bytes, Refusal::PerMinute),
+        (Refusal::ServerBytes, Refusal::ServerPerMinute),
+    ];
+    let now = Instant::now();
+    // Some bytes must remain; those of the answer are charged when it is sent.
+    for (client, (reason, _)) in clients.iter().zip(reasons) {
+        take(client.bytes.as_ref(), 1.0, 0.0, now).map_err(|wait| Rejection { reason, wait })?;
+    }
+    if searching {
+        for (at, (client, (_, reason))) in clients.iter().zip(reasons).enumerate() {
+            if let Err(wait) = take(client.searches.as_ref(), 1.0, 1.0, now) {
+                // If the server's budget refuses, the client gets its own charge back.
+                if let (1, Some(budget)) = (at, &clients[0].searches) {
+                    lock(budget).left += 1.0;
+                }
+                return Err(Rejection { reason, wait });
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Admission {
     pub(super) fn pay(&self, bytes: usize) {
         for client in &self.clients {
             if let Some(budget) = &client.bytes {
-                budget.lock().unwrap_or_else(PoisonError::into_inner).left -= bytes as f64;
+                lock(budget).left -= bytes as f64;
             }
         }
     }
@@ -328,7 +379,15 @@ impl Admission {
 
 fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) -> Result<(), u64> {
     let Some(budget) = budget else { return Ok(()) };
-    budget.lock().unwrap_or_else(PoisonError::into_inner).take(needed, cost, now)
+    lock(budget).take(needed, cost, now)
+}
+
+/// Returns the name of a token that all servers give to its client.
+fn name_of(hash: &[u8; 32]) -> String {
+    hash.iter().fold("token:".to_owned(), |mut name, byte| {
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
 }
 
 /// Returns the hash of a program's name for itself.

@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
 use super::caller::Caller;
-use super::clients::{Admission, Cost, Rejection};
+use super::clients::{Admission, Cost};
+use super::part::Rejection;
 use crate::compat::zoekt;
 use crate::error::{Body as ErrorBody, Failure};
 use crate::pages::failed;
