@@ -1,6 +1,7 @@
 //! The entry point of searching: one [`Searcher`] for each database.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use store::{Catalog, Store};
@@ -178,6 +179,12 @@ impl Searcher {
 
     pub(crate) fn snapshots(&self) -> &Snapshots {
         &self.snapshots
+    }
+
+    /// Returns the number of other servers of the index, which whoever knows it keeps: with any, searches of theirs go on
+    /// here.
+    pub fn others(&self) -> Arc<AtomicUsize> {
+        Arc::clone(self.snapshots.others())
     }
 
     pub(crate) fn cache(&self) -> Option<&Arc<ShardCache>> {

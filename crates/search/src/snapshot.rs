@@ -2,7 +2,7 @@
 //! listens for the next epoch.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ const KEEP_EARLIER: Duration = Duration::from_mins(5);
 /// Maximum number of earlier catalogs that a search has read: two a second.
 const MAX_SEARCHED: usize = 600;
 
-/// Number of earlier catalogs that are kept even if no search has read them yet.
+/// Number of earlier catalogs that are kept even if no search has read them yet. With other servers, all are: a search of
+/// another server may have read them.
 const MAX_UNREAD: usize = 4;
 
 /// The catalogs that searches read.
@@ -24,9 +25,17 @@ pub(crate) struct Snapshots {
     newest: RwLock<Option<Arc<Catalog>>>,
     changes: Changes,
     earlier: Earlier,
+    /// The number of other servers of the index.
+    others: Arc<AtomicUsize>,
 }
 
 impl Snapshots {
+    /// Returns the number of other servers of the index, which whoever knows it keeps: with any, searches of theirs go on
+    /// here.
+    pub(crate) fn others(&self) -> &Arc<AtomicUsize> {
+        &self.others
+    }
+
     /// Returns the newest catalog, which is kept between searches. Calls `replaces` with a new catalog before any other
     /// caller can get it.
     ///
@@ -66,7 +75,7 @@ impl Snapshots {
         };
         let fresh = Arc::new(read?);
         match old {
-            Some(old) if keep_earlier => self.earlier.push(old),
+            Some(old) if keep_earlier => self.earlier.push(old, self.others.load(Ordering::Relaxed) > 0),
             _ => {}
         }
         self.earlier.retain_history_of(&fresh);
@@ -170,13 +179,14 @@ impl Snapshots {
 struct Earlier(Mutex<VecDeque<(Arc<Catalog>, Instant)>>);
 
 impl Earlier {
-    fn push(&self, catalog: Arc<Catalog>) {
+    /// Keeps a catalog, and with `all` also those that no search has read here.
+    fn push(&self, catalog: Arc<Catalog>, all: bool) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_front((catalog, Instant::now()));
         let mut at = 0;
         kept.retain(|(kept, _)| {
             at += 1;
-            at <= MAX_UNREAD || kept.was_searched()
+            all || at <= MAX_UNREAD || kept.was_searched()
         });
         kept.truncate(MAX_SEARCHED);
     }

@@ -79,7 +79,12 @@ impl View {
     /// # Errors
     /// The database query fails, or the database has no index.
     pub async fn pinned(&self, epoch: Option<Epoch>) -> Result<Option<Self>, store::Error> {
-        let newest = self.searcher.catalog().await?;
+        let mut newest = self.searcher.catalog().await?;
+        if epoch.is_some_and(|epoch| epoch > newest.epoch) {
+            // Another server may have heard of it before.
+            self.searcher.hear().await?;
+            newest = self.searcher.catalog().await?;
+        }
         let wanted = epoch.filter(|epoch| *epoch != newest.epoch);
         let catalog = match wanted {
             None => Some(newest),
@@ -260,7 +265,13 @@ impl View {
                 if from.switch == newest.switch {
                     return Ok(newest);
                 }
-                self.searcher.snapshots().earlier(from.switch).await.ok_or(Error::Gone)
+                if let Some(kept) = self.searcher.snapshots().earlier(from.switch).await {
+                    return Ok(kept);
+                }
+                // Another server may have heard of this state before.
+                self.searcher.hear().await?;
+                let newest = self.searcher.catalog().await?;
+                if from.switch == newest.switch { Ok(newest) } else { Err(Error::Gone) }
             }
             _ => {
                 read.note_search();

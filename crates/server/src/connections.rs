@@ -48,7 +48,7 @@ pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// memory and a turn.
 const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Longest time to continue sending answers after the server is told to stop.
+/// Time to continue sending answers after the server is told to stop, unless its operator allows more.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause after the system refused a connection, for example for lack of file descriptors.
@@ -100,13 +100,21 @@ pub struct Bounds {
     shared: usize,
     /// Longest time in which a client may read nothing of its answer.
     write_timeout: Duration,
+    /// Longest time to continue sending answers after the server is told to stop.
+    finish: Duration,
 }
 
 impl Bounds {
     /// Returns the limits of a server. Behind a proxy, all connections come from its address.
     pub fn of(behind_proxy: bool) -> Self {
         let shared = if behind_proxy { usize::MAX } else { MAX_CONNECTIONS };
-        Self { shared, write_timeout: WRITE_TIMEOUT }
+        Self { shared, write_timeout: WRITE_TIMEOUT, finish: DRAIN_TIMEOUT }
+    }
+
+    /// Lets answers that have begun go on for at least this time after the server is told to stop.
+    #[must_use]
+    pub fn finishing_within(self, time: Duration) -> Self {
+        Self { finish: self.finish.max(time), ..self }
     }
 }
 
@@ -198,7 +206,7 @@ async fn accept(
         });
     }
     drop(listeners);
-    let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(bounds.finish, graceful.shutdown()).await;
     Ok(())
 }
 
@@ -378,7 +386,7 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
-        let bounds = Bounds { shared: 4, write_timeout: Duration::from_millis(100) };
+        let bounds = Bounds { shared: 4, write_timeout: Duration::from_millis(100), finish: DRAIN_TIMEOUT };
         runtime.spawn(async move {
             serve(&threads, listener, Sockets::default(), routes, bounds, std::future::pending())
                 .await

@@ -152,7 +152,7 @@ impl Shared {
         visible: Visible,
         settings: Settings,
     ) -> Self {
-        let fellows = Fellows::new(store.clone());
+        let fellows = Fellows::new(store.clone(), searcher.others());
         settings.limits.share_with(Arc::clone(&fellows));
         Self {
             fellows,

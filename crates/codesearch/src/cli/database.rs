@@ -147,6 +147,12 @@ pub(crate) enum DbCommand {
         #[arg(long)]
         json: bool,
     },
+    /// List the codesearch servers of the index that run, and which of them ingests
+    Servers {
+        /// Print JSON, one object per line
+        #[arg(long)]
+        json: bool,
+    },
     /// Print its connection URL
     Url,
     /// Print the command that opens it in psql

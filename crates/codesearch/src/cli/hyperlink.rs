@@ -138,7 +138,7 @@ impl HyperlinkFormat {
 pub(crate) const LINK_END: &str = "\u{1b}]8;;\u{1b}\\";
 
 /// Returns the name of this machine; an empty one means this machine, too.
-fn host() -> String {
+pub(crate) fn host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 

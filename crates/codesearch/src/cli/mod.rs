@@ -42,7 +42,7 @@ pub(crate) use database::{DEFAULT_INDEX, DatabaseArgs, DbArgs, DbCommand};
 pub(crate) use diff::DiffArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use files::FilesArgs;
-pub(crate) use hyperlink::{HyperlinkFormat, LINK_END};
+pub(crate) use hyperlink::{HyperlinkFormat, LINK_END, host as machine};
 pub(crate) use identity::{ProxyArgs, TokenArgs};
 pub(crate) use ingest::{
     GitHook, IngestArgs, IngestOptions, InitArgs, RemoveArgs, Secrets, UpArgs,

@@ -70,6 +70,9 @@ pub(crate) struct ServeArgs {
     /// Cache up to this many MiB of compressed texts in memory; 0 for none [default: a quarter of the machine's memory]
     #[arg(long = "cache", value_name = "MIB", value_parser = mebibytes)]
     pub(crate) cache_bytes: Option<u64>,
+    /// On SIGTERM, answer on for this time while /readyz is 503, so that a load balancer turns to other servers
+    #[arg(long, value_name = "TIME", value_parser = query::duration)]
+    pub(crate) drain: Option<Duration>,
     #[command(flatten)]
     pub(crate) configuration: SettingsArgs,
     #[command(flatten)]

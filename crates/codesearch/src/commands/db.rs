@@ -21,6 +21,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             DbCommand::PsqlHint => said("psql \"$DATABASE_URL\""),
             DbCommand::Status => said("DATABASE_URL is set: no private Postgres is used"),
             DbCommand::List { json } => list(&Target::Url(url.to_owned()), json),
+            DbCommand::Servers { json } => servers(&Target::Url(url.to_owned()), json),
             _ => anyhow::bail!(
                 "DATABASE_URL is set, so there is no private Postgres to start or stop"
             ),
@@ -76,6 +77,13 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             check_made(database)?;
             let postgres = Postgres::open(&options)?;
             let listed = list(&target(database, Some(&postgres)), json);
+            close_postgres(postgres, false);
+            listed
+        }
+        DbCommand::Servers { json } => {
+            check_made(database)?;
+            let postgres = Postgres::open(&options)?;
+            let listed = servers(&target(database, Some(&postgres)), json);
             close_postgres(postgres, false);
             listed
         }
@@ -151,6 +159,45 @@ fn list(target: &Target, as_json: bool) -> Result<u8> {
     if indexes.is_empty() {
         note!("codesearch: the server has no index; run: codesearch ingest FOLDER");
         return Ok(crate::NOTHING);
+    }
+    Ok(crate::FOUND)
+}
+
+/// Prints the codesearch servers of an index.
+fn servers(target: &Target, as_json: bool) -> Result<u8> {
+    let servers = runtime()?.block_on(store::servers(target))?;
+    if servers.is_empty() {
+        note!("codesearch: no server of this index runs; run: codesearch serve");
+        return Ok(crate::NOTHING);
+    }
+    let wide = |width: usize, text: &str| width.max(text.chars().count());
+    let address = servers.iter().fold(7, |width, of| wide(width, &of.address));
+    let machine = servers.iter().fold(7, |width, of| wide(width, &of.machine));
+    if !as_json {
+        say!("{:<address$} {:<machine$} {:>8} {:<9} {:<20}  STATE", "ADDRESS", "MACHINE", "PROCESS", "VERSION", "SINCE");
+    }
+    for of in &servers {
+        if as_json {
+            let line = json!({
+                "address": of.address, "machine": of.machine, "process": of.process, "version": of.version,
+                "since": of.started, "ingests": of.ingests, "draining": of.draining,
+            });
+            say!("{line}");
+            continue;
+        }
+        let state = match (of.draining, of.ingests) {
+            (true, _) => "draining",
+            (false, true) => "ingests",
+            (false, false) => "serves",
+        };
+        let time = if stdout().is_terminal() { since(&of.started) } else { of.started.clone() };
+        say!(
+            "{:<address$} {:<machine$} {:>8} {:<9} {time:<20}  {state}",
+            of.address,
+            of.machine,
+            of.process,
+            of.version
+        );
     }
     Ok(crate::FOUND)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod ask;
 pub(crate) mod audit;
+mod beside;
 mod by_path;
 mod by_rank;
 pub(crate) mod check;

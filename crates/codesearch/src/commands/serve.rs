@@ -13,6 +13,7 @@ use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::beside::{new_server, stop_signal, while_leading};
 use super::keep::Keep;
 use super::{config, mirror, serve_identity, symbols};
 use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand};
@@ -152,12 +153,13 @@ pub(crate) fn serve(
     let proxy = &args.operator.proxy;
     let mut sockets = [socket, proxy.proxy_socket.as_deref().map(Socket::of_proxy).transpose()?];
     settings.sql = Some(super::sql::for_agents(&database));
-    let keeps_watch = keep.watches;
+    let (keep, keeps_watch) = (Arc::new(keep), keep.watches);
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
     let is_behind_proxy = settings.identity.has_proxy() && proxy.proxy_socket.is_none();
     let bounds = server::Bounds::of(proxy.trust_forwarded || is_behind_proxy);
+    let bounds = bounds.finishing_within(args.drain.unwrap_or_default());
     let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
     let (store, visible) = (database.store.clone(), database.visible());
     let searcher = Searcher::new(store.clone(), cores())
@@ -170,8 +172,23 @@ pub(crate) fn serve(
     // Dropped after the last statement, since some database connections live on these threads.
     let threads = server::Threads::start().context("cannot start threads")?;
     let done = database.runtime.block_on(async {
-        let stop = shutdown_signal()?;
+        let configuration = Arc::clone(&settings.configuration);
+        let only_repos = settings.only_repos.clone();
+        let settings_audit = settings.audit.clone();
+        let days = args.operator.audit_days;
+        let server = server::Shared::new(Arc::clone(&searcher), store.clone(), visible, settings);
+        let auditing = settings_audit.map(|audit| Auditing::begin(audit, &store, address, days));
+        let fellows = Arc::clone(&server.fellows);
+        let stop = stop_signal(Arc::clone(&fellows), args.drain)?;
+        // Before it answers, others know that they share limits with it.
+        let itself = new_server(address);
+        let joined = fellows.join(&itself).await;
         say!("serving on http://{address}/");
+        let (wanting, wanted_by) = (Arc::clone(&keep), Arc::clone(&configuration));
+        let (beside, leads) = (Arc::clone(&fellows), fellows.leads());
+        let joining = tokio::spawn(async move {
+            beside.run(&itself, joined, &|| wanting.is_needed(&wanted_by.get())).await;
+        });
         let changed = Arc::new(Notify::new());
         let (told, wake) = (Arc::clone(&searcher), Arc::clone(&changed));
         let ingested = Arc::new(Notify::new());
@@ -199,12 +216,6 @@ pub(crate) fn serve(
         });
         let watch = Arc::clone(&searcher);
         let watching = tokio::spawn(async move { supervise(&watch, watched.as_ref()).await });
-        let configuration = Arc::clone(&settings.configuration);
-        let only_repos = settings.only_repos.clone();
-        let settings_audit = settings.audit.clone();
-        let days = args.operator.audit_days;
-        let server = server::Shared::new(Arc::clone(&searcher), store.clone(), visible, settings);
-        let auditing = settings_audit.map(|audit| Auditing::begin(audit, &store, address, days));
         let (kept, keeper) = (store.clone(), server.clone());
         let with_cache =
             tokio::spawn(async move { maintain_store(&kept, keeper.recorder()).await });
@@ -235,11 +246,16 @@ pub(crate) fn serve(
         let every = args.operator.check_every;
         let checking = tokio::spawn(async move { check_samples(&sampled, &checked, every).await });
         let (kept, kept_file) = (store.clone(), Arc::clone(&configuration));
-        let keeping =
-            tokio::spawn(async move { Box::pin(keep.run(&kept, &kept_file, &ingested)).await });
+        let leading = leads.clone();
+        let keeping = tokio::spawn(async move {
+            while_leading(leading, || Box::pin(keep.run(&kept, &kept_file, &ingested))).await
+        });
         let (mirrored, hosts_file) = (store.clone(), Arc::clone(&configuration));
-        let mirroring =
-            tokio::spawn(async move { Box::pin(mirror::beside(mirrored, hosts_file, into)).await });
+        let mirroring = tokio::spawn(async move {
+            let mirror =
+                || Box::pin(mirror::beside(mirrored.clone(), Arc::clone(&hosts_file), into.clone()));
+            while_leading(leads, mirror).await
+        });
         let completed = store.clone();
         let taking = tokio::spawn(async move {
             // Whoever takes changes from the queue extracts symbols, too.
@@ -249,10 +265,13 @@ pub(crate) fn serve(
         });
         let (watched, found) = (store.clone(), Arc::clone(&searcher));
         let allow: monitor::Allow = Arc::new(move || configuration.get().monitor.allow.clone());
-        let monitoring =
-            tokio::spawn(
-                async move { Box::pin(monitor::run(watched, found, allow, rights)).await },
-            );
+        let monitoring = tokio::spawn(async move {
+            tokio::select! {
+                never = Box::pin(monitor::run(watched, found, allow, rights)) => match never {},
+                // Another server goes on.
+                () = fellows.drained() => {}
+            }
+        });
         let ended = server::serve(
             &threads,
             listener,
@@ -264,16 +283,20 @@ pub(crate) fn serve(
         .await;
         following.abort();
         identifying.abort();
-        for task in [watching, with_cache, checking, monitoring, comparing] {
+        for task in [watching, with_cache, checking, comparing] {
             task.abort();
             let _ = task.await;
         }
-        for task in [mirroring, reading, listening, taking] {
+        for task in [reading, listening, taking, monitoring] {
             task.abort();
             let _ = task.await;
         }
-        keeping.abort();
-        let _ = keeping.await;
+        for task in [keeping, mirroring] {
+            task.abort();
+            let _ = task.await;
+        }
+        joining.abort();
+        let _ = joining.await;
         if let Some(auditing) = auditing {
             auditing.end().await;
         }

@@ -53,6 +53,7 @@ mod revisions;
 mod ripgrep;
 mod scip;
 mod search;
+mod servers;
 mod shared_server;
 mod sql;
 mod stale;

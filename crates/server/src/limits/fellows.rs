@@ -37,7 +37,7 @@ const MAX_HOLDERS: usize = 1 << 16;
 pub struct Fellows {
     store: Store,
     me: AtomicI32,
-    others: AtomicUsize,
+    others: Arc<AtomicUsize>,
     /// Clients of whose limits this server has parts.
     holders: Mutex<HashMap<String, Weak<Client>>>,
     leads: watch::Sender<bool>,
@@ -47,12 +47,12 @@ pub struct Fellows {
 }
 
 impl Fellows {
-    /// Makes it for a server that has not joined the others yet.
-    pub fn new(store: Store) -> Arc<Self> {
+    /// Makes it for a server that has not joined the others yet, whose number is kept in `others`.
+    pub fn new(store: Store, others: Arc<AtomicUsize>) -> Arc<Self> {
         Arc::new(Self {
             store,
             me: AtomicI32::new(0),
-            others: AtomicUsize::new(0),
+            others,
             holders: Mutex::default(),
             leads: watch::Sender::new(false),
             drains: watch::Sender::new(false),
@@ -90,6 +90,14 @@ impl Fellows {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn note_trouble(&self, told: Option<String>) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = told.as_ref().filter(|_| *trouble != told) {
+            tracing::error!("{why}");
+        }
+        *trouble = told;
+    }
+
     fn holders(&self) -> MutexGuard<'_, HashMap<String, Weak<Client>>> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,16 +105,10 @@ impl Fellows {
     /// Joins the other servers. If that fails, [`run`](Self::run) tries again.
     pub async fn join(&self, new: &NewServer) -> Option<Membership> {
         let joined = self.store.join_servers(new).await;
-        let told = match &joined {
+        self.note_trouble(match &joined {
             Err(Error::Unsuitable(why)) => Some(why.clone()),
             _ => None,
-        };
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(why) = told.as_ref().filter(|_| *trouble != told) {
-            tracing::error!("{why}");
-        }
-        *trouble = told;
-        drop(trouble);
+        });
         match joined {
             Ok(mut membership) => {
                 self.me.store(membership.id(), Ordering::Relaxed);
