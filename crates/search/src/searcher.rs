@@ -164,7 +164,7 @@ impl Searcher {
         let catalog = self.catalog().await?;
         // Stop early if a newer epoch appears, so that this catalog does not delay the deletion of its rows.
         let is_old = || self.snapshots.is_old(&catalog);
-        cache.read_ahead(&self.store, &catalog, &is_old).await
+        cache.read_ahead(&self.store.for_request(), &catalog, &is_old).await
     }
 
     /// Returns the database that is searched.

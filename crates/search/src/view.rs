@@ -24,6 +24,8 @@ use answer::FileMatch;
 #[derive(Clone, Debug)]
 pub struct View {
     pub(crate) searcher: Arc<Searcher>,
+    /// The database, of which one replica or the primary is read.
+    store: Store,
     pub(crate) visible: Visible,
     /// Trees that are searched instead of the main ones of their repositories.
     trees: Arc<[InTree]>,
@@ -40,7 +42,8 @@ impl View {
     pub fn new(searcher: Arc<Searcher>, visible: Visible) -> Self {
         let trees = Arc::default();
         let (is_unlimited, without_clones, pinned) = (false, false, None);
-        Self { searcher, visible, trees, is_unlimited, without_clones, pinned }
+        let store = searcher.store().for_request();
+        Self { searcher, store, visible, trees, is_unlimited, without_clones, pinned }
     }
 
     /// Returns the view that shows other repositories.
@@ -225,7 +228,7 @@ impl View {
     }
 
     pub(crate) fn store(&self) -> &Store {
-        self.searcher.store()
+        &self.store
     }
 
     pub(crate) fn cache(&self) -> Option<&ShardCache> {

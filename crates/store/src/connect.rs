@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use sqlx::postgres::PgPoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::error::{Error, Result};
@@ -53,16 +53,7 @@ impl Store {
         if missing == Missing::Refuse && !server.is_index {
             return Err(Error::Empty);
         }
-        let searching = options.clone().options([
-            // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never is.
-            ("enable_seqscan", "off"),
-            // Each statement names its partition and has only one useful index, so one plan fits all parameters.
-            ("plan_cache_mode", "force_generic_plan"),
-            ("jit", "off"),
-            // Shards are searched in parallel; starting workers takes longer than a statement.
-            ("max_parallel_workers_per_gather", "0"),
-        ]);
-        let pool = ConnectionPool::new(Arc::new(searching), server.room(connections));
+        let pool = ConnectionPool::new(Arc::new(for_searching(&options)), server.room(connections));
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
         let control = control.connect_lazy_with(options.clone());
         let mut store = Self::new(pool, control, options, server.no_recheck);
@@ -109,6 +100,19 @@ impl Store {
         self.keep_groups(groups);
         Ok(shards)
     }
+}
+
+/// Returns the options of connections for searching.
+pub(crate) fn for_searching(options: &PgConnectOptions) -> PgConnectOptions {
+    options.clone().options([
+        // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never is.
+        ("enable_seqscan", "off"),
+        // Each statement names its partition and has only one useful index, so one plan fits all parameters.
+        ("plan_cache_mode", "force_generic_plan"),
+        ("jit", "off"),
+        // Shards are searched in parallel; starting workers takes longer than a statement.
+        ("max_parallel_workers_per_gather", "0"),
+    ])
 }
 
 /// Returns whether a connection failed because the database does not exist (3D000,

@@ -11,7 +11,8 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Ty
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{Error, Result};
-use crate::pool::{Backend, MAX_IDLE};
+use crate::pool::{Backend, ConnectionPool};
+use crate::replicas::Replica;
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{CONNECT, answered};
@@ -29,6 +30,9 @@ pub struct Lease {
     /// `None` once it is done.
     backend: Option<Backend>,
     store: Store,
+    pool: ConnectionPool,
+    /// The replica at its other end; `None` for the primary.
+    replica: Option<Arc<Replica>>,
     /// Whether it comes from the pool and has not answered yet: it may have died since its last
     /// use.
     untested: bool,
@@ -70,15 +74,10 @@ impl Store {
     /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared
     /// statements.
     pub fn trim(&self) {
-        let min_open = self.pool.min_open.load(Ordering::Relaxed);
-        let mut idle = self.pool.idle();
-        // The most recently used is last.
-        let spare = idle.len().saturating_sub(min_open);
-        let mut at = 0;
-        idle.retain(|backend| {
-            at += 1;
-            at > spare || backend.used.elapsed() < MAX_IDLE
-        });
+        self.pool.trim();
+        for replica in self.replicas() {
+            replica.pool.trim();
+        }
     }
 
     /// Keeps this many connections for searching open and warm, used or not, and opens the missing
@@ -118,33 +117,58 @@ impl Store {
         }
     }
 
-    /// Takes a connection for searching.
+    /// Takes a connection for searching: to the replica that the request of this store reads, or to the primary.
     ///
     /// # Errors
     /// [`Error::Busy`] if none becomes free in time.
     pub fn lease(&self) -> BoxFuture<'_, Result<Lease>> {
         Box::pin(async move {
-            let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.pool.free).acquire_owned());
-            let permit = match permit.await {
-                Ok(Ok(permit)) => permit,
-                Ok(Err(_)) => {
-                    return Err(Error::Unreachable("the connections are closed".to_owned()));
+            if let Some(replica) = self.source() {
+                match self.lease_of(&replica.pool).await {
+                    Ok(mut lease) => {
+                        lease.replica = Some(replica);
+                        return Ok(lease);
+                    }
+                    Err(error) => self.leave(&replica, &error),
                 }
-                Err(_) => return Err(Error::Busy),
-            };
-            let idle = self.pool.idle().pop();
-            let untested = idle.is_some();
-            let backend = match idle {
-                Some(backend) => backend,
-                None => self.pool.connect().await?,
-            };
-            Ok(Lease {
-                backend: Some(backend),
-                store: self.clone(),
-                untested,
-                permit: Some(permit),
-            })
+            }
+            self.lease_of(&self.pool).await
         })
+    }
+
+    async fn lease_of(&self, pool: &ConnectionPool) -> Result<Lease> {
+        let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&pool.free).acquire_owned());
+        let permit = match permit.await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) => return Err(Error::Unreachable("the connections are closed".to_owned())),
+            Err(_) => return Err(Error::Busy),
+        };
+        let idle = pool.idle().pop();
+        let untested = idle.is_some();
+        let backend = match idle {
+            Some(backend) => backend,
+            None => pool.connect().await?,
+        };
+        let (store, pool) = (self.clone(), pool.clone());
+        Ok(Lease {
+            backend: Some(backend),
+            store,
+            pool,
+            replica: None,
+            untested,
+            permit: Some(permit),
+        })
+    }
+
+    /// Has the request of this store read from the primary, since a replica failed.
+    fn leave(&self, replica: &Replica, error: &Error) {
+        tracing::debug!("the replica {} is not read any more: {error}", replica.name);
+        if let Error::Unreachable(_) = error {
+            replica.lose();
+        }
+        if let Some(route) = &self.route {
+            route.leave();
+        }
     }
 }
 
@@ -153,31 +177,50 @@ impl Lease {
     pub fn done(mut self) {
         if let Some(mut backend) = self.backend.take() {
             backend.used = Instant::now();
-            self.store.pool.idle().push(backend);
+            self.pool.idle().push(backend);
         }
     }
 
     /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
-    /// one. The future is boxed, as is that of [`Store::lease`]: so only this crate compiles sqlx's.
+    /// one; if a replica fails, on the primary. The future is boxed, as is that of [`Store::lease`]: so only this crate
+    /// compiles sqlx's.
     pub(crate) fn rows(&mut self, bound: BoundStatement) -> BoxFuture<'_, Result<Vec<PgRow>>> {
         Box::pin(async move {
             self.store.count();
-            let backend = self.backend.as_mut().expect("there until it is done");
-            let again = self.untested.then(|| bound.clone());
-            match (bound.rows(&mut backend.conn).await, again) {
-                (Err(Error::Unreachable(_)), Some(again)) => {
-                    // The other pooled connections are as old.
-                    self.store.pool.idle().clear();
-                    *backend = self.store.pool.connect().await?;
-                    self.untested = false;
-                    again.rows(&mut backend.conn).await
-                }
-                (rows, _) => {
-                    self.untested &= rows.is_err();
-                    rows
-                }
-            }
+            let Some(replica) = self.replica.clone() else { return self.rows_here(bound).await };
+            let again = bound.clone();
+            let error = tokio::select! {
+                biased;
+                rows = self.rows_here(bound) => match rows {
+                    Ok(rows) => return Ok(rows),
+                    Err(error) => error,
+                },
+                () = replica.gone() => Error::Unreachable("it does not answer".to_owned()),
+            };
+            // Most often, the primary has deleted what this statement could have read (`max_standby_streaming_delay`).
+            self.store.leave(&replica, &error);
+            let store = self.store.clone();
+            *self = store.lease_of(&store.pool).await?;
+            self.rows_here(again).await
         })
+    }
+
+    async fn rows_here(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
+        let backend = self.backend.as_mut().expect("there until it is done");
+        let again = self.untested.then(|| bound.clone());
+        match (bound.rows(&mut backend.conn).await, again) {
+            (Err(Error::Unreachable(_)), Some(again)) => {
+                // The other pooled connections are as old.
+                self.pool.idle().clear();
+                *backend = self.pool.connect().await?;
+                self.untested = false;
+                again.rows(&mut backend.conn).await
+            }
+            (rows, _) => {
+                self.untested &= rows.is_err();
+                rows
+            }
+        }
     }
 
     /// Runs a read-only statement and decodes its rows.
@@ -221,7 +264,11 @@ impl Drop for Lease {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
         // The connection is kept until the cancel request was sent, so that its process id cannot
         // have passed to another backend.
-        let (control, permit) = (self.store.control().clone(), self.permit.take());
+        let control = match &self.replica {
+            Some(replica) => replica.control.clone(),
+            None => self.store.control().clone(),
+        };
+        let permit = self.permit.take();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let cancelling =

@@ -1,6 +1,6 @@
 //! The pool of connections for searching.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::target::connect;
 
 /// Time after which an unused connection is closed.
-pub(crate) const MAX_IDLE: Duration = Duration::from_mins(5);
+const MAX_IDLE: Duration = Duration::from_mins(5);
 
 /// Statements that load, before the first search on a connection needs them, the library of the trigram operators, the
 /// dictionaries of docs search, and the table descriptions that the planner reads.
@@ -68,6 +68,19 @@ impl ConnectionPool {
 
     pub(crate) fn idle(&self) -> MutexGuard<'_, Vec<Backend>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the connections that were unused for some minutes, except those to be kept.
+    pub(crate) fn trim(&self) {
+        let min_open = self.min_open.load(Ordering::Relaxed);
+        let mut idle = self.idle();
+        // The most recently used is last.
+        let spare = idle.len().saturating_sub(min_open);
+        let mut at = 0;
+        idle.retain(|backend| {
+            at += 1;
+            at > spare || backend.used.elapsed() < MAX_IDLE
+        });
     }
 
     /// Closes the unused connections, and hands out no more.

@@ -8,12 +8,14 @@ use std::time::Duration;
 use ngram::Densities;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
+use tokio::sync::watch;
 
 use crate::ShardId;
 use crate::error::Result;
 use crate::kept::Kept;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
+use crate::replicas::{Replica, Route, Wanted};
 use crate::tables::Groups;
 use crate::target::{CONNECT, connect};
 
@@ -42,6 +44,12 @@ pub struct Store {
     pub(crate) other_work: OtherWork,
     /// Connections of its ingests, if it keeps them.
     pub(crate) kept: Kept,
+    /// Replicas from which searches read.
+    pub(crate) replicas: Arc<OnceLock<Vec<Arc<Replica>>>>,
+    /// The newest state of the index that this program reads.
+    pub(crate) wanted: Arc<watch::Sender<Wanted>>,
+    /// Where the request of this store reads; `None` for the primary.
+    pub(crate) route: Option<Arc<Route>>,
 }
 
 /// Maximum time for closing connections; those that do not answer by then are dropped.
@@ -67,6 +75,9 @@ impl Store {
             writer: Arc::default(),
             other_work: OtherWork::default(),
             kept: Kept::default(),
+            replicas: Arc::default(),
+            wanted: Arc::default(),
+            route: None,
         }
     }
 
@@ -156,6 +167,10 @@ impl Store {
         let closing = async {
             self.pool.close().await;
             self.control.close().await;
+            for replica in self.replicas() {
+                replica.pool.close().await;
+                replica.control.close().await;
+            }
             self.kept.close().await;
             let spare = self.spare().take();
             if let Some(conn) = spare {

@@ -73,6 +73,10 @@ pub(crate) struct ServeArgs {
     /// On SIGTERM, answer on for this time while /readyz is 503, so that a load balancer turns to other servers
     #[arg(long, value_name = "TIME", value_parser = query::duration)]
     pub(crate) drain: Option<Duration>,
+    /// Let searches read from these streaming replicas of the Postgres (repeatable). One that is behind or does not answer
+    /// is left out meanwhile
+    #[arg(long, value_name = "URL,...", value_delimiter = ',', env = "CODESEARCH_READ_FROM", hide_env_values = true)]
+    pub(crate) read_from: Vec<String>,
     #[command(flatten)]
     pub(crate) configuration: SettingsArgs,
     #[command(flatten)]

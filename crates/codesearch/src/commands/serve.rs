@@ -153,7 +153,8 @@ pub(crate) fn serve(
     let proxy = &args.operator.proxy;
     let mut sockets = [socket, proxy.proxy_socket.as_deref().map(Socket::of_proxy).transpose()?];
     settings.sql = Some(super::sql::for_agents(&database));
-    let (keep, keeps_watch) = (Arc::new(keep), keep.watches);
+    database.store.read_from(&args.read_from, connections())?;
+    let (keeps_watch, keep) = (keep.watches, Arc::new(keep));
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;
     let hosts = server::Hosts::of(address, &args.host, settings.access.needs_token);
@@ -186,6 +187,8 @@ pub(crate) fn serve(
         say!("serving on http://{address}/");
         let (wanting, wanted_by) = (Arc::clone(&keep), Arc::clone(&configuration));
         let (beside, leads) = (Arc::clone(&fellows), fellows.leads());
+        let replicated = store.clone();
+        let replicating = tokio::spawn(async move { replicated.follow_replicas().await });
         let joining = tokio::spawn(async move {
             beside.run(&itself, joined, &|| wanting.is_needed(&wanted_by.get())).await;
         });
@@ -283,6 +286,7 @@ pub(crate) fn serve(
         .await;
         following.abort();
         identifying.abort();
+        replicating.abort();
         for task in [watching, with_cache, checking, comparing] {
             task.abort();
             let _ = task.await;

@@ -1,6 +1,9 @@
 //! Several servers of one index: limits and cursors hold across them, one of them does what only one may do, and each may
 //! go and come back.
 
+mod cluster;
+mod replicas;
+
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;

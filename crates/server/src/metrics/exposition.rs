@@ -159,7 +159,23 @@ async fn metrics(State(server): State<Shared>) -> Result<Response, Failure> {
             "Seconds since the keys for JWTs were fetched; 0 if they were not.",
         ),
         ("connections_max", most as u64, "Limit of connections to Postgres for searches."),
+        ("servers", server.fellows.others() as u64 + 1, "Servers of the index that run."),
+        (
+            "leads",
+            u64::from(*server.fellows.leads().borrow()),
+            "Whether this server ingests and mirrors for the index.",
+        ),
     ];
+    let replicas = server.admin().store.replica_states();
+    if !replicas.is_empty() {
+        let help = "Whether a replica has the newest state of the index that this server reads.";
+        head(&mut text, "replica_ready", "gauge", help);
+    }
+    for (name, is_ready) in replicas {
+        let name = name.replace(['"', '\\', '\n'], "_");
+        let ready = u64::from(is_ready);
+        let _ = writeln!(text, "codesearch_replica_ready{{replica=\"{name}\"}} {ready}");
+    }
     // Without an index or a database, the server's own values are still exposed.
     if let Ok(catalog) = server.admin().catalog().await {
         let bytes: i64 = catalog.shards.iter().map(|shard| shard.bytes).sum();

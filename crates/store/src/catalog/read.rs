@@ -119,6 +119,7 @@ impl Store {
             return Box::pin(self.read_catalog(earlier)).await;
         }
         let Current { identity, epoch, switch } = current;
+        self.want(identity, switch);
         let known = |id: ShardId| {
             let of = earlier?;
             of.shards.binary_search_by_key(&id, |shard| shard.id).ok().map(|at| &of.shards[at])
