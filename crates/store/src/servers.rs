@@ -75,6 +75,8 @@ impl Store {
         let joining = async {
             schema::check(&mut *self.control().acquire().await?).await?;
             let mut listener = self.listener().await?;
+            // Notifications on their way to a machine that has vanished would keep its locks for a quarter of an hour.
+            sqlx::query("set tcp_user_timeout = '25s'").execute(&mut listener).await?;
             listener.listen(SERVERS).await?;
             // The lock is there before the row can be seen.
             let id: i32 = sqlx::query_scalar(

@@ -75,10 +75,10 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
             ("client_min_messages", "warning"),
             // The server ends a statement soon after its client has disappeared.
             ("client_connection_check_interval", "1s"),
-            // Over TCP, a client that vanishes is noticed within two minutes, and its locks are released.
-            ("tcp_keepalives_idle", "60"),
-            ("tcp_keepalives_interval", "10"),
-            ("tcp_keepalives_count", "6"),
+            // Over TCP, a client that vanishes is noticed within 25 seconds, and its locks are released.
+            ("tcp_keepalives_idle", "10"),
+            ("tcp_keepalives_interval", "5"),
+            ("tcp_keepalives_count", "3"),
         ])
         // Each shard has statements of its own.
         .statement_cache_capacity(2048)
