@@ -153,7 +153,9 @@ pub(crate) fn serve(
     let proxy = &args.operator.proxy;
     let mut sockets = [socket, proxy.proxy_socket.as_deref().map(Socket::of_proxy).transpose()?];
     settings.sql = Some(super::sql::for_agents(&database));
+    let within = database.runtime.enter();
     database.store.read_from(&args.read_from, connections())?;
+    drop(within);
     let (keeps_watch, keep) = (keep.watches, Arc::new(keep));
     let writes = symbols == Symbols::Take || keep.is_needed(&settings.configuration.get());
     let address = listener.local_addr()?;

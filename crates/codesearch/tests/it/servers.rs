@@ -93,17 +93,17 @@ fn the_limits_of_a_token_hold_across_servers() {
 #[test]
 fn concurrent_searches_of_a_token_are_counted_across_servers() {
     let fixture = indexed();
-    let (token, line) = new_token(&fixture, &["ann"]);
+    let (token, line) = new_token(&fixture, &["ann", "--admin"]);
     fixture.write("tokens", format!("{line} at-once=2\n"));
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", &*bearer)];
     let options = ["--tokens", "tokens", "--cache", "0", "--server-at-once", "8"];
     let all = [fixture.serve_with(&options), fixture.serve_with(&options)];
-    let running = || {
-        fixture.sql::<i64>(
-            "select count(*) from pg_stat_activity where datname = current_database()
-             and wait_event_type = 'Lock' and query not like '%pg_stat_activity%'",
-        )
+    let running = |server: &Server| -> u32 {
+        let metrics = server.ask("/metrics", &headers).2;
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix("codesearch_searches_running "));
+        line.unwrap().parse().unwrap()
     };
     // Both at one of them, after each had one: what it does not use, it gives back.
     for split in [[0, 1], [0, 0], [1, 1], [0, 1]] {
@@ -111,10 +111,18 @@ fn concurrent_searches_of_a_token_are_counted_across_servers() {
         std::thread::scope(|scope| {
             let mut searches = Vec::new();
             for at in split {
-                let before = running();
                 let server = &all[at];
-                searches.push(scope.spawn(move || server.ask("/search?q=needle&timeout=2m", &headers)));
-                eventually("it runs", || running() > before);
+                let before = running(server);
+                searches.push(scope.spawn(move || {
+                    loop {
+                        let answer = server.ask("/search?q=needle&timeout=2m", &headers);
+                        // For a moment, it believes that the other one has all.
+                        if answer.0 != 429 {
+                            return answer;
+                        }
+                    }
+                }));
+                eventually("it runs", || running(server) > before);
             }
             for server in &all {
                 let (status, _, body) = server.ask("/search?q=needle", &headers);
@@ -145,7 +153,7 @@ fn a_cursor_of_one_server_works_on_another_while_the_index_changes() {
     eventually("they know of each other", || servers(&fixture).len() == 2);
     let begin = all[0].json("/search?q=needle&limit=1").1;
     let next = begin["next"].as_str().unwrap();
-    for n in 0..8 {
+    for n in 0..6 {
         // The other one hears of each epoch, and no search reads it there.
         assert_eq!(all[1].get("/readyz", "*/*").0, 200);
         fixture.write("one/c.rs", format!("fn needle_{n}() {{}}\n"));
@@ -163,7 +171,7 @@ fn a_cursor_of_one_server_works_on_another_while_the_index_changes() {
     assert_eq!(pages[0][0]["path"], "b.rs");
     assert_eq!(pages[0].as_array().unwrap().len(), 1, "{}", pages[0]);
     // What one has just heard of, the other reads, too.
-    for n in 0..4 {
+    for n in 0..2 {
         fixture.write("one/d.rs", format!("fn needle_{n}() {{}}\n"));
         fixture.ingest();
         let next = all[n % 2].json("/search?q=needle&limit=1").1["next"].clone();
@@ -282,7 +290,7 @@ fn a_server_says_that_a_newer_version_has_upgraded_the_index() {
         "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
          values (99999, 'later', true, '', 0)",
     );
-    let rejoin = "select pg_terminate_backend(backend, 10000) from servers";
+    let rejoin = "select bool_or(pg_terminate_backend(backend, 10000)) from servers";
     assert!(fixture.sql::<bool>(rejoin));
     eventually("it joins again", || servers(&fixture).len() == 1);
     assert_eq!(server.get("/readyz", "*/*").0, 200);
@@ -291,7 +299,7 @@ fn a_server_says_that_a_newer_version_has_upgraded_the_index() {
     fixture.serve().stop();
     // One that does.
     fixture.exec("update state set oldest_program = 99999");
-    let ran = fixture.run(&["search", "needle"]);
+    let ran = fixture.run(&["repos"]);
     let told = "the index was upgraded by a newer version of codesearch (migration 99999; this one knows ";
     assert!(ran.status.code() == Some(2) && ran.err.contains(told), "{}", ran.err);
     assert!(fixture.sql::<bool>(rejoin));
