@@ -151,7 +151,11 @@ mod tests {
             let library = compiled(glob).unwrap().compile_matcher().is_match(name);
             assert_eq!(library, expected, "{glob} {name}");
             let names = BTreeSet::from(["0", name, "zz"]);
-            assert_eq!(matching_none([glob], &names).is_empty(), expected || glob == "*", "{glob} {name}");
+            assert_eq!(
+                matching_none([glob], &names).is_empty(),
+                expected || glob == "*",
+                "{glob} {name}"
+            );
         }
         assert_eq!(matching_none(["a/**", "**", "b"], &BTreeSet::new()), ["a/**", "**", "b"]);
         for wrong in ["", " ", "a ", "https://x/y", "a[", "{a", "a\nb", &"x".repeat(2000)] {

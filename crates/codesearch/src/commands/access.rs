@@ -190,7 +190,8 @@ pub(crate) fn unmatched(grants: &Grants, names: &[String]) -> Vec<String> {
     let all = matching_none(granted.keys().copied(), &sorted);
     let sentence = |glob: &&str| {
         let (who, all) = granted[*glob];
-        let others = if all > 1 { format!(" and {}", count(all - 1, "other")) } else { String::new() };
+        let others =
+            if all > 1 { format!(" and {}", count(all - 1, "other")) } else { String::new() };
         let meant = meant(glob, names);
         format!("access: {glob}, granted to {who}{others}, matches no repository{meant}")
     };

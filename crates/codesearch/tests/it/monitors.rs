@@ -164,7 +164,12 @@ fn serve(fixture: &Fixture, settings: &str) -> Server {
 }
 
 /// Sends a form or JSON; returns the status and the body.
-pub(crate) fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+pub(crate) fn post(
+    server: &Server,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (u16, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0);
     let agent: ureq::Agent = config.build().into();
     let mut request = agent.post(format!("http://{}{path}", server.address));

@@ -23,8 +23,8 @@ mod whoami;
 
 pub(crate) use admit::{IsOperator, MayIngest, admit, mark};
 pub use identify::Identity;
-pub(crate) use noted::Noted;
 pub(crate) use metadata::{METADATA, METADATA_OF_MCP};
+pub(crate) use noted::Noted;
 pub use proxy::Proxy;
 pub(crate) use refusal::Denied;
 pub(crate) use sign_in::{SIGN_IN, SIGN_OUT};

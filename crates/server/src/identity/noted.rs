@@ -27,7 +27,10 @@ impl Noted {
             noted.insert(user.name.clone(), user.groups.clone());
         }
         if let Err(error) = store.note_groups(&user.name, &user.groups).await {
-            tracing::debug!("the groups of {} are written with the next request: {error}", user.name);
+            tracing::debug!(
+                "the groups of {} are written with the next request: {error}",
+                user.name
+            );
             let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             noted.remove(&user.name);
         }

@@ -51,7 +51,8 @@ impl Watched {
     /// Returns the number of deliveries of a monitor in a state, of those that were tried.
     fn count(&self, state: &str, name: &str) -> i64 {
         let sql = "select count(*) from deliveries d join monitors m on m.id = d.monitor";
-        let of = format!("{sql} where d.state = '{state}' and m.name = '{name}' and d.attempts > 0");
+        let of =
+            format!("{sql} where d.state = '{state}' and m.name = '{name}' and d.attempts > 0");
         self.fixture.sql(&of)
     }
 

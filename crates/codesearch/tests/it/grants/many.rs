@@ -10,8 +10,14 @@ use crate::harness::{Server, eventually};
 const MEMBERS: usize = 50_000;
 
 /// How a proxy names users.
-const PROXY: [&str; 6] =
-    ["--trust-user-header", "X-User", "--trust-groups-header", "X-Groups", "--proxy-network", "127.0.0.0/8"];
+const PROXY: [&str; 6] = [
+    "--trust-user-header",
+    "X-User",
+    "--trust-groups-header",
+    "X-Groups",
+    "--proxy-network",
+    "127.0.0.0/8",
+];
 
 /// Returns the number of files that a client finds, with these headers.
 fn found(server: &Server, headers: &[(&str, &str)]) -> u64 {

@@ -128,7 +128,8 @@ fn what_a_host_said_counts_for_a_day() {
     let server = mirrored.fixture.serve();
     let seen = || server.search("needle")["stats"]["files"].as_u64().unwrap();
     assert_eq!(seen(), 1);
-    let end = "update host_visibility set seen_at = now() - interval '24 hours' + interval '2 seconds'";
+    let end =
+        "update host_visibility set seen_at = now() - interval '24 hours' + interval '2 seconds'";
     mirrored.fixture.exec(&format!("{end}; update access_state set version = version + 1"));
     eventually("it is hidden", || seen() == 0);
 }
