@@ -75,7 +75,9 @@ impl Snapshots {
         };
         let fresh = Arc::new(read?);
         match old {
-            Some(old) if keep_earlier => self.earlier.push(old, self.others.load(Ordering::Relaxed) > 0),
+            Some(old) if keep_earlier => {
+                self.earlier.push(old, self.others.load(Ordering::Relaxed) > 0)
+            }
             _ => {}
         }
         self.earlier.retain_history_of(&fresh);

@@ -386,7 +386,8 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let threads = Threads::start().unwrap();
-        let bounds = Bounds { shared: 4, write_timeout: Duration::from_millis(100), finish: DRAIN_TIMEOUT };
+        let bounds =
+            Bounds { shared: 4, write_timeout: Duration::from_millis(100), finish: DRAIN_TIMEOUT };
         runtime.spawn(async move {
             serve(&threads, listener, Sockets::default(), routes, bounds, std::future::pending())
                 .await

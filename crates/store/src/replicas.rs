@@ -82,7 +82,8 @@ impl Replica {
 
     /// Notes that it does not answer.
     pub(crate) fn lose(&self) {
-        let lost = self.known.send_if_modified(|known| std::mem::replace(&mut known.answers, false));
+        let lost =
+            self.known.send_if_modified(|known| std::mem::replace(&mut known.answers, false));
         if lost {
             tracing::warn!("the replica {} does not answer; others are read", self.name);
         }
@@ -216,7 +217,8 @@ impl Store {
         if let Choice::Open = *choice {
             let ready = self.replicas().iter().filter(|replica| replica.has(wanted));
             let freest = ready.max_by_key(|replica| replica.pool.free.available_permits());
-            *choice = freest.map_or(Choice::Primary, |replica| Choice::Replica(Arc::clone(replica)));
+            *choice =
+                freest.map_or(Choice::Primary, |replica| Choice::Replica(Arc::clone(replica)));
         }
         let Choice::Replica(replica) = &*choice else { return None };
         if replica.has(wanted) {

@@ -176,18 +176,6 @@ impl Membership {
             None => Err(Error::Unreachable("the connection broke".to_owned())),
         }
     }
-
-    /// Leaves the others, and tells them.
-    pub async fn leave(mut self) {
-        let leaving = sqlx::query(
-            "with gone as (delete from servers where id = $1),
-                  freed as (delete from allowances_running where server = $1)
-             select pg_notify($2, ''), pg_advisory_unlock_all()",
-        )
-        .bind(self.id)
-        .bind(SERVERS);
-        let _ = answered(ANSWERS, leaving.execute(&mut self.listener)).await;
-    }
 }
 
 /// Returns the servers of an index, in the order in which they joined. Makes and changes nothing.

@@ -75,7 +75,13 @@ pub(crate) struct ServeArgs {
     pub(crate) drain: Option<Duration>,
     /// Let searches read from these streaming replicas of the Postgres (repeatable). One that is behind or does not answer
     /// is left out meanwhile
-    #[arg(long, value_name = "URL,...", value_delimiter = ',', env = "CODESEARCH_READ_FROM", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL,...",
+        value_delimiter = ',',
+        env = "CODESEARCH_READ_FROM",
+        hide_env_values = true
+    )]
     pub(crate) read_from: Vec<String>,
     #[command(flatten)]
     pub(crate) configuration: SettingsArgs,

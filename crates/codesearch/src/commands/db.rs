@@ -174,7 +174,14 @@ fn servers(target: &Target, as_json: bool) -> Result<u8> {
     let address = servers.iter().fold(7, |width, of| wide(width, &of.address));
     let machine = servers.iter().fold(7, |width, of| wide(width, &of.machine));
     if !as_json {
-        say!("{:<address$} {:<machine$} {:>8} {:<9} {:<20}  STATE", "ADDRESS", "MACHINE", "PROCESS", "VERSION", "SINCE");
+        say!(
+            "{:<address$} {:<machine$} {:>8} {:<9} {:<20}  STATE",
+            "ADDRESS",
+            "MACHINE",
+            "PROCESS",
+            "VERSION",
+            "SINCE"
+        );
     }
     for of in &servers {
         if as_json {

@@ -257,8 +257,9 @@ pub(crate) fn serve(
         });
         let (mirrored, hosts_file) = (store.clone(), Arc::clone(&configuration));
         let mirroring = tokio::spawn(async move {
-            let mirror =
-                || Box::pin(mirror::beside(mirrored.clone(), Arc::clone(&hosts_file), into.clone()));
+            let mirror = || {
+                Box::pin(mirror::beside(mirrored.clone(), Arc::clone(&hosts_file), into.clone()))
+            };
             while_leading(leads, mirror).await
         });
         let completed = store.clone();

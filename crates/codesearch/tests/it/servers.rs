@@ -195,8 +195,7 @@ fn one_server_ingests_and_delivers_and_another_goes_on() {
     let receiver = Target::start();
     let settings = fixture.path().join("settings.toml");
     std::fs::write(&settings, "[monitor]\nallow = [\"127.0.0.1\"]\n").unwrap();
-    let mut add =
-        fixture.command(&["monitor", "add", "m", "needle", "--webhook", &receiver.url()]);
+    let mut add = fixture.command(&["monitor", "add", "m", "needle", "--webhook", &receiver.url()]);
     assert!(add.env("CODESEARCH_SETTINGS", &settings).status().unwrap().success());
     let mut server = watching(&fixture, &settings, &[]);
     let is_leader = |server: &Server| leader(&fixture) == Some(server.address.to_string());
@@ -300,7 +299,8 @@ fn a_server_says_that_a_newer_version_has_upgraded_the_index() {
     // One that does.
     fixture.exec("update state set oldest_program = 99999");
     let ran = fixture.run(&["repos"]);
-    let told = "the index was upgraded by a newer version of codesearch (migration 99999; this one knows ";
+    let told =
+        "the index was upgraded by a newer version of codesearch (migration 99999; this one knows ";
     assert!(ran.status.code() == Some(2) && ran.err.contains(told), "{}", ran.err);
     assert!(fixture.sql::<bool>(rejoin));
     eventually("it says so", || {

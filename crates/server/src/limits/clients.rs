@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -344,10 +344,8 @@ impl Limits {
 
 /// Charges a request to its client and to all clients together.
 fn charge(clients: &[Arc<Client>; 2], searching: bool) -> Result<(), Rejection> {
-    let reasons = [
-        (Refusal::Bytes, Refusal::PerMinute),
-        (Refusal::ServerBytes, Refusal::ServerPerMinute),
-    ];
+    let reasons =
+        [(Refusal::Bytes, Refusal::PerMinute), (Refusal::ServerBytes, Refusal::ServerPerMinute)];
     let now = Instant::now();
     // Some bytes must remain; those of the answer are charged when it is sent.
     for (client, (reason, _)) in clients.iter().zip(reasons) {

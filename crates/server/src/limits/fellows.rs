@@ -221,11 +221,7 @@ impl Fellows {
     ///
     /// # Errors
     /// The client has used them up, here and at the other servers.
-    pub(super) async fn supply(
-        &self,
-        client: &Arc<Client>,
-        needs: Needs,
-    ) -> Result<(), Rejection> {
+    pub(super) async fn supply(&self, client: &Arc<Client>, needs: Needs) -> Result<(), Rejection> {
         let Some(part) = &client.part else { return Ok(()) };
         let is_enough = || match (part.server(), self.others()) {
             (None, 0) => true,

@@ -56,7 +56,9 @@ impl Cluster {
         assert!(initdb.stdout(Stdio::null()).status().unwrap().success());
         // A copy of a server that has never run is a backup of it.
         let copy = folder.path().join("replica");
-        assert!(of_owner(Path::new("cp")).arg("-a").args([&data, &copy]).status().unwrap().success());
+        assert!(
+            of_owner(Path::new("cp")).arg("-a").args([&data, &copy]).status().unwrap().success()
+        );
         let at = folder.path().display();
         let of = |name: &str| format!("{SETTINGS}unix_socket_directories = '{at}/{name}'\n");
         let more = format!("primary_conninfo = 'host={at}/primary user=codesearch'\n");
@@ -147,8 +149,7 @@ fn of_owner(program: &Path) -> Command {
 fn start(programs: &Path, data: &Path) -> Child {
     let mut command = of_owner(&programs.join("postgres"));
     let log = fs::File::create(data.with_extension("log")).unwrap();
-    let mut child =
-        command.arg("-D").arg(data).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    let mut child = command.arg("-D").arg(data).stdout(Stdio::null()).stderr(log).spawn().unwrap();
     let host = data.display().to_string().replace('/', "%2F");
     let url = format!("postgresql://codesearch@localhost/postgres?host={host}");
     eventually("Postgres takes connections", || {

@@ -128,7 +128,8 @@ fn three_servers_and_a_replica_give_answers_of_one_state() {
         };
         let all_answer = || {
             let before: Vec<usize> = answers.iter().map(|of| of.load(Ordering::Relaxed)).collect();
-            let more = |(of, before): (&AtomicUsize, &usize)| of.load(Ordering::Relaxed) > before + 1;
+            let more =
+                |(of, before): (&AtomicUsize, &usize)| of.load(Ordering::Relaxed) > before + 1;
             eventually("all answer", || answers.iter().zip(&before).all(more));
         };
         publish(&cluster, 1);
