@@ -30,7 +30,7 @@ pub(crate) async fn while_leading<F: Future>(
         let mut ends = leads.clone();
         tokio::select! {
             // Work that has an end is done for this time.
-            _ = async { work().await; std::future::pending::<()>().await } => {}
+            () = async { work().await; std::future::pending::<()>().await } => {}
             _ = ends.wait_for(|leads| !*leads) => {}
         }
     }

@@ -5,7 +5,7 @@ mod cluster;
 mod replicas;
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -182,7 +182,7 @@ fn a_cursor_of_one_server_works_on_another_while_the_index_changes() {
     }
 }
 
-fn watching(fixture: &Fixture, settings: &PathBuf, options: &[&str]) -> Server {
+fn watching(fixture: &Fixture, settings: &Path, options: &[&str]) -> Server {
     let args = ["serve", "--watch", "--listen", "127.0.0.1:0"];
     let mut command = fixture.command(&[&args, options].concat());
     command.env("CODESEARCH_SETTINGS", settings);
