@@ -65,11 +65,10 @@ pub async fn write(
         };
         match &done {
             Ok(()) if is_failing => tracing::info!("the audit is written again"),
-            Ok(()) => {}
             Err(error) if !is_failing => {
                 tracing::warn!("the audit waits for the database: {error}");
             }
-            Err(_) => {}
+            _ => {}
         }
         is_failing = done.is_err();
         pause = if is_failing { RETRY } else { COLLECT };
