@@ -76,7 +76,7 @@ impl Snapshots {
         let fresh = Arc::new(read?);
         match old {
             Some(old) if keep_earlier => {
-                self.earlier.push(old, self.others.load(Ordering::Relaxed) > 0)
+                self.earlier.push(old, self.others.load(Ordering::Relaxed) > 0);
             }
             _ => {}
         }
