@@ -56,7 +56,9 @@ fn all_checkouts_of_a_clone_are_one_repository() {
     };
     eventually("the times of the files are old enough to be believed", || {
         ingest(&fixture);
-        fixture.sql::<bool>("select not exists (select from files where fingerprint = 0 and trees >= 0)")
+        fixture.sql::<bool>(
+            "select not exists (select from files where fingerprint = 0 and trees >= 0)",
+        )
     });
     let before = rows();
     fixture.git("in/r", &["worktree", "add", "--quiet", "../third"]);
