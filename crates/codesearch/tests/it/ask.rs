@@ -185,8 +185,8 @@ fn a_file_is_found_by_its_path_alone() {
     assert!(shown.contains("one/plugins/empty_quota.py"), "{shown}");
     let server = fixture.serve_with(&["--cache", "0"]);
     assert_eq!(files(&server.json(&format!("/ask?q={}", percent(question))).1)[..2], found);
-    let (status, _, page) = server.get("/ask?q=empty+quotas", "text/html");
-    assert!(status == 200 && page.contains("empty_quota.py"), "{page}");
+    let (code, _, page) = server.get("/ask?q=empty+quotas", "text/html");
+    assert!(code == 200 && page.contains("empty_quota.py"), "{page}");
 }
 
 fn percent(text: &str) -> String {

@@ -45,6 +45,7 @@ impl Kind {
 
 /// A repository of the host.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a host tells each by itself")]
 pub(super) struct Repo {
     pub(super) id: u64,
     pub(super) owner: String,
