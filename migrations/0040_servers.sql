@@ -71,9 +71,10 @@ begin
     searches_left := least(coalesce(searches_left, search_rate) + minutes * search_rate + searches_back, search_rate);
     bytes_left := least(coalesce(bytes_left, byte_rate) + minutes * byte_rate + bytes_back, byte_rate);
     -- Less than one is nothing.
-    searches_taken := case when ended then searches_left when searches_left < 1 then 0
+    searches_taken := case when search_rate is null then null when ended then searches_left when searches_left < 1 then 0
         else least(searches_left, searches_wanted) end;
-    bytes_taken := case when ended then bytes_left when bytes_left < 1 then 0 else least(bytes_left, bytes_wanted) end;
+    bytes_taken := case when byte_rate is null then null when ended then bytes_left when bytes_left < 1 then 0
+        else least(bytes_left, bytes_wanted) end;
     searches_left := searches_left - searches_taken;
     bytes_left := bytes_left - bytes_taken;
     if ended then
