@@ -95,20 +95,20 @@ impl Cluster {
     }
 
     pub(super) fn exec(&self, server: &str, database: &str, sql: &str) {
-        on(async {
-            let mut conn = self.connect(server, database).await.unwrap();
-            conn.execute(AssertSqlSafe(sql.to_owned())).await.unwrap();
-        });
+        on(unless_replayed(async || {
+            let mut conn = self.connect(server, database).await?;
+            conn.execute(AssertSqlSafe(sql.to_owned())).await
+        }));
     }
 
     pub(super) fn value<T>(&self, server: &str, sql: &str) -> T
     where
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
     {
-        on(async {
-            let mut conn = self.connect(server, "cs").await.unwrap();
-            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut conn).await.unwrap()
-        })
+        on(unless_replayed(async || {
+            let mut conn = self.connect(server, "cs").await?;
+            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut conn).await
+        }))
     }
 
     async fn connect(&self, server: &str, database: &str) -> sqlx::Result<PgConnection> {
@@ -162,4 +162,14 @@ fn start(programs: &Path, data: &Path) -> Child {
 
 fn on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// Runs a statement again as long as a replica cancels it since it replays what the statement would see.
+async fn unless_replayed<T>(run: impl AsyncFn() -> sqlx::Result<T>) -> T {
+    loop {
+        match run().await {
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("40001") => {}
+            done => return done.unwrap(),
+        }
+    }
 }
