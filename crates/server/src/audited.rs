@@ -5,24 +5,21 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use access::Principal;
 use audit::{Audit, MAX_PARAMETERS, MAX_QUERY, Told, shortened};
-use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
 use store::AuditEvent;
 
 use super::connections::OnSocket;
 use super::endpoint::Endpoint;
 use super::error::Code;
 use super::identity::Denied;
+use super::observed_body::{Observer, observed};
 use super::params::{Pairs, wants_page};
 use super::sender::Sender;
 use super::server::Shared;
@@ -135,7 +132,7 @@ impl Audited {
         } else {
             "answered".into()
         };
-        response.map(|body| Body::new(AuditedBody { body, audited: self }))
+        response.map(|body| observed(body, self))
     }
 }
 
@@ -182,40 +179,9 @@ impl Drop for Audited {
     }
 }
 
-/// The body of an answer, which ends its event.
-struct AuditedBody {
-    body: Body,
-    audited: Audited,
-}
-
-impl hyper::body::Body for AuditedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        if matches!(polled, Poll::Ready(None)) {
-            self.audited.has_ended = true;
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for AuditedBody {
-    fn drop(&mut self) {
-        // A body of known length is not asked for its end.
-        self.audited.has_ended |= self.body.is_end_stream();
+impl Observer for Audited {
+    fn ended(&mut self) {
+        self.has_ended = true;
     }
 }
 

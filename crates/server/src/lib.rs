@@ -27,6 +27,7 @@ mod listeners;
 mod mcp;
 mod metrics;
 mod monitors;
+mod observed_body;
 mod openapi;
 mod pages;
 mod params;

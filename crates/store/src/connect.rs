@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::pool::ConnectionPool;
 use crate::prepare::{ServerProperties, encoding};
 use crate::store::Store;
 use crate::tables::{self, Groups};
-use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, options};
+use crate::target::{ANSWER, CONNECT, CONTROL, Target, answered, connect, for_searching, options};
 
 /// What to do about a missing index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,19 +100,6 @@ impl Store {
         self.keep_groups(groups);
         Ok(shards)
     }
-}
-
-/// Returns the options of connections for searching.
-pub(crate) fn for_searching(options: &PgConnectOptions) -> PgConnectOptions {
-    options.clone().options([
-        // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never is.
-        ("enable_seqscan", "off"),
-        // Each statement names its partition and has only one useful index, so one plan fits all parameters.
-        ("plan_cache_mode", "force_generic_plan"),
-        ("jit", "off"),
-        // Shards are searched in parallel; starting workers takes longer than a statement.
-        ("max_parallel_workers_per_gather", "0"),
-    ])
 }
 
 /// Returns whether a connection failed because the database does not exist (3D000,

@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{Error, Result};
 use crate::pool::{Backend, ConnectionPool};
-use crate::replicas::Replica;
+use crate::replica::Replica;
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{CONNECT, answered};

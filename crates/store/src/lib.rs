@@ -35,6 +35,7 @@ mod pool;
 mod prepare;
 mod queue;
 mod reader;
+mod replica;
 mod replicas;
 mod repos;
 mod schema;

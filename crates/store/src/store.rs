@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::kept::Kept;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
-use crate::replicas::{Replica, Route, Wanted};
+use crate::replica::{Replica, Route, Wanted};
 use crate::tables::Groups;
 use crate::target::{CONNECT, connect};
 

@@ -85,6 +85,19 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
         .disable_statement_logging())
 }
 
+/// Returns the options of connections for searching.
+pub(crate) fn for_searching(options: &PgConnectOptions) -> PgConnectOptions {
+    options.clone().options([
+        // Since lexemes lie in TOAST, a sequential scan looks cheap to the planner, but never is.
+        ("enable_seqscan", "off"),
+        // Each statement names its partition and has only one useful index, so one plan fits all parameters.
+        ("plan_cache_mode", "force_generic_plan"),
+        ("jit", "off"),
+        // Shards are searched in parallel; starting workers takes longer than a statement.
+        ("max_parallel_workers_per_gather", "0"),
+    ])
+}
+
 fn of_url(url: &str) -> Result<PgConnectOptions> {
     let bad = |why: String| {
         Error::Unsuitable(format!(

@@ -73,7 +73,11 @@ impl Look<'_> {
             Ok::<_, Error>(Some((shards, looked)))
         };
         let naming = async {
-            if in_paths { paths::named(self, all.switch).await } else { Ok(Named::default()) }
+            if in_paths {
+                paths::named(view, among, words, all.switch).await
+            } else {
+                Ok(Named::default())
+            }
         };
         let (found, named) = tokio::try_join!(looking, naming)?;
         Ok(LookedUp { all, chosen, found, named })

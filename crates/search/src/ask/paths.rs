@@ -10,10 +10,10 @@ use store::{BlobId, ShardId, Switch};
 use tokio::sync::mpsc;
 use words::{QuestionWord, Role, Word};
 
-use super::look::Look;
 use crate::order;
 use crate::stats::Stopped;
 use crate::types::{Error, Request, Resume};
+use crate::view::View;
 
 /// Maximum number of files: those that come first in the order of a search.
 const MOST: usize = 200;
@@ -36,17 +36,22 @@ pub(super) struct Named {
     pub(super) stopped: Option<Stopped>,
 }
 
-/// Returns the files whose paths have all words.
+/// Returns the files, of those that `among` chooses, whose paths have all words.
 ///
 /// # Errors
 /// The database query fails.
-pub(super) async fn named(look: &Look<'_>, switch: Switch) -> Result<Named, Error> {
+pub(super) async fn named(
+    view: &View,
+    among: &Request,
+    words: &[QuestionWord],
+    switch: Switch,
+) -> Result<Named, Error> {
     let mut named = Named::default();
-    let wanted = wanted(look.words);
+    let wanted = wanted(words);
     let Some(paths) = beginning(&wanted)? else { return Ok(named) };
-    let query = look.among.query().clone().and(paths);
-    let mut request = Request::new(&query)?.alone(MOST, look.view.time_for(look.among.timeout));
-    request.brute = look.among.brute;
+    let query = among.query().clone().and(paths);
+    let mut request = Request::new(&query)?.alone(MOST, view.time_for(among.timeout));
+    request.brute = among.brute;
     request.resume = Some(Resume::start(switch, order::hash(request.compiled_query())));
     let (request, (send, mut found)) =
         (Arc::new(request), mpsc::channel::<Vec<FileMatch>>(WAITING));
@@ -58,7 +63,7 @@ pub(super) async fn named(look: &Look<'_>, switch: Switch) -> Result<Named, Erro
             }
         }
     };
-    let (stats, ()) = tokio::join!(look.view.search_plain(&request, send), counting);
+    let (stats, ()) = tokio::join!(view.search_plain(&request, send), counting);
     named.stopped = stats?.stopped.filter(|why| !matches!(why, Stopped::Limit));
     Ok(named)
 }

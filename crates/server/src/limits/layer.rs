@@ -1,53 +1,25 @@
 //! Applies the limits of clients to a handler, and counts the bytes of its answer.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hyper::body::{Frame, SizeHint};
 
 use super::caller::Caller;
 use super::clients::{Admission, Cost};
 use super::part::Rejection;
 use crate::compat::zoekt;
 use crate::error::{Body as ErrorBody, Failure};
+use crate::observed_body::{Observer, observed};
 use crate::pages::failed;
 use crate::params::{Pairs, wants_page};
 use crate::sender::Sender;
 use crate::server::Shared;
 use statistics::Refusal;
 
-/// The body of an answer whose bytes are counted while it is sent.
-struct MeteredBody {
-    body: Body,
-    ticket: Admission,
-}
-
-impl hyper::body::Body for MeteredBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(Some(Ok(frame))) = &polled {
-            self.ticket.pay(frame.data_ref().map_or(0, Bytes::len));
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+impl Observer for Admission {
+    fn sends(&mut self, bytes: usize) {
+        self.pay(bytes);
     }
 }
 
@@ -69,7 +41,7 @@ pub async fn limited<F: Future<Output = Response>>(
                 server.metrics.refuse(Refusal::Busy);
                 return address.refused(Failure::unread());
             };
-            answer.map(|body| Body::new(MeteredBody { body, ticket }))
+            answer.map(|body| observed(body, ticket))
         }
         Err(rejection) => {
             server.metrics.refuse(rejection.reason);

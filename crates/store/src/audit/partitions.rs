@@ -1,30 +1,21 @@
 //! The partitions of the audit: one for each month (UTC).
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::error::Result;
 use crate::locks::AUDIT_LOCK;
-
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
 
 /// A month: years since year 0 times twelve, and months since January.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Month(i64);
 
 impl Month {
-    /// Returns the month of a time in microseconds since 1970.
+    /// Returns the month of a time in microseconds since 1970. A time that no calendar has counts as 1970.
     pub(super) fn of(at: i64) -> Self {
-        // https://howardhinnant.github.io/date_algorithms.html#civil_from_days
-        let days = at.div_euclid(DAY) + 719_468;
-        let era = days.div_euclid(146_097);
-        let day_of_era = days.rem_euclid(146_097);
-        let year =
-            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-        // From March on.
-        let month = (5 * day_of_year + 2) / 153;
-        Self((era * 400 + year) * 12 + month + 2)
+        let time = Timestamp::from_microsecond(at).unwrap_or_default().to_zoned(TimeZone::UTC);
+        Self(i64::from(time.year()) * 12 + i64::from(time.month()) - 1)
     }
 
     /// Returns the month after it.

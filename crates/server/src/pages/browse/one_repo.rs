@@ -1,6 +1,6 @@
 //! A repository with its left-out files, or a folder in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
 use axum::Json;
@@ -8,19 +8,18 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use search::{FolderItem, Tree};
 use serde_json::json;
-use store::{Catalog, InTree, MAIN_TREE, Repo, TreeKind};
+use store::{Catalog, InTree, MAIN_TREE, QueuePlace, Repo, RepoId, ScipImport, TreeKind};
 
 use super::missing::{no_such_file, no_such_repo};
-use super::repos::repo_json;
-use super::{Answered, BrowseParams, Crumb, crumbs, crumbs_at, repo};
+use super::{Answered, BrowseParams, Crumb, crumbs, crumbs_at, repo, trees_json};
 use crate::error::Failure;
 use crate::pages::link;
 use crate::pages::render::render;
 use crate::server::Server;
-use request::about::{about_words, pushed_at};
+use request::about::{about_json, about_words, pushed_at};
 use request::fresh;
 use request::human::{count, grouped, size};
-use request::scip::scip_text;
+use request::scip::{scip_json, scip_text};
 
 #[derive(Template)]
 #[template(path = "folder.html")]
@@ -74,6 +73,38 @@ struct TreeRow {
     files: String,
     /// Whether the page shows it.
     is_here: bool,
+}
+
+/// The places of repositories in the queue.
+type Queue = HashMap<RepoId, QueuePlace>;
+
+/// Returns what is told of a repository.
+pub(super) fn repo_json(
+    repo: &Repo,
+    imports: &[ScipImport],
+    catalog: &Catalog,
+    queue: &Queue,
+) -> serde_json::Value {
+    let scip = imports.iter().filter(|import| import.repo == repo.id);
+    let mut told = json!({
+        "name": repo.name,
+        "files": repo.files,
+        "bytes": repo.bytes,
+        "skipped": repo.skipped,
+        "rank": repo.rank,
+        "about": about_json(&repo.metadata),
+        "no_ignore": repo.no_ignore,
+        "secrets": repo.secrets,
+        "indexed_at": repo.indexed_at,
+        "commit": repo.commit,
+        "web": repo.web,
+        "scip": scip.map(scip_json).collect::<Vec<_>>(),
+        "trees": trees_json(catalog, repo),
+    });
+    for (name, value) in fresh::members(repo, queue.get(&repo.id)) {
+        told[name] = value;
+    }
+    told
 }
 
 /// Answers for a repository, or a folder in it.

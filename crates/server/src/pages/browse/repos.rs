@@ -1,7 +1,6 @@
 //! `/repos`: the list of repositories; for a repository, or a folder in it, see [`one_repo`].
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use askama::Template;
 use axum::Json;
@@ -9,11 +8,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
-use store::{Catalog, QueuePlace, Repo, RepoId, ScipImport};
+use store::Repo;
 
 use super::in_tree::in_tree;
-use super::one_repo::one_repo;
-use super::{Answered, BrowseParams, ORDER, PATH, REV, TREE, answered, trees_json};
+use super::one_repo::{one_repo, repo_json};
+use super::{Answered, BrowseParams, ORDER, PATH, REV, TREE, answered};
 use crate::endpoint::{Admits, Answer, Class, Content, Doc, Endpoint};
 use crate::error::Failure;
 use crate::identity::MayIngest;
@@ -23,11 +22,10 @@ use crate::pages::render::render;
 use crate::params::names::{FORMAT, REPO};
 use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::server::Server;
-use request::about::{about_json, about_words};
+use request::about::about_words;
 use request::fresh;
 use request::hints::near_name;
 use request::human::{count, grouped, size};
-use request::scip::scip_json;
 
 #[derive(Template)]
 #[template(path = "repos.html")]
@@ -202,38 +200,6 @@ async fn all_repos(server: &Server, wanted: &BrowseParams) -> Answered {
         repos.iter().map(|repo| repo_json(repo, &imports, &catalog, &queue)).collect();
     let symbols = server.view().symbols_progress().await?.percent();
     Ok(Json(json!({ "repos": repos, "symbols_percent": symbols })).into_response())
-}
-
-/// The places of repositories in the queue.
-type Queue = HashMap<RepoId, QueuePlace>;
-
-/// Returns what is told of a repository.
-pub(super) fn repo_json(
-    repo: &Repo,
-    imports: &[ScipImport],
-    catalog: &Catalog,
-    queue: &Queue,
-) -> serde_json::Value {
-    let scip = imports.iter().filter(|import| import.repo == repo.id);
-    let mut told = json!({
-        "name": repo.name,
-        "files": repo.files,
-        "bytes": repo.bytes,
-        "skipped": repo.skipped,
-        "rank": repo.rank,
-        "about": about_json(&repo.metadata),
-        "no_ignore": repo.no_ignore,
-        "secrets": repo.secrets,
-        "indexed_at": repo.indexed_at,
-        "commit": repo.commit,
-        "web": repo.web,
-        "scip": scip.map(scip_json).collect::<Vec<_>>(),
-        "trees": trees_json(catalog, repo),
-    });
-    for (name, value) in fresh::members(repo, queue.get(&repo.id)) {
-        told[name] = value;
-    }
-    told
 }
 
 async fn all_repos_page(server: &Server, wanted: &BrowseParams) -> Answered {
