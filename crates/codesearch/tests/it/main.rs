@@ -37,6 +37,7 @@ mod in_trees;
 mod ingest;
 mod language;
 mod limits;
+mod links;
 mod livegrep;
 mod loading;
 mod memory;
