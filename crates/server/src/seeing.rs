@@ -24,7 +24,8 @@ impl FromRequestParts<Shared> for Server {
         if let Principal::Named(named) = &principal
             && shared.limits.others_name()
         {
-            shared.noted.note(&shared.admin().store, named).await;
+            let alone = shared.fellows.others() == 0;
+            shared.noted.note(&shared.admin().store, named, alone).await;
         }
         match shared.visible(&principal).await {
             Ok(visible) => Ok(Self::of(shared, principal, visible)),

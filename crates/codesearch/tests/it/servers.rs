@@ -242,6 +242,25 @@ fn one_server_ingests_and_delivers_and_another_goes_on() {
 }
 
 #[test]
+fn monitors_go_on_with_the_groups_that_any_server_heard_of_last() {
+    let fixture = indexed();
+    fixture.run(&["monitor", "add", "m", "needle"]).code(0);
+    fixture.exec("update monitors set owner = 'ann'");
+    let options = ["--trust-user-header", "X-User", "--trust-groups-header", "X-Groups"];
+    let options = [&options[..], &["--proxy-network", "127.0.0.0/8"]].concat();
+    let all = [fixture.serve_with(&options), fixture.serve_with(&options)];
+    // Each has heard of its groups before, and cannot know that the other one has heard of others since.
+    for (at, groups) in [(0, "old"), (1, "new"), (0, "old"), (1, "new")] {
+        eventually(&format!("{groups} is noted"), || {
+            let headers = [("x-user", "ann"), ("x-groups", groups)];
+            assert_eq!(all[at].ask("/search?q=needle", &headers).0, 200);
+            fixture.sql::<String>("select owner_groups::text from monitors")
+                == format!("{{{groups}}}")
+        });
+    }
+}
+
+#[test]
 fn a_rolling_restart_loses_no_request() {
     let fixture = indexed();
     let start = || fixture.serve_with(&["--drain", "500ms"]);
