@@ -16,6 +16,14 @@ struct Counts {
     waiting: u32,
     /// How many this server may run, if others have the same client.
     taken: Option<u32>,
+    /// How many may run until it is known what others have: as many as the database was told of.
+    asked: Option<u32>,
+}
+
+impl Counts {
+    fn has_room(&self, most: u32) -> bool {
+        [self.taken, self.asked].iter().flatten().all(|may| self.now < *may) && self.now < most
+    }
 }
 
 /// A search that counts as running until this is dropped.
@@ -36,7 +44,7 @@ impl Running {
     /// Counts one more, if that is allowed.
     pub(super) fn try_take(self: &Arc<Self>) -> Option<RunningPermit> {
         let mut counts = self.counts();
-        if counts.now >= counts.taken.unwrap_or(self.most).min(self.most) {
+        if !counts.has_room(self.most) {
             return None;
         }
         counts.now += 1;
@@ -45,8 +53,7 @@ impl Running {
 
     /// Returns whether one more is allowed.
     pub(super) fn has_room(&self) -> bool {
-        let counts = self.counts();
-        counts.now < counts.taken.unwrap_or(self.most).min(self.most)
+        self.counts().has_room(self.most)
     }
 
     /// Returns whether this server holds more than it uses.
@@ -61,22 +68,26 @@ impl Running {
         WaitingRequest(self)
     }
 
-    /// Returns the limit, and how many run and wait.
+    /// Returns the limit, and how many run and wait. Until [`allow`](Self::allow), no more than these may run: others may
+    /// get what is not asked for.
     pub(super) fn demand(&self) -> (u32, u32, u32) {
-        let counts = self.counts();
+        let mut counts = self.counts();
+        counts.asked = Some(counts.now);
         (self.most, counts.now, counts.waiting)
     }
 
     /// Sets how many this server may run; `None` for all.
     pub(super) fn allow(&self, taken: Option<u32>) {
-        self.counts().taken = taken;
+        let mut counts = self.counts();
+        (counts.taken, counts.asked) = (taken, None);
     }
 
-    /// Allows one more than run.
+    /// Allows one more than run, though nobody has answered.
     pub(super) fn allow_one(&self) {
         let mut counts = self.counts();
-        let now = counts.now;
-        counts.taken = counts.taken.map(|taken| taken.max(now + 1));
+        let one_more = counts.now + 1;
+        counts.taken = counts.taken.map(|taken| taken.max(one_more));
+        counts.asked = Some(one_more);
     }
 }
 
@@ -89,5 +100,37 @@ impl Drop for RunningPermit {
 impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         self.0.counts().waiting -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_begins_while_a_server_asks_how_many_may_run() {
+        let running = Arc::new(Running::new(3));
+        // Alone, it may run all; then it asks, since there is another one.
+        let one = running.try_take();
+        assert!(one.is_some() && running.has_room());
+        assert_eq!(running.demand(), (3, 1, 0));
+        assert!(running.try_take().is_none() && !running.has_room() && !running.has_idle());
+        running.allow(Some(2));
+        let other = running.try_take();
+        assert!(other.is_some() && !running.has_room());
+        // Nobody answers: a request is admitted all the same.
+        assert_eq!(running.demand(), (3, 2, 0));
+        running.allow_one();
+        let third = running.try_take();
+        assert!(third.is_some() && running.try_take().is_none());
+        drop((one, other, third));
+        assert!(running.has_room());
+        // What the database may still count for this server is given back again.
+        running.demand();
+        assert!(running.has_idle() && !running.has_room());
+        running.allow(Some(0));
+        assert!(!running.has_idle() && !running.has_room());
+        running.allow(None);
+        assert!(running.has_room());
     }
 }
