@@ -242,6 +242,21 @@ fn one_server_ingests_and_delivers_and_another_goes_on() {
 }
 
 #[test]
+fn who_names_nothing_to_ingest_any_more_leaves_the_lead_to_others() {
+    let fixture = indexed();
+    let named = "[git.other]\nurls = [\"file:///nosuch\"]\n[mirror]\ninto = \"clones\"\n";
+    fixture.write("c.toml", named);
+    let first = fixture.serve_with(&["--settings", "c.toml"]);
+    let is_leader = |server: &Server| leader(&fixture) == Some(server.address.to_string());
+    eventually("it leads", || is_leader(&first));
+    let other = fixture.serve_with(&["--watch"]);
+    fixture.write("c.toml", "");
+    eventually("the other one leads", || is_leader(&other));
+    fixture.write("one/b.rs", "fn needle_after() {}\n");
+    eventually("changes are ingested", || first.search("lit:needle_after")["stats"]["files"] == 1);
+}
+
+#[test]
 fn monitors_go_on_with_the_groups_that_any_server_heard_of_last() {
     let fixture = indexed();
     fixture.run(&["monitor", "add", "m", "needle"]).code(0);

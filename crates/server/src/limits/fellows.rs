@@ -168,6 +168,10 @@ impl Fellows {
                 }
             }
             let others = membership.others().await?;
+            } else {
+                // Its configuration may have changed. Another one, which has something to do, must not wait for ever.
+                self.leads.send_if_modified(std::mem::take);
+                membership.follow().await?;
             self.others.store(others, Ordering::Relaxed);
             self.hand_back(if self.is_draining() { Duration::ZERO } else { IDLE }).await;
             let pause = if others > 0 { LOOK_EVERY } else { LOOK_ALONE };
