@@ -10,6 +10,8 @@ const ROUNDING: f64 = 1e-6;
 pub(crate) struct Budget {
     per_minute: f64,
     pub(super) left: f64,
+    /// How much of that was lent: whoever has it owes it to what all servers have together.
+    owed: f64,
     at: Instant,
     /// Whether it is a part of what several servers have together, which does not fill by itself.
     is_part: bool,
@@ -17,7 +19,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(per_minute: f64, now: Instant) -> Self {
-        Self { per_minute, left: per_minute, at: now, is_part: false }
+        Self { per_minute, left: per_minute, owed: 0.0, at: now, is_part: false }
     }
 
     /// Takes `cost` if at least `needed` remains.
@@ -54,16 +56,29 @@ impl Budget {
 
     /// Returns whether something is to be given back that nobody needs here, or is owed.
     pub(super) fn is_idle(&self) -> bool {
-        self.is_part && self.left.abs() > ROUNDING
+        self.is_part && (self.left.abs() > ROUNDING || self.owed > ROUNDING)
     }
 
-    /// Gives back what remains, and becomes a part. The first time, that is what was used before, less than 0: nobody else
-    /// knows of it.
+    /// Returns whether a part has given more than it had.
+    pub(super) fn owes(&self) -> bool {
+        self.is_part && self.left - self.owed < -ROUNDING
+    }
+
+    /// Gives back what remains, less what is owed, and becomes a part. The first time, that is what was used before, less
+    /// than 0: nobody else knows of it.
     pub(super) fn give_back(&mut self, now: Instant) -> f64 {
         self.fill(now);
-        let back = if self.is_part { self.left } else { self.left - self.per_minute };
-        (self.left, self.is_part) = (0.0, true);
+        let back = if self.is_part { self.left - self.owed } else { self.left - self.per_minute };
+        (self.left, self.owed, self.is_part) = (0.0, 0.0, true);
         back
+    }
+
+    /// Lends a part so much that this remains.
+    pub(super) fn lend(&mut self, needed: f64) {
+        if !self.has(needed) {
+            self.owed += needed - self.left;
+            self.left = needed;
+        }
     }
 
     /// Adds what was taken; or with `all`, fills by itself again.

@@ -59,15 +59,15 @@ impl Client {
         }
     }
 
-    /// Takes back what it gave, since nobody answered. A request is admitted all the same: whoever has no limits is served,
-    /// and without the database, hardly anything is.
+    /// Takes back what it gave, since nobody answered. With `admits`, a request is admitted all the same: whoever has no
+    /// limits is served, and without the database, hardly anything is. The client owes what it lacks for it.
     pub(super) fn go_without(&self, asked: &AskedAllowance, server: i32, admits: bool) {
         for (budget, given) in [(&self.searches, asked.searches), (&self.bytes, asked.bytes)] {
             if let Some(budget) = budget {
                 let mut budget = lock(budget);
-                budget.left += given.back.max(0.0);
-                if admits && !budget.has(1.0) {
-                    budget.left = 1.0;
+                budget.left += given.back;
+                if admits {
+                    budget.lend(1.0);
                 }
             }
         }
@@ -109,9 +109,55 @@ impl Client {
 
     /// Returns whether this server has given the client more than it had.
     pub(super) fn owes(&self) -> bool {
-        self.bytes.as_ref().is_some_and(|budget| {
-            let budget = lock(budget);
-            budget.is_idle() && budget.left < 0.0
-        })
+        let owes =
+            |budget: &Option<Mutex<Budget>>| budget.as_ref().is_some_and(|of| lock(of).owes());
+        owes(&self.searches) || owes(&self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quota::Quota;
+    use super::*;
+
+    #[test]
+    fn what_is_admitted_without_an_answer_is_owed() {
+        let quota = Quota { per_minute: Some(60), mib_per_minute: Some(1), at_once: None };
+        let client = Client::everywhere("token:1".to_owned(), quota, None);
+        let most = f64::from(1 << 20);
+        let got = |searches, bytes| TakenAllowance {
+            searches_taken: Some(searches),
+            bytes_taken: Some(bytes),
+            ..TakenAllowance::default()
+        };
+        let pay = |searches: f64, bytes: f64| {
+            for (budget, used) in [(&client.searches, searches), (&client.bytes, bytes)] {
+                lock(budget.as_ref().unwrap()).left -= used;
+            }
+        };
+        let backs = |asked: AskedAllowance| (asked.searches.back, asked.bytes.back);
+        // It has something to begin with, and overdraws its bytes.
+        client.ask(false, true, 2);
+        client.receive(&got(1.0, 1000.0), 1);
+        pay(1.0, 3000.0);
+        assert!(client.owes());
+        for n in 0..3 {
+            // Each time, nobody answers, and a request of 100 bytes is admitted.
+            let asked = client.ask(false, true, 2);
+            assert_eq!(backs(asked), (-f64::from(n), -2000.0 - 100.0 * f64::from(n)));
+            client.go_without(&asked, 1, true);
+            assert!(client.has_enough(Needs::Search) && client.owes());
+            pay(1.0, 100.0);
+        }
+        // A request that needs nothing lends nothing.
+        let asked = client.ask(false, false, 2);
+        client.go_without(&asked, 1, false);
+        assert!(client.owes() && !client.has_enough(Needs::Search));
+        // The first answer hears of all.
+        let asked = client.ask(false, true, 2);
+        assert_eq!(backs(asked), (-3.0, -2300.0));
+        client.receive(&got(3.0, most / PARTS), 1);
+        assert!(client.has_enough(Needs::Search) && !client.owes());
+        assert_eq!(backs(client.ask(false, true, 2)), (3.0, most / PARTS));
     }
 }

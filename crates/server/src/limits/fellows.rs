@@ -3,9 +3,11 @@
 //! The limits of a token, or of a user whom a proxy or an identity provider names, are those of all servers together. A row
 //! in Postgres has what is left of a client's minute. A server takes a twentieth of the minute in advance (all servers
 //! together), so most requests cost no round trip; what it does not use, it gives back after some seconds, and at once
-//! when another server lacks concurrent searches. So a client never gets more than its limits, and at most a twentieth
-//! less. A server that has no others uses no row: it counts by itself. Limits of addresses and of all clients together
-//! protect each server, and are its own.
+//! when another server lacks concurrent searches. So a client gets no more than its limits, and at most a twentieth less.
+//! There are two exceptions. A server that has no others uses no row: it counts by itself. When another one comes, what
+//! the client has used or runs there is noted with its next request there; until then, the other one gives it a full
+//! minute. And while the database does not answer, requests are admitted, which the client owes afterwards. Limits of
+//! addresses and of all clients together protect each server, and are its own.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -166,12 +168,12 @@ impl Fellows {
                 if self.leads.send_replace(leads) != leads {
                     tracing::info!("this server ingests and mirrors for the index");
                 }
-            }
-            let others = membership.others().await?;
             } else {
                 // Its configuration may have changed. Another one, which has something to do, must not wait for ever.
                 self.leads.send_if_modified(std::mem::take);
                 membership.follow().await?;
+            }
+            let others = membership.others().await?;
             self.others.store(others, Ordering::Relaxed);
             self.hand_back(if self.is_draining() { Duration::ZERO } else { IDLE }).await;
             let pause = if others > 0 { LOOK_EVERY } else { LOOK_ALONE };
