@@ -32,7 +32,6 @@ pub struct Audit {
     queue: Mutex<Queue>,
     running: AtomicI32,
     written: AtomicU64,
-    lost: AtomicU64,
     pub(crate) wake: Notify,
 }
 
@@ -43,8 +42,10 @@ struct Queue {
     first: i64,
     /// Approximate size, in bytes.
     bytes: usize,
-    /// Events that did not fit.
+    /// Events that did not fit, of which no event tells yet.
     lost: Option<Lost>,
+    /// Number of all events that were ever lost.
+    all_lost: u64,
     refusals: HashMap<Refused, Window>,
     max_events: usize,
 }
@@ -56,6 +57,7 @@ impl Default for Queue {
             first: 1,
             bytes: 0,
             lost: None,
+            all_lost: 0,
             refusals: HashMap::new(),
             max_events: MAX_EVENTS,
         }
@@ -81,6 +83,16 @@ struct Window {
     told: u32,
     /// The last of the further ones, with their number.
     more: Option<AuditEvent>,
+}
+
+/// The first events that wait.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) events: Vec<AuditEvent>,
+    /// The number of the first of them.
+    pub(crate) first: i64,
+    /// The time, in microseconds since 1970, before which no event waits after them.
+    pub(crate) until: i64,
 }
 
 /// Numbers of events since the start.
@@ -111,8 +123,7 @@ impl Audit {
 
     /// Adds the event of a request that has ended. Never waits for the database.
     pub fn push(&self, event: AuditEvent) {
-        let lost = self.lock().push(event);
-        self.lost.fetch_add(u64::from(lost), Ordering::Relaxed);
+        self.lock().push(event);
         self.running.fetch_sub(1, Ordering::Relaxed);
         self.wake.notify_one();
     }
@@ -128,34 +139,36 @@ impl Audit {
         }
         let window =
             queue.refusals.entry(client).or_insert(Window { began: event.at, told: 0, more: None });
-        let mut lost = false;
         if window.told < MAX_REFUSALS {
             window.told += 1;
-            lost = queue.push(event);
+            queue.push(event);
         } else {
             let more = window.more.as_ref().map_or(0, |more| more.more + 1);
             window.more = Some(AuditEvent { more, ..event });
         }
         drop(queue);
-        self.lost.fetch_add(u64::from(lost), Ordering::Relaxed);
         self.running.fetch_sub(1, Ordering::Relaxed);
         self.wake.notify_one();
     }
 
     /// Returns the numbers of events.
     pub fn counts(&self) -> Counts {
+        let queue = self.lock();
         Counts {
             written: self.written.load(Ordering::Relaxed),
-            lost: self.lost.load(Ordering::Relaxed),
-            waiting: self.lock().events.len() as u64,
+            lost: queue.all_lost,
+            waiting: queue.events.len() as u64,
         }
     }
 
-    /// Returns the first events that wait and the number of the first one. They wait on until [`written`](Self::written).
-    pub(crate) fn batch(&self, all: bool) -> (Vec<AuditEvent>, i64) {
+    /// Returns the first events that wait. They wait on until [`written`](Self::written).
+    pub(crate) fn batch(&self, all: bool) -> Batch {
         let mut queue = self.lock();
-        queue.end_windows(if all { i64::MAX } else { now() - WINDOW });
-        (queue.events.iter().take(MAX_BATCH).cloned().collect(), queue.first)
+        let now = now();
+        queue.end_windows(if all { i64::MAX } else { now - WINDOW });
+        let events = queue.events.iter().take(MAX_BATCH).cloned().collect();
+        let until = queue.later().fold(now, i64::min);
+        Batch { events, first: queue.first, until }
     }
 
     /// Returns whether events wait.
@@ -184,14 +197,16 @@ impl Audit {
         let (running, now) = (self.running(), now());
         if running > 0 {
             let lost = Lost { count: running, from: now, to: now };
-            self.lock().push(lost.event());
+            let mut queue = self.lock();
+            queue.all_lost += u64::from(running.unsigned_abs());
+            queue.push(lost.event());
         }
     }
 }
 
 impl Queue {
-    /// Adds an event; returns whether it was dropped for lack of room.
-    fn push(&mut self, event: AuditEvent) -> bool {
+    /// Adds an event, or counts it as lost if there is no room.
+    fn push(&mut self, event: AuditEvent) {
         let size = event.size();
         let is_full = self.events.len() >= self.max_events || self.bytes + size > MAX_BYTES;
         // The note of lost events is small, and one of few.
@@ -202,13 +217,24 @@ impl Queue {
                     "the audit has no room for more events until the database takes those that wait: events are lost"
                 );
             }
-            lost.count = lost.count.saturating_add(1);
+            // It may tell of others.
+            let count = event.more.saturating_add(1);
+            lost.count = lost.count.saturating_add(count);
             (lost.from, lost.to) = (lost.from.min(event.at), lost.to.max(event.at));
-            return true;
+            self.all_lost += u64::from(count.unsigned_abs());
+            return;
         }
         self.bytes += size;
         self.events.push_back(event);
-        false
+    }
+
+    /// Returns times of what is written after the next batch, in microseconds since 1970; none of it came before the
+    /// earliest of them.
+    fn later(&self) -> impl Iterator<Item = i64> {
+        let events = self.events.iter().skip(MAX_BATCH).map(|event| event.at);
+        let counted = self.refusals.values().filter(|window| window.more.is_some());
+        let counted = counted.map(|window| window.began);
+        events.chain(counted).chain(self.lost.map(|lost| lost.from))
     }
 
     /// Ends the windows that began before a time, and adds the events of their further refusals.
@@ -257,10 +283,10 @@ mod tests {
             audit.push(event(at * 1_000_000));
         }
         assert_eq!(audit.counts(), Counts { written: 0, lost: 2, waiting: 3 });
-        let (events, first) = audit.batch(false);
+        let Batch { events, first, .. } = audit.batch(false);
         assert_eq!((events.len(), first), (3, 1));
         audit.written(3);
-        let (events, first) = audit.batch(false);
+        let Batch { events, first, .. } = audit.batch(false);
         assert_eq!((events.len(), first), (1, 4));
         let AuditEvent { at, took, more, .. } = events[0];
         assert_eq!((at, took, more), (4_000_000, 1000, 2));
@@ -270,7 +296,51 @@ mod tests {
         assert_eq!(audit.lock().bytes, 0);
         // A large event counts by its size.
         let large = AuditEvent { query: Some("x".repeat(MAX_BYTES)), ..event(9) };
-        assert!(audit.lock().push(large));
+        audit.lock().push(large);
+        assert_eq!(audit.counts(), Counts { written: 4, lost: 3, waiting: 0 });
+    }
+
+    #[test]
+    fn counted_refusals_that_do_not_fit_are_lost_with_their_number() {
+        let audit = Audit::default();
+        audit.lock().max_events = 2;
+        for n in 0..13 {
+            audit.refuse(None, AuditEvent { outcome: "refused".into(), ..event(now() + n) });
+        }
+        assert_eq!(audit.counts().lost, u64::from(MAX_REFUSALS) - 2);
+        // The last three are one event, for which there is no room when their minute ends.
+        assert_eq!(audit.batch(true).events.len(), 2);
+        assert_eq!(audit.counts().lost, 11);
+        audit.written(2);
+        let events = audit.batch(true).events;
+        assert_eq!((&*events[0].outcome, events[0].more), ("lost", 11));
+    }
+
+    #[test]
+    fn a_batch_reaches_no_farther_than_what_waits_after_it() {
+        let audit = Audit::default();
+        let begun = now() - 1_000_000;
+        assert!(audit.batch(false).until > begun);
+        for n in 0..=MAX_REFUSALS {
+            let at = begun + i64::from(n);
+            audit.refuse(None, AuditEvent { outcome: "refused".into(), ..event(at) });
+        }
+        // The refusals that are only counted are written when the minute ends.
+        assert_eq!(audit.batch(false).until, begun);
+        assert!(audit.batch(true).until > begun);
+        // More than a batch waits.
+        let early = begun - 1_000_000;
+        for _ in 0..MAX_BATCH {
+            audit.push(event(begun));
+        }
+        audit.push(event(early));
+        assert_eq!(audit.batch(false).until, begun.min(early));
+        audit.written(MAX_BATCH);
+        assert!(audit.batch(false).until > begun);
+        // It is told of lost events after those that wait.
+        audit.lock().max_events = 1;
+        audit.push(event(early));
+        assert_eq!(audit.batch(false).until, early);
     }
 
     #[test]
@@ -289,7 +359,7 @@ mod tests {
         assert_eq!(audit.counts().waiting, u64::from(MAX_REFUSALS) + 2);
         // The next one after a minute tells of them.
         audit.refuse(Some(one), refused(WINDOW + 2));
-        let (events, _) = audit.batch(false);
+        let events = audit.batch(false).events;
         let more: Vec<i32> =
             events.iter().map(|event| event.more).filter(|more| *more > 0).collect();
         assert_eq!(more, [1000 - MAX_REFUSALS as i32 - 1]);
@@ -298,7 +368,7 @@ mod tests {
             audit.refuse(Some(IpAddr::from(n.to_be_bytes())), refused(2 * WINDOW + 3));
         }
         assert!(audit.lock().refusals.len() <= MAX_REFUSED + 1);
-        let further: usize = audit.batch(true).0.len();
+        let further: usize = audit.batch(true).events.len();
         assert!(further <= MAX_BATCH && audit.lock().refusals.is_empty());
         let all: i32 = audit.lock().events.iter().map(|event| 1 + event.more).sum();
         assert_eq!(all, 1000 + 2 + 1 + 100_000);

@@ -73,9 +73,9 @@ pub fn outcome(event: &AuditEvent) -> String {
     }
 }
 
-/// Returns what an answer had, or what a server notes, in one line; empty for nothing.
-pub fn contents(event: &AuditEvent) -> String {
-    let count = |count: i32, noun: &str| match count {
+/// Returns a number with its noun.
+pub(crate) fn count(count: i32, noun: &str) -> String {
+    match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
     };

@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 use store::{AuditBatch, AuditWriter, Store};
 use tokio::time::{sleep, timeout};
 
+use super::queue::Batch;
+use super::shown::count;
 use super::{Audit, now};
 
-/// How long an event waits for others. With the time of a batch, a kill loses less than a second.
+/// How long an event waits for others. With the time of a batch, a kill loses less than a second, and of refusals that are
+/// only counted less than the minute for which they are.
 const COLLECT: Duration = Duration::from_millis(250);
 
 /// How often a server tells that it lives, even without events, and looks for others that were killed.
@@ -87,8 +90,10 @@ pub async fn write(
     }
     let done = timeout(LAST / 2, moving.work(true)).await.unwrap_or_else(|_| Err(no_answer()));
     if let Err(error) = done {
-        let waiting = audit.counts().waiting;
-        tracing::error!("the audit loses {waiting} events: {error}");
+        let waiting = count(i32::try_from(audit.counts().waiting).unwrap_or(i32::MAX), "event");
+        tracing::error!(
+            "the audit is not written to its end and loses {waiting}: {error}; stop servers before their database"
+        );
     }
 }
 
@@ -121,8 +126,7 @@ impl Moving<'_> {
     /// Writes what waits; at the end, all of it.
     async fn work(&mut self, is_last: bool) -> Result<(), store::Error> {
         loop {
-            let until = now();
-            let (events, first) = self.audit.batch(is_last);
+            let Batch { events, first, until } = self.audit.batch(is_last);
             let running = self.audit.running();
             self.writer.write(AuditBatch { events: &events, first, until, running }).await?;
             self.audit.written(events.len());

@@ -299,6 +299,27 @@ fn an_orderly_stop_loses_nothing_and_a_kill_leaves_a_gap() {
 }
 
 #[test]
+fn a_kill_leaves_a_gap_for_refusals_that_were_only_counted() {
+    let audited = Audited::new();
+    let mut server = audited.serve();
+    for _ in 0..20 {
+        let wrong = "0123456789abcdef0123456789abcdef";
+        let status = ask(&server, wrong, "/search?q=needle", "application/json").0;
+        assert!(matches!(status, 401 | 429), "{status}");
+    }
+    audited.await_events(10, "outcome = 'refused'");
+    let first = "(select min(at) from audit where outcome = 'refused')";
+    let is_known = format!("select until <= {first} from audit_writers where not ended");
+    eventually("it is known that some are not written", || audited.fixture.sql(&is_known));
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let address = server.address.to_string();
+    let server = audited.fixture.serve_with(&["--tokens", "tokens", "--listen", &address]);
+    audited.await_events(1, &format!("outcome = 'gap' and at <= {first}"));
+    server.stop();
+}
+
+#[test]
 fn searches_go_on_while_the_audit_cannot_be_written() {
     let audited = Audited::new();
     let server = audited.serve();

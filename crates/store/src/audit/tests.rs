@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::Store;
 use crate::testing::{on_index, value};
@@ -34,6 +36,12 @@ async fn partitions(store: &Store) -> Vec<String> {
     let sql = "select coalesce(array_agg(relname::text order by relname), '{}') from pg_inherits
                join pg_class on oid = inhrelid where inhparent = 'audit'::regclass";
     value(store, sql).await
+}
+
+/// Waits for what happens soon, and fails if it never does.
+async fn in_time(work: impl Future<Output = ()>) {
+    let ended = tokio::time::timeout(Duration::from_mins(1), work).await;
+    ended.expect("it never happens");
 }
 
 #[test]
@@ -111,7 +119,7 @@ fn a_run_that_was_killed_leaves_a_gap() {
         killed.write(batch).await.unwrap();
         // A living run with another name is left alone, however silent.
         let mut other = store.audit_writer("two");
-        other.look(LATE + 60 * SECOND).await.unwrap();
+        other.look(LATE + 100 * SECOND).await.unwrap();
         assert_eq!(all(store).await.len(), 1);
         // Its end closes its connection, which Postgres notices soon.
         sqlx::Connection::close(killed.conn.take().unwrap()).await.unwrap();
@@ -124,9 +132,12 @@ fn a_run_that_was_killed_leaves_a_gap() {
             found
         };
         next.write(none).await.unwrap();
-        while gaps().await.is_empty() {
-            next.look(LATE + 5 * SECOND).await.unwrap();
-        }
+        in_time(async {
+            while gaps().await.is_empty() {
+                next.look(LATE + 5 * SECOND).await.unwrap();
+            }
+        })
+        .await;
         let found = gaps().await;
         assert_eq!(found.len(), 1, "one server notes it: {found:?}");
         assert_eq!((found[0].at, found[0].took, found[0].more), (LATE, 5000, 3));
@@ -134,12 +145,15 @@ fn a_run_that_was_killed_leaves_a_gap() {
         // A server with another name notes one, too, once the killed one has been silent for long.
         sqlx::Connection::close(next.conn.take().unwrap()).await.unwrap();
         drop(next);
-        let noted = |found: &[AuditEvent]| found.iter().any(|event| event.took == 60_000);
-        other.look(LATE + 20 * SECOND).await.unwrap();
+        let noted = |found: &[AuditEvent]| found.iter().any(|event| event.took == 120_000);
+        other.look(LATE + 75 * SECOND).await.unwrap();
         assert_eq!(gaps().await.len(), 1);
-        while !noted(&gaps().await) {
-            other.look(LATE + 65 * SECOND).await.unwrap();
-        }
+        in_time(async {
+            while !noted(&gaps().await) {
+                other.look(LATE + 125 * SECOND).await.unwrap();
+            }
+        })
+        .await;
         assert_eq!(gaps().await.len(), 2);
         let mut next = store.audit_writer("one");
         next.write(none).await.unwrap();

@@ -16,8 +16,8 @@ use crate::target::answered;
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Microseconds after which a run that has told nothing may have been killed, even if it has another name: a living one
-/// tells more often.
-const SILENT: i64 = 30_000_000;
+/// tells more often, though what it has written may end a minute ago, since refusals are counted for so long.
+const SILENT: i64 = 90_000_000;
 
 /// Maximum number of repositories whose numbers are kept in memory.
 const MAX_KNOWN: usize = 50_000;
