@@ -21,8 +21,8 @@ use crate::server::Shared;
 /// Events on a page.
 const SHOWN: usize = 100;
 
-/// Most events in an answer.
-const MOST: usize = 10_000;
+/// Most events in an answer, which is complete in memory before it is sent.
+const MOST: usize = 1000;
 
 const OF: Param = Param::text("of", "Only requests of this user.").at_most(512);
 const REPO: Param =
@@ -37,7 +37,7 @@ const INTERFACE: Param = Param::one_of(
 );
 const REFUSED: Param = Param::word("refused", "1 for refused requests only.");
 const LIMIT: Param = Param {
-    kind: Kind::Number { least: 1, most: MOST, instead: "a number of events from 1 to 10000" },
+    kind: Kind::Number { least: 1, most: MOST, instead: "a number of events from 1 to 1000" },
     ..Param::text("limit", "Maximum number of events. Default 100.")
 };
 const CURSOR: Param = Param::word("cursor", "The cursor of the previous answer, from next.");
