@@ -10,7 +10,7 @@ mod told;
 mod write;
 
 pub use queue::{Audit, Counts};
-pub use shown::{contents, json, micros, now, outcome, time, utc, who};
+pub use shown::{contents, cursor, json, micros, now, of_cursor, outcome, time, utc, who};
 pub use told::{Answer, Told, told};
 pub use write::write;
 

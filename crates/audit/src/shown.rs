@@ -7,12 +7,30 @@ use store::AuditEvent;
 
 /// Returns the current time, in microseconds since 1970.
 pub fn now() -> i64 {
-    micros(Timestamp::now())
+    Timestamp::now().as_microsecond()
 }
 
 /// Returns a time in microseconds since 1970.
-pub fn micros(time: Timestamp) -> i64 {
-    time.as_microsecond()
+///
+/// # Errors
+/// A sentence for the user, if the time is earlier: no event has such a time, and the database not any.
+pub fn micros(time: Timestamp) -> Result<i64, String> {
+    match time.as_microsecond() {
+        micros @ 0.. => Ok(micros),
+        _ => Err(format!("{time} is before 1970; use a later time")),
+    }
+}
+
+/// Returns the cursor that continues after an event.
+pub fn cursor(event: &AuditEvent) -> String {
+    format!("{}-{}", event.at, event.id)
+}
+
+/// Returns the time, in microseconds since 1970, and the number of the event of a [`cursor`]; `None` if it is none.
+pub fn of_cursor(cursor: &str) -> Option<(i64, i64)> {
+    let (at, id) = cursor.split_once('-')?;
+    let at = micros(Timestamp::from_microsecond(at.parse().ok()?).ok()?).ok()?;
+    Some((at, id.parse().ok()?))
 }
 
 /// Returns a time for people: local, to the second.
@@ -78,7 +96,11 @@ pub(crate) fn count(count: i32, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
-    };
+    }
+}
+
+/// Returns what an answer had, or what a server notes, in one line; empty for nothing.
+pub fn contents(event: &AuditEvent) -> String {
     match &*event.outcome {
         "lost" => {
             return format!(
@@ -117,4 +139,27 @@ pub(crate) fn count(count: i32, noun: &str) -> String {
         [first, ..] => told.push(format!("{first} and {} more", event.repos_count - 1)),
     }
     told.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_that_an_event_can_have() {
+        let at = |text: &str| micros(text.parse().unwrap());
+        assert_eq!(at("1970-01-01T00:00Z"), Ok(0));
+        assert_eq!(at("2026-11-30T00:00Z"), Ok(1_795_996_800_000_000));
+        for early in ["1969-12-31T23:59:59Z", "-009999-01-02T01:59:59Z"] {
+            let why = at(early).unwrap_err();
+            assert!(why.contains(" is before 1970; use a later time"), "{why}");
+        }
+        let event = AuditEvent { at: 7_000_000, id: 3, ..AuditEvent::default() };
+        assert_eq!(of_cursor(&cursor(&event)), Some((7_000_000, 3)));
+        for wrong in
+            ["", "7", "-7-3", "7-", "x-3", "9223372036854775807-3", "7-99999999999999999999"]
+        {
+            assert_eq!(of_cursor(wrong), None, "{wrong}");
+        }
+    }
 }

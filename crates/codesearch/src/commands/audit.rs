@@ -1,6 +1,6 @@
 //! `codesearch audit`: prints what servers were asked, and notes that somebody has read it.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use store::{AuditEvent, AuditFilter, Store};
 
 use crate::cli::{AuditArgs, AuditFormat, DatabaseArgs};
@@ -14,8 +14,8 @@ const PAGE: usize = 1000;
 
 pub(crate) fn run(database: &DatabaseArgs, args: &AuditArgs) -> Result<u8> {
     let time = |text: &Option<String>, name: &str| {
-        let time = text.as_deref().map(statistics::time).transpose();
-        time.map(|time| time.map(audit::micros)).with_context(|| format!("--{name}"))
+        let time = |text| audit::micros(statistics::time(text)?).map_err(Error::msg);
+        text.as_deref().map(time).transpose().with_context(|| format!("--{name}"))
     };
     let filter = AuditFilter {
         who: args.of.clone(),

@@ -356,6 +356,12 @@ fn reading_is_recorded() {
         ("/audit?since=yesterday", 400),
         ("/audit?interface=ftp", 400),
         ("/audit?limit=0", 400),
+        ("/audit?limit=1001", 400),
+        // No event has such times, and the database not either.
+        ("/audit?cursor=-1-1", 400),
+        ("/audit?cursor=9223372036854775807-1", 400),
+        ("/audit?since=1969-12-31T00:00Z", 400),
+        ("/audit?until=-009999-01-02T02:00Z", 400),
     ] {
         assert_eq!(
             ask(&server, &audited.root, address, "application/json").0,
@@ -363,7 +369,7 @@ fn reading_is_recorded() {
             "{address}"
         );
     }
-    audited.await_events(6, "endpoint = '/audit' and who = 'root'");
+    audited.await_events(11, "endpoint = '/audit' and who = 'root'");
     // Pages go on where the one before ended.
     let mut next = String::new();
     let mut seen = 0;
@@ -386,6 +392,8 @@ fn reading_is_recorded() {
     let wrong = audited.fixture.run(&["audit", "--since", "yesterday"]).code(2);
     assert!(wrong.err.contains("--since: yesterday is not a time"), "{}", wrong.err);
 }
+    let early = audited.fixture.run(&["audit", "--until", "1969-12-31T00:00Z"]).code(2);
+    assert!(early.err.contains("is before 1970; use a later time"), "{}", early.err);
 
 #[test]
 fn a_server_without_names_keeps_none_unless_told() {

@@ -79,10 +79,11 @@ impl AuditParams {
         let some = |param| self.given.get(param).map(str::to_owned);
         let time = |param: &Param| match self.given.get(param) {
             None => Ok(None),
-            Some(text) => match statistics::time(text) {
-                Ok(time) => Ok(Some(audit::micros(time))),
-                Err(why) => Err(Failure::bad_request(format!("{}=: {why:#}", param.name))),
-            },
+            Some(text) => {
+                let time = statistics::time(text).map_err(|why| format!("{why:#}"));
+                let refused = |why| Failure::bad_request(format!("{}=: {why}", param.name));
+                time.and_then(audit::micros).map(Some).map_err(refused)
+            }
         };
         Ok(AuditFilter {
             who: some(&OF),
@@ -101,9 +102,7 @@ impl AuditParams {
     /// Returns the event before which the answer begins, as its time and number.
     fn cursor(&self) -> Result<Option<(i64, i64)>, Failure> {
         let Some(text) = self.given.get(&CURSOR) else { return Ok(None) };
-        let parsed =
-            text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-        match parsed {
+        match audit::of_cursor(text) {
             Some(cursor) => Ok(Some(cursor)),
             None => Err(Failure::bad_request("the cursor is invalid; use next of an answer")),
         }
@@ -182,7 +181,7 @@ async fn answer(server: &Shared, params: &AuditParams, page: bool) -> Result<Res
     let goes_on = events.len() > limit;
     events.truncate(limit);
     let last = events.last().filter(|_| goes_on);
-    let next = last.map(|last| format!("{}-{}", last.at, last.id));
+    let next = last.map(audit::cursor);
     audit::told().count(events.len());
     if !page {
         let events: Vec<Value> = events.iter().map(audit::json).collect();
