@@ -71,22 +71,16 @@ pub(super) fn plain(schema: &mut JsonObject) {
 /// An argument is unknown or missing, or has a wrong value.
 pub(super) fn understood(tool: &str, schema: &JsonObject, given: &JsonObject) -> Result<Value> {
     let empty = JsonObject::new();
-    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let known = known(schema).unwrap_or(&empty);
     let mut arguments = JsonObject::new();
-    let has = |name: &str| given.contains_key(name);
-    let mut meant = Vec::with_capacity(given.len());
+    let mut all = Vec::with_capacity(given.len());
     for (name, value) in given {
-        let synonym = || {
-            let one =
-                SYNONYMS.iter().find(|(other, here)| other == name && known.contains_key(*here));
-            one.map(|(_, here)| *here).filter(|here| !has(here))
-        };
-        match known.get_key_value(name).map(|(name, _)| name.as_str()).or_else(synonym) {
-            Some(here) => meant.push((here.to_owned(), value.clone())),
+        match meant(known, given, name) {
+            Some(here) => all.push((here.to_owned(), value.clone())),
             None => bail!("{}", unknown(tool, name, known)),
         }
     }
-    for (name, value) in meant {
+    for (name, value) in all {
         let takes = &known[&name];
         let is_text = takes["type"] == "string";
         let most = takes["maxLength"].as_u64().map(|most| most as usize);
@@ -109,6 +103,29 @@ pub(super) fn understood(tool: &str, schema: &JsonObject, given: &JsonObject) ->
         }
     }
     Ok(Value::Object(arguments))
+}
+
+/// Returns those of the arguments of a call that the tool has, by their names there.
+pub(super) fn declared<'s, 'g>(
+    schema: &'s JsonObject,
+    given: &'g JsonObject,
+) -> Vec<(&'s str, &'g Value)> {
+    let Some(known) = known(schema) else { return Vec::new() };
+    given.iter().filter_map(|(name, value)| Some((meant(known, given, name)?, value))).collect()
+}
+
+/// Returns the arguments in a schema.
+fn known(schema: &JsonObject) -> Option<&JsonObject> {
+    schema.get("properties")?.as_object()
+}
+
+/// Returns the argument that an agent means by a name, if there is one.
+fn meant<'s>(known: &'s JsonObject, given: &JsonObject, name: &str) -> Option<&'s str> {
+    let here = |name: &str| known.get_key_value(name).map(|(name, _)| name.as_str());
+    here(name).or_else(|| {
+        let mut synonyms = SYNONYMS.iter().filter(|(other, _)| *other == name);
+        synonyms.find_map(|(_, meant)| here(meant)).filter(|meant| !given.contains_key(*meant))
+    })
 }
 
 /// Returns the error for an argument that a tool does not have.

@@ -77,6 +77,13 @@ const MAX_TOLD: usize = 60;
 /// Fewest bytes of an answer.
 const LEAST: usize = 2048;
 
+/// Returns those of the arguments of a call that a tool declares, by their names there; none of an unknown tool. Any other may
+/// be a secret that was sent by mistake.
+pub fn declared_arguments<'g>(tool: &str, given: &'g JsonObject) -> Vec<(&'static str, &'g Value)> {
+    let tool = tools::named(tool, true);
+    tool.map(|tool| arguments::declared(&tool.input_schema, given)).unwrap_or_default()
+}
+
 /// Answers the calls of one agent.
 pub struct Tools {
     view: View,

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use audit::Told;
 use axum::Json;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
@@ -57,7 +58,7 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
         Ok(read) => read,
         Err(wrong) => return wrong.answer(&Value::Null),
     };
-    tell(&message);
+    tell(&message, &audit::told());
     for (name, value) in
         [(ACCEPT, "application/json, text/event-stream"), (CONTENT_TYPE, "application/json")]
     {
@@ -90,11 +91,10 @@ async fn mcp(server: Server, IsOperator(is_operator): IsOperator, request: Reque
     told(answer, &message["id"]).await
 }
 
-/// Tells the audit what a message asks for.
-fn tell(message: &Value) {
+/// Tells the audit what a message asks for. What no tool declares may be a secret.
+fn tell(message: &Value, told: &Told) {
     let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
     let (method, name) = (text("/method").unwrap_or_default(), text("/params/name"));
-    let told = audit::told();
     let interface = (name == Some("sql")).then_some("sql");
     told.endpoint(format!("/mcp {}", name.unwrap_or(method)), interface);
     if let Some(uri) = text("/params/uri") {
@@ -102,10 +102,11 @@ fn tell(message: &Value) {
     } else if let Some(arguments) = message.pointer("/params/arguments").and_then(Value::as_object)
     {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if let Some(query) = arguments.get("query") {
+        let declared = mcp::declared_arguments(name.unwrap_or_default(), arguments);
+        if let Some((_, query)) = declared.iter().find(|(name, _)| *name == "query") {
             told.query(&text(query));
         }
-        let others = arguments.iter().filter(|(name, _)| *name != "query");
+        let others = declared.iter().filter(|(name, _)| *name != "query");
         let others: Vec<String> =
             others.map(|(name, value)| format!("{name}={}", text(value))).collect();
         if !others.is_empty() {
@@ -193,6 +194,27 @@ mod tests {
             }
             assert_eq!(takes_events(&headers), expected, "{accept:?}");
         }
+    }
+
+    #[test]
+    fn the_audit_keeps_only_arguments_that_a_tool_declares() {
+        let told = |name: &str, arguments: Value| {
+            let message = json!({
+                "method": "tools/call", "params": { "name": name, "arguments": arguments },
+            });
+            let told = Told::new();
+            tell(&message, &told);
+            let answer = told.take();
+            (answer.endpoint.unwrap(), answer.query, answer.parameters)
+        };
+        let found = told("search", json!({ "query": "x", "limit": 5, "password": "hidden" }));
+        let query = Some("x".to_owned());
+        assert_eq!(found, ("/mcp search".to_owned(), query.clone(), Some("limit=5".to_owned())));
+        // What is understood by another name is kept by its own.
+        let found = told("search", json!({ "pattern": "x", "token": { "nested": "hidden" } }));
+        assert_eq!(found, ("/mcp search".to_owned(), query, None));
+        let found = told("no_such_tool", json!({ "query": "hidden" }));
+        assert_eq!(found, ("/mcp no_such_tool".to_owned(), None, None));
     }
 
     #[test]
