@@ -14,6 +14,9 @@ pub use shown::{contents, cursor, json, micros, now, of_cursor, outcome, time, u
 pub use told::{Answer, Told, told};
 pub use write::write;
 
+/// The interfaces of events. Of the last one are those that servers note of the audit itself.
+pub const INTERFACES: [&str; 6] = ["page", "api", "mcp", "sql", "command", "server"];
+
 /// Longest query that is kept, in bytes.
 pub const MAX_QUERY: usize = 1024;
 

@@ -50,6 +50,7 @@ pub(crate) enum AuditFormat {
     Jsonl,
 }
 
+/// An interface, in the order of [`audit::INTERFACES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AuditInterface {
     /// Pages in a browser
@@ -67,14 +68,26 @@ pub(crate) enum AuditInterface {
 }
 
 impl AuditInterface {
+    /// Returns its name in events.
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Page => "page",
-            Self::Api => "api",
-            Self::Mcp => "mcp",
-            Self::Sql => "sql",
-            Self::Command => "command",
-            Self::Server => "server",
-        }
+        audit::INTERFACES[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_have_the_names_of_events() {
+        let given: Vec<String> = AuditInterface::value_variants()
+            .iter()
+            .map(|one| {
+                let value = one.to_possible_value().unwrap();
+                assert_eq!(value.get_name(), one.word());
+                value.get_name().to_owned()
+            })
+            .collect();
+        assert_eq!(given, audit::INTERFACES);
     }
 }

@@ -32,7 +32,7 @@ const SINCE: Param =
 const UNTIL: Param = Param::word("until", "Only before this time.");
 const INTERFACE: Param = Param::one_of(
     "interface",
-    &["page", "api", "mcp", "sql", "command", "server"],
+    &audit::INTERFACES,
     "Only requests through this interface; server: what servers note of the audit itself.",
 );
 const REFUSED: Param = Param::word("refused", "1 for refused requests only.");
@@ -195,9 +195,7 @@ async fn answer(server: &Shared, params: &AuditParams, page: bool) -> Result<Res
         repo: text(&REPO),
         since: text(&SINCE),
         until: text(&UNTIL),
-        interfaces: ["page", "api", "mcp", "sql", "command", "server"]
-            .map(|name| (name, name == chosen))
-            .to_vec(),
+        interfaces: audit::INTERFACES.map(|name| (name, name == chosen)).to_vec(),
         refused: params.refused(),
         rows: events.iter().map(row).collect(),
         lost: queue.counts().lost,
