@@ -346,8 +346,8 @@ fn head(text: &str) -> &str {
     if has_trigram(head) { head } else { text }
 }
 
-/// Appends a text with its wildcards escaped.
-fn escape(text: &str, pattern: &mut String) {
+/// Appends a text with the wildcards of `like` escaped.
+pub(crate) fn escape(text: &str, pattern: &mut String) {
     for c in text.chars() {
         if matches!(c, '%' | '_' | '\\') {
             pattern.push('\\');

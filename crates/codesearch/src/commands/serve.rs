@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::beside::{new_server, stop_signal, while_leading};
 use super::keep::Keep;
 use super::{config, mirror, serve_identity, symbols};
-use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand};
+use crate::cli::{DatabaseArgs, ServeArgs, ServeCommand, machine};
 use crate::database::{Database, clones_folder, close_postgres, connections, cores};
 use crate::remote::Runner;
 use crate::remote::socket::Socket;
@@ -332,8 +332,7 @@ struct Auditing {
 
 impl Auditing {
     fn begin(audit: Arc<audit::Audit>, store: &Store, listens: SocketAddr, days: u32) -> Self {
-        let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let name = format!("{} {listens}", machine.trim());
+        let name = format!("{} {listens}", machine());
         let (stop, store) = (Arc::new(Notify::new()), store.clone());
         let stopped = Arc::clone(&stop);
         let task = tokio::spawn(async move {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -24,7 +23,7 @@ use super::fellows::Fellows;
 use super::part::{Needs, Rejection};
 use super::quota::Quota;
 use super::running::{Running, RunningPermit};
-use super::token::{Rights, Token};
+use super::token::{Rights, Token, hex};
 use super::token_file::TokenChange;
 use crate::connections::{Peer, network};
 use crate::sender::Sender;
@@ -382,10 +381,7 @@ fn take(budget: Option<&Mutex<Budget>>, needed: f64, cost: f64, now: Instant) ->
 
 /// Returns the name of a token that all servers give to its client.
 fn name_of(hash: &[u8; 32]) -> String {
-    hash.iter().fold("token:".to_owned(), |mut name, byte| {
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    format!("token:{}", hex(hash))
 }
 
 /// Returns the hash of a program's name for itself.

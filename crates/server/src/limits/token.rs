@@ -108,7 +108,8 @@ pub fn new_token(name: &str, words: &[String]) -> Result<(String, String)> {
     Ok((token, line))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns bytes in hexadecimal, with lowercase letters.
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

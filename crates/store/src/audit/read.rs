@@ -4,6 +4,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::AuditEvent;
+use crate::candidates::escape;
 use crate::error::Result;
 use crate::store::Store;
 
@@ -107,7 +108,14 @@ impl Store {
 
 /// Returns the pattern of `like` for a name with `*`.
 fn like(name: &str) -> String {
-    name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_").replace('*', "%")
+    let mut pattern = String::new();
+    for (at, part) in name.split('*').enumerate() {
+        if at > 0 {
+            pattern.push('%');
+        }
+        escape(part, &mut pattern);
+    }
+    pattern
 }
 
 fn event(row: &PgRow) -> Result<AuditEvent> {
