@@ -54,7 +54,7 @@ mod trees;
 mod watching;
 mod word_index;
 
-pub use allowances::{Asked as AskedAllowance, Taken as TakenAllowance, Wanted as WantedAllowance};
+pub use allowances::{AskedAllowance, TakenAllowance, WantedAllowance};
 pub use audit::{AuditBatch, AuditEvent, AuditFilter, AuditWriter, MAX_AUDIT_REPOS};
 pub use bounded::{More, SqlBounds, SqlRows};
 pub use candidates::IndexAnswer;

@@ -29,7 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const ANSWERS: Duration = Duration::from_secs(2);
 
 /// The state of the index that this program reads: the index's number and the switch of the newest epoch.
-pub(crate) type Wanted = Option<(i64, Switch)>;
+pub(crate) type NewestRead = Option<(i64, Switch)>;
 
 /// What is known of a replica.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ impl Replica {
     }
 
     /// Returns whether it has replayed a state of the index.
-    pub(crate) fn has(&self, wanted: Wanted) -> bool {
+    pub(crate) fn has(&self, wanted: NewestRead) -> bool {
         let known = self.known.borrow();
         known.answers
             && wanted.is_some_and(|(identity, switch)| {
@@ -116,7 +116,7 @@ impl Replica {
     }
 
     /// Looks at it for ever: at once when something new is wanted, and often while it is behind.
-    pub(crate) async fn follow(&self, mut wanted: watch::Receiver<Wanted>) {
+    pub(crate) async fn follow(&self, mut wanted: watch::Receiver<NewestRead>) {
         let (mut conn, mut pause) = (None, LOOK_AGAIN);
         loop {
             let now = *wanted.borrow_and_update();
@@ -162,7 +162,7 @@ impl Route {
     }
 
     /// Returns the replica to read, one of those that have replayed a state of the index; `None` for the primary.
-    pub(crate) fn of(&self, replicas: &[Arc<Replica>], wanted: Wanted) -> Option<Arc<Replica>> {
+    pub(crate) fn of(&self, replicas: &[Arc<Replica>], wanted: NewestRead) -> Option<Arc<Replica>> {
         let mut choice = self.choice();
         if let Choice::Open = *choice {
             let ready = replicas.iter().filter(|replica| replica.has(wanted));

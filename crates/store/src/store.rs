@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::kept::Kept;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
-use crate::replica::{Replica, Route, Wanted};
+use crate::replica::{NewestRead, Replica, Route};
 use crate::tables::Groups;
 use crate::target::{CONNECT, connect};
 
@@ -47,7 +47,7 @@ pub struct Store {
     /// Replicas from which searches read.
     pub(crate) replicas: Arc<OnceLock<Vec<Arc<Replica>>>>,
     /// The newest state of the index that this program reads.
-    pub(crate) wanted: Arc<watch::Sender<Wanted>>,
+    pub(crate) wanted: Arc<watch::Sender<NewestRead>>,
     /// Where the request of this store reads; `None` for the primary.
     pub(crate) route: Option<Arc<Route>>,
 }

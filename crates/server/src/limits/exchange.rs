@@ -17,7 +17,8 @@ const PARTS: f64 = 20.0;
 const FREED: f64 = 0.25;
 
 impl Client {
-    /// Gives back what this server has, and says what it wants: what `searches` requests need, or nothing for none.
+    /// Gives back what this server has, and says what it wants, one of so many `servers`: its part if it `wants` any, else
+    /// nothing. With `ends`, it wants all if there is no other server.
     pub(super) fn ask(&self, ends: bool, wants: bool, servers: usize) -> AskedAllowance {
         let now = Instant::now();
         let of = |budget: &Option<Mutex<Budget>>| {
