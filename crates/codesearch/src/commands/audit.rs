@@ -109,7 +109,9 @@ async fn table(store: &Store, filter: &AuditFilter, most: usize) -> Result<u8> {
         }
     }
     if printed == 0 {
-        note!("codesearch: the audit has no such events");
+        note!(
+            "codesearch: no event of the audit matches; leave out options, or start the server with --audit"
+        );
         return Ok(crate::NOTHING);
     }
     Ok(crate::FOUND)

@@ -386,14 +386,15 @@ fn reading_is_recorded() {
         }
     }
     assert!(seen >= 7, "{seen}");
-    audited.fixture.run(&["audit", "--of", "nobody"]).code(1);
+    let none = audited.fixture.run(&["audit", "--of", "nobody"]).code(1);
+    assert!(none.err.contains("no event of the audit matches; leave out options"), "{}", none.err);
     let own = audited.events(&["--interface", "command"]);
     assert!(own.iter().any(|event| event["query"] == "--of nobody"), "{own:?}");
     let wrong = audited.fixture.run(&["audit", "--since", "yesterday"]).code(2);
     assert!(wrong.err.contains("--since: yesterday is not a time"), "{}", wrong.err);
-}
     let early = audited.fixture.run(&["audit", "--until", "1969-12-31T00:00Z"]).code(2);
     assert!(early.err.contains("is before 1970; use a later time"), "{}", early.err);
+}
 
 #[test]
 fn a_server_without_names_keeps_none_unless_told() {
