@@ -13,7 +13,7 @@ use sqlx::postgres::PgRow;
 use crate::catalog::Shard;
 use crate::cost::{MAX_LOOKUP_CHARS, MAX_WORDS};
 use crate::error::Result;
-use crate::filters::{AskedBits, ChunkRows, shard_ranges};
+use crate::filters::{AskedBits, ChunkRows, named_shards};
 use crate::lease::{BoundStatement, Lease};
 use crate::tables::Groups;
 use crate::{BlobId, Epoch, ShardId};
@@ -34,7 +34,7 @@ impl Lease {
     /// Answers some lookups of texts or paths in some shards: path lookups with blobs, all others with documents, in
     /// the order of the lookups. A document holds all that its lookup asks for.
     ///
-    /// One statement covers neighbouring shards: see [`shard_ranges`].
+    /// One statement covers several shards: see [`named_shards`].
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -49,8 +49,8 @@ impl Lease {
         asked.sort_unstable();
         let count = self.shard_count().await?;
         let mut answers = HashMap::with_capacity(shards.len());
-        for range in shard_ranges(&asked, count) {
-            let sql = statement.sql(lookups, range);
+        for named in named_shards(&asked, count, self.groups()) {
+            let sql = statement.sql(lookups, &named);
             let bound = statement.bind(BoundStatement::new(sql), epoch, &asked);
             for row in self.rows(bound).await? {
                 let mut column = 1;
@@ -146,10 +146,10 @@ impl Statement {
         statement
     }
 
-    /// Returns the statement for a range of shards; it looks only into the shards in its parameter.
-    fn sql(&self, lookups: &[&Lookup], shards: Range<i16>) -> String {
+    /// Returns the statement for some shards; it looks only into the shards in its parameter.
+    fn sql(&self, lookups: &[&Lookup], shards: &[i16]) -> String {
         let branches: Vec<String> =
-            shards.map(|shard| self.branch(lookups, ShardId(shard))).collect();
+            shards.iter().map(|shard| self.branch(lookups, ShardId(*shard))).collect();
         branches.join(" union all ")
     }
 
@@ -364,7 +364,7 @@ mod tests {
         let lookup = Lookup { scope, terms: vec![0], literals };
         let statement = Statement::of(&[&lookup], no_recheck);
         let sql = format!("select 7::smallint, {sql} where 7 = any($2::smallint[])");
-        assert_eq!(statement.sql(&[&lookup], 7..8), sql);
+        assert_eq!(statement.sql(&[&lookup], &[7]), sql);
         let kind = if no_recheck { Pattern::NoRecheck } else { Pattern::Ilike };
         let patterns: Vec<_> = patterns.iter().map(|text| kind((*text).to_owned())).collect();
         assert_eq!(statement.patterns, patterns);
@@ -439,7 +439,7 @@ mod tests {
         let asked = [&foo, &bar];
         assert_eq!(may_hold(&plan, &asked), "(t0.b is not null or t1.b is not null)");
         let statement = Statement::of(&asked, true);
-        let sql = statement.sql_with_filters(&asked, (ShardId(7), Groups(32)), &plan);
+        let sql = statement.sql_with_filters(&asked, (ShardId(7), Groups::OF_NEW), &plan);
         assert!(sql.starts_with("select 7::smallint, coalesce(t0.n, '{}'), "), "{sql}");
         assert!(sql.contains(" f.* from (select array_agg(first) n, "), "{sql}");
         assert!(sql.contains("unnest($5::smallint[], $6::smallint[])"), "{sql}");
@@ -456,6 +456,6 @@ mod tests {
             )
         };
         let both = format!("{} union all {}", branch(2), branch(3));
-        assert_eq!(statement.sql(&[&lookup], 2..4), both);
+        assert_eq!(statement.sql(&[&lookup], &[2, 3]), both);
     }
 }

@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor};
 
 use crate::error::{Error, Result};
 use crate::indexes::check_index;
+use crate::nodes;
 use crate::pool::ConnectionPool;
 use crate::prepare::{ServerProperties, encoding};
 use crate::store::Store;
@@ -53,7 +54,12 @@ impl Store {
         if missing == Missing::Refuse && !server.is_index {
             return Err(Error::Empty);
         }
-        let pool = ConnectionPool::new(Arc::new(for_searching(&options)), server.room(connections));
+        let mut searching = for_searching(&options);
+        if server.is_citus {
+            // Citus needs the parameters of a statement that joins tables of nodes with those of here, or asks several groups.
+            searching = searching.options([("plan_cache_mode", "auto")]);
+        }
+        let pool = ConnectionPool::new(Arc::new(searching), server.room(connections));
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
         let control = control.connect_lazy_with(options.clone());
         let mut store = Self::new(pool, control, options, server.no_recheck);
@@ -65,38 +71,52 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes `shards` partitions of each table unless their number is already fixed, and returns the number.
+    /// Makes the tables of `shards` shards unless their number is already fixed, and returns the number. On the
+    /// coordinator of Citus, each group of shards is made on a node.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn init(&self, shards: i16) -> Result<i16> {
-        self.init_with(shards, Groups::OF_NEW).await
+        let mut conn = self.connection().await?;
+        let nodes = nodes::count(&mut conn).await?;
+        *self.spare() = Some(conn);
+        self.init_with(shards, Groups::of_new(shards, nodes)).await
     }
 
-    /// Like [`init`](Self::init), with groups of this size.
+    /// Like [`init`](Self::init), with these groups.
     pub(crate) async fn init_with(&self, shards: i16, groups: Groups) -> Result<i16> {
         let mut conn = self.connection().await?;
         let mut tx = conn.begin().await?;
         tx.execute("lock table shards in exclusive mode").await?;
-        let sql = "select group_shards, (select count(*) from shards) from state";
-        let (of_before, have): (i16, i64) = sqlx::query_as(sql).fetch_one(&mut *tx).await?;
+        let sql = "select group_shards, groups, (select count(*) from shards) from state";
+        let (size, count, have): (i16, Option<i16>, i64) =
+            sqlx::query_as(sql).fetch_one(&mut *tx).await?;
         if have > 0 {
-            self.keep_groups(Groups(of_before));
+            self.keep_groups(Groups::of_columns((size, count)));
             return Ok(have as i16);
         }
         sqlx::query("insert into shards (shard) select generate_series(0, $1 - 1)")
             .bind(i32::from(shards))
             .execute(&mut *tx)
             .await?;
-        sqlx::query("update state set group_shards = $1, words_format = $2")
-            .bind(groups.0)
+        let (size, count) = groups.columns();
+        sqlx::query("update state set group_shards = $1, groups = $2, words_format = $3")
+            .bind(size)
+            .bind(count)
             .bind(words::FORMAT)
             .execute(&mut *tx)
             .await?;
-        for table in tables::ALL {
-            tx.execute(AssertSqlSafe(table.make(shards, groups))).await?;
+        if groups.are_distributed() {
+            nodes::make(&mut tx, shards, groups).await?;
+        } else {
+            for table in tables::ALL {
+                tx.execute(AssertSqlSafe(table.make(shards, groups))).await?;
+            }
         }
         tx.commit().await?;
+        if groups.are_distributed() {
+            nodes::set_up(&mut conn).await?;
+        }
         self.keep_groups(groups);
         Ok(shards)
     }

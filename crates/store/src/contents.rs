@@ -12,7 +12,7 @@ use sqlx::postgres::PgRow;
 
 use crate::cost::ROW_CHUNKS;
 use crate::error::Result;
-use crate::filters::shard_ranges;
+use crate::filters::named_shards;
 use crate::lease::{BoundStatement, Lease};
 use crate::trees::{self, TreeFilter, Trees};
 use crate::{BlobId, Epoch, RepoId, ShardId};
@@ -199,10 +199,26 @@ impl Lease {
     /// The server cannot be reached or refuses a statement.
     pub async fn blobs(&mut self, shard: ShardId, blobs: &[BlobId]) -> Result<Vec<Chunk>> {
         let ids: Vec<i32> = blobs.iter().map(|blob| blob.0).collect();
-        let sql =
-            texts_of(shard, "blobs of_blob", "n >= of_blob.id and n < of_blob.id + of_blob.chunks");
+        let chunks = "n >= of_blob.id and n < of_blob.id + of_blob.chunks";
+        if self.groups().are_distributed() {
+            let counts = self.chunk_counts(shard, &ids).await?;
+            let sql = texts_of(shard, "unnest($1::int[], $2::int[]) of_blob (id, chunks)", chunks);
+            return self.texts(BoundStatement::new(sql).bind(ids).bind(counts)).await;
+        }
+        let sql = texts_of(shard, "blobs of_blob", chunks);
         let sql = format!("{sql} where of_blob.shard = {} and of_blob.id = any($1)", shard.0);
         self.texts(BoundStatement::new(sql).bind(ids)).await
+    }
+
+    /// Returns the numbers of chunks of some blobs of a shard, in their order. On Citus they are here and the chunks on a
+    /// node; there, a statement that joins both would first send these to the node.
+    async fn chunk_counts(&mut self, shard: ShardId, ids: &[i32]) -> Result<Vec<i32>> {
+        let sql =
+            "select coalesce(b.chunks, 0) from unnest($1::int[]) with ordinality asked (id, n)
+                   left join blobs b on b.shard = $2 and b.id = asked.id order by n";
+        let bound = BoundStatement::new(sql.to_owned()).bind(ids).bind(shard.0);
+        let rows: Vec<(i32,)> = self.fetch(bound).await?;
+        Ok(rows.into_iter().map(|(count,)| count).collect())
     }
 
     /// Returns the chunks that hold these bytes of their blobs, ascending, without duplicates.
@@ -216,17 +232,31 @@ impl Lease {
     ) -> Result<Vec<Chunk>> {
         let of_blob: Vec<i32> = places.iter().map(|(blob, _)| blob.0).collect();
         let at: Vec<i32> = places.iter().map(|(_, at)| *at).collect();
+        let groups = self.groups();
+        let counts = match groups.are_distributed() {
+            true => Some(self.chunk_counts(shard, &of_blob).await?),
+            false => None,
+        };
+        let from = match &counts {
+            Some(_) => "unnest($1::int[], $2::int[], $3::int[]) b (id, at, chunks)".to_owned(),
+            None => format!(
+                "unnest($1::int[], $2::int[]) place(blob, at) join blobs b on b.shard = {} and b.id = place.blob",
+                shard.0
+            ),
+        };
         let sql = format!(
-            "select array_agg(distinct t.n) from unnest($1::int[], $2::int[]) place(blob, at)
-             join blobs b on b.shard = {1} and b.id = place.blob
+            "select array_agg(distinct t.n) from {from}
              cross join lateral (
                  select c.n from {0} c where c.shard = {1} and c.n >= b.id and c.n < b.id + b.chunks
-                     and c.start <= place.at order by c.n desc limit 1) t",
+                     and c.start <= at order by c.n desc limit 1) t",
             shard.chunks(),
             shard.0
         );
-        let found: Vec<(Option<Vec<i32>>,)> =
-            self.fetch(BoundStatement::new(sql).bind(of_blob).bind(at)).await?;
+        let mut bound = BoundStatement::new(sql).bind(of_blob).bind(at);
+        if let Some(counts) = counts {
+            bound = bound.bind(counts);
+        }
+        let found: Vec<(Option<Vec<i32>>,)> = self.fetch(bound).await?;
         match found.into_iter().next().and_then(|(numbers,)| numbers) {
             Some(numbers) => self.chunks(shard, &numbers).await,
             None => Ok(Vec::new()),
@@ -324,7 +354,7 @@ impl Lease {
     /// Runs a statement with a branch for each of some shards. `$1` to `$5` are those of [`visible`] if there is a
     /// filter; each shard has a parameter for the numbers to look up.
     ///
-    /// Every connection must prepare each different statement, so there should be few: see [`shard_ranges`].
+    /// Every connection must prepare each different statement, so there should be few: see [`named_shards`].
     pub(crate) async fn of_shards(
         &mut self,
         asked: &[(ShardId, Vec<i32>)],
@@ -335,15 +365,15 @@ impl Lease {
         numbers.sort_unstable();
         let count = self.shard_count().await?;
         let mut rows = Vec::new();
-        for range in shard_ranges(&numbers, count) {
+        for named in named_shards(&numbers, count, self.groups()) {
             let first = filter.len() * FILTER_PARAMETERS + 1;
             let branches: Vec<String> =
-                (first..).zip(range.clone()).map(|(at, n)| branch(ShardId(n), at)).collect();
+                (first..).zip(&named).map(|(at, n)| branch(ShardId(*n), at)).collect();
             let mut bound = BoundStatement::new(branches.join(" union all "));
             for filter in filter {
                 bound = bind_filter(bound, filter);
             }
-            for n in range {
+            for n in named {
                 let of = asked.iter().find(|(shard, _)| shard.0 == n);
                 bound = bound.bind(of.map_or(&[][..], |(_, numbers)| numbers));
             }

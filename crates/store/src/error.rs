@@ -1,6 +1,7 @@
 //! Errors between this program and Postgres, worded for the person who can fix them.
 
 use sqlx::error::DatabaseError;
+use sqlx::postgres::PgDatabaseError;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,6 +12,14 @@ pub enum Error {
     /// The connection failed or was lost.
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
+    /// A node of Citus does not answer, so the shards on it cannot be read; others can.
+    #[error("the node {node} of the index does not answer ({why})")]
+    Node {
+        /// Its host and port.
+        node: String,
+        /// What the server says.
+        why: String,
+    },
     /// All connections were in use for too long.
     #[error(
         "all connections to the database are busy: too many searches at once, or Postgres does not respond; try again \
@@ -106,6 +115,12 @@ impl From<sqlx::migrate::MigrateError> for Error {
 fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
     let code = reply.code()?;
     let message = reply.message().to_owned();
+    let is_lost = code.starts_with("08") || code.starts_with("57P") || code == "53300";
+    if is_lost && let Some(node) = node_of(reply) {
+        let why = message.split_once("following error: ").map_or(&*message, |(_, why)| why);
+        let why = why.lines().next().unwrap_or_default().to_owned();
+        return Some(Error::Node { node, why });
+    }
     Some(match &*code {
         "53100" => Error::DiskFull,
         "57014" => Error::Cancelled(message),
@@ -117,4 +132,15 @@ fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
         _ if message.contains("No space left on device") => Error::DiskFull,
         _ => return None,
     })
+}
+
+/// Returns the node of Citus that failed, if this server is its coordinator and tells.
+fn node_of(reply: &dyn DatabaseError) -> Option<String> {
+    let message = reply.message();
+    let context = || reply.try_downcast_ref::<PgDatabaseError>()?.r#where();
+    let named = message
+        .split_once("connection to the remote node ")
+        .or_else(|| context()?.split_once("while executing command on "))?;
+    let node = named.1.split([' ', '\n']).next()?;
+    Some(node.rsplit_once('@').map_or(node, |(_, node)| node).to_owned())
 }

@@ -207,9 +207,12 @@ impl Lease {
 
     async fn rows_here(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
         let backend = self.backend.as_mut().expect("there until it is done");
-        let again = self.untested.then(|| bound.clone());
+        let of_nodes = self.store.is_distributed();
+        let again = (self.untested || of_nodes).then(|| bound.clone());
         match (bound.rows(&mut backend.conn).await, again) {
-            (Err(Error::Unreachable(_)), Some(again)) => {
+            // The server may have kept a connection to the node since before that started again.
+            (Err(Error::Node { .. }), Some(again)) => again.rows(&mut backend.conn).await,
+            (Err(Error::Unreachable(_)), Some(again)) if self.untested => {
                 // The other pooled connections are as old.
                 self.pool.idle().clear();
                 *backend = self.pool.connect().await?;

@@ -29,6 +29,7 @@ mod metadata;
 mod mirrors;
 mod monitors;
 mod named;
+mod nodes;
 mod notified;
 mod other_work;
 mod pool;
@@ -91,6 +92,7 @@ pub use monitors::{
     NewNews, News, Waiting as WaitingDelivery,
 };
 pub use named::{ClonePlace, NamedBlob};
+pub use nodes::Node;
 pub use notified::{Changes, Told};
 pub use query::Properties;
 pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};

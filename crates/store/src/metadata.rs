@@ -128,7 +128,7 @@ impl Store {
         if !locked {
             return Ok(false);
         }
-        undo_unpublished(&mut conn).await?;
+        undo_unpublished(&mut conn, self.groups()).await?;
         let mut tx = conn.begin().await?;
         let epoch: i32 = sqlx::query_scalar("select epoch from state").fetch_one(&mut *tx).await?;
         if note_published(&mut tx).await? > 0 && epoch > 0 {

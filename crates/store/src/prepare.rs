@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::filters;
 use crate::ingest::MAX_DERIVERS;
 use crate::locks::SETUP_LOCK;
+use crate::nodes;
 use crate::reader::prepare_reader;
 use crate::schema::{self, MIGRATIONS, OLDEST};
 use crate::store::Store;
@@ -47,16 +48,25 @@ pub(crate) struct ServerProperties {
     has_schema: bool,
     /// Whether the operator without a recheck exists.
     pub(crate) no_recheck: bool,
+    /// Whether the database has the extension Citus.
+    pub(crate) is_citus: bool,
     /// Connections that it allows; that it reserves for superusers and the like; and that are in use, without this one.
     connections: i64,
     reserved: i64,
     used: i64,
 }
 
-/// SQL: whether the operator without a recheck exists.
-const HAS_OPERATOR: &str = "select exists (
-    select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
-    where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3 and a.amoprighttype = 'bytea'::regtype)";
+/// SQL: whether the operator without a recheck exists. Citus brings only that of the extension to all nodes.
+const HAS_OPERATOR: &str = "select case
+    when exists (select from pg_extension where extname = 'citus')
+    then exists (select from pg_extension where extname = 'codesearch_trgm')
+    else exists (
+        select from pg_amop a join pg_opfamily f on f.oid = a.amopfamily
+        where f.opfname = 'gin_trgm_ops' and a.amopstrategy = 3 and a.amoprighttype = 'bytea'::regtype) end";
+
+/// SQL: whether the server has the files of the extension with that operator, and this database could have it.
+const HAS_EXTENSION: &str = "select exists (select from pg_available_extensions
+    where name = 'codesearch_trgm' and installed_version is null)";
 
 impl ServerProperties {
     /// Reads the properties of a server.
@@ -75,6 +85,7 @@ impl ServerProperties {
                     exists (select from pg_extension where extname = 'pg_trgm')
                         and to_regclass('codesearch._sqlx_migrations') is not null as has_schema,
                     ({HAS_OPERATOR}) as no_recheck,
+                    exists (select from pg_extension where extname = 'citus') as is_citus,
                     least(current_setting('max_connections')::bigint,
                           (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
                           (select nullif(datconnlimit, -1) from pg_database
@@ -141,7 +152,7 @@ impl ServerProperties {
         room.min(wanted)
     }
 
-    /// Returns the size of the index's groups if there is nothing to prepare: the schema is this program's, or a newer one
+    /// Returns the index's groups if there is nothing to prepare: the schema is this program's, or a newer one
     /// that does not disturb it, and the format of the filters is this program's.
     ///
     /// # Errors
@@ -216,12 +227,16 @@ impl Store {
         refuse_beside_others(conn).await?;
         conn.execute("create schema if not exists codesearch").await?;
         ensure_trgm(conn).await?;
-        let made: bool =
-            sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
-                .fetch_one(&mut *conn)
-                .await?;
-        if !made || applied(conn).await? == Applied::Others {
+        let is_old = !is_made(conn).await? || applied(conn).await? == Applied::Others;
+        if is_old {
+            let is_citus = nodes::is_citus(conn).await?;
+            if is_citus {
+                conn.execute(nodes::QUIET).await?;
+            }
             MIGRATIONS.run(&mut *conn).await?;
+            if is_citus {
+                conn.execute("reset client_min_messages").await?;
+            }
         }
         sqlx::query("update state set oldest_program = $1 where oldest_program < $1")
             .bind(OLDEST as i32)
@@ -230,6 +245,9 @@ impl Store {
         let no_recheck = ensure_operator(conn).await?;
         let (format, groups) = filters::format(conn).await?;
         self.keep_groups(groups);
+        if groups.are_distributed() && is_old {
+            nodes::set_up(conn).await?;
+        }
         self.convert_derived(conn, format).await?;
         prepare_reader(target, conn).await;
         sqlx::query("select pg_advisory_unlock($1)").bind(SETUP_LOCK).execute(conn).await?;
@@ -237,14 +255,16 @@ impl Store {
     }
 }
 
+/// Returns whether the schema exists, in any version.
+async fn is_made(conn: &mut PgConnection) -> Result<bool> {
+    let sql = "select to_regclass('codesearch._sqlx_migrations') is not null";
+    Ok(sqlx::query_scalar(sql).fetch_one(conn).await?)
+}
+
 /// Refuses to change the schema while programs of a version are connected that would misread it or stop: those that do not
 /// know [`OLDEST`].
 async fn refuse_beside_others(conn: &mut PgConnection) -> Result<()> {
-    let made: bool =
-        sqlx::query_scalar("select to_regclass('codesearch._sqlx_migrations') is not null")
-            .fetch_one(&mut *conn)
-            .await?;
-    if !made {
+    if !is_made(conn).await? {
         return Ok(());
     }
     let applied: i64 = sqlx::query_scalar(
@@ -304,7 +324,8 @@ async fn ensure_trgm(conn: &mut PgConnection) -> Result<()> {
 /// others find it.
 ///
 /// The right-hand side is `bytea` because the family already has a `(text, text)` operator for that strategy; the index
-/// reads the bytes as text. Only a superuser may change an operator family. Without that right this returns false, and
+/// reads the bytes as text. Only a superuser may change an operator family. The trusted extension of the folder `extension`
+/// does so for others, if its files are installed. Without both this returns false, and
 /// plain `ILIKE` finds the same rows with a recheck. (`pg_dump` omits the operator's place in the family, which belongs
 /// to the extension, so each start looks for it.)
 async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
@@ -326,6 +347,33 @@ async fn ensure_operator(conn: &mut PgConnection) -> Result<bool> {
             tracing::info!("the operator without rechecks is not leakproof: {error}");
         }
         return Ok(true);
+    }
+    let (offered,): (bool,) = sqlx::query_as(HAS_EXTENSION).fetch_one(&mut *conn).await?;
+    if offered {
+        // An operator of before that a restore left without its place would be in the way.
+        let made = conn
+            .execute(
+                "begin;
+                 drop operator if exists public.@~~ (text, bytea);
+                 drop function if exists public.no_recheck(text, bytea);
+                 create extension if not exists codesearch_trgm;
+                 commit",
+            )
+            .await;
+        match made {
+            Ok(_) => return Ok(true),
+            Err(error) => {
+                conn.execute("rollback").await?;
+                tracing::info!("cannot create the extension codesearch_trgm: {error}");
+            }
+        }
+    }
+    if nodes::is_citus(conn).await? {
+        tracing::info!(
+            "nodes recheck candidates; install the files of the extension codesearch_trgm on the servers of all nodes to \
+             avoid it"
+        );
+        return Ok(false);
     }
     let made = conn
         .execute(

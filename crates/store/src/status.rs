@@ -1,11 +1,13 @@
 //! The state of the index: the contents of its shards, its size, and the progress of an ingest.
 
+use std::collections::HashMap;
+
 use sqlx::{Connection, Executor};
 
-use crate::ShardId;
 use crate::error::Result;
 use crate::locks::WRITE_LOCK;
 use crate::store::Store;
+use crate::{ShardId, nodes};
 
 /// Progress of building the index of one shard.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,14 @@ impl Store {
         )
         .fetch_all(self.control())
         .await?;
+        let on_nodes: HashMap<String, i64> = if self.is_distributed() {
+            let sizes = nodes::sizes(self.control()).await?.into_iter();
+            sizes.map(|table| (table.name, table.trigrams)).collect()
+        } else {
+            HashMap::new()
+        };
+        let of_node =
+            |shard: i16| on_nodes.get(&ShardId(shard).documents()).copied().unwrap_or_default();
         Ok(rows
             .into_iter()
             .map(|(shard, bytes, chunks, live, index_bytes, valid)| ShardStatus {
@@ -100,7 +110,7 @@ impl Store {
                 bytes,
                 chunks,
                 live,
-                index_bytes,
+                index_bytes: if on_nodes.is_empty() { index_bytes } else { of_node(shard) },
                 valid,
             })
             .collect())
@@ -111,13 +121,17 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn index_progress(&self) -> Result<Vec<IndexProgress>> {
-        let rows: Vec<(String, f64)> = sqlx::query_as(
-            "select c.relname::text, p.blocks_done::float8 / greatest(p.blocks_total, 1)
-             from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
-             where c.relname like 'documents\\_%' and p.datname = current_database()",
-        )
-        .fetch_all(self.control())
-        .await?;
+        let rows: Vec<(String, f64)> = if self.is_distributed() {
+            nodes::builds(self.control()).await?
+        } else {
+            sqlx::query_as(
+                "select c.relname::text, p.blocks_done::float8 / greatest(p.blocks_total, 1)
+                 from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
+                 where c.relname like 'documents\\_%' and p.datname = current_database()",
+            )
+            .fetch_all(self.control())
+            .await?
+        };
         Ok(rows
             .into_iter()
             .filter_map(|(table, done)| {
@@ -144,6 +158,38 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn size_on_disk(&self) -> Result<(i64, i64, i64, i64)> {
+        let (tables, trigrams, docs, words) = self.size_here().await?;
+        let mut all = (tables, trigrams, docs, words);
+        for table in self.sizes_on_nodes().await? {
+            let of = |name: &str| {
+                table.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'))
+            };
+            if of("docs") {
+                all.2 += table.bytes;
+            } else if of("words") || of("word_segments") {
+                all.3 += table.bytes;
+            } else if !of("symbols") && !of("scip") {
+                all.0 += table.bytes - table.trigrams;
+                all.1 += table.trigrams;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the sizes of the tables of shards on nodes of Citus; none on plain Postgres.
+    pub(crate) async fn sizes_on_nodes(&self) -> Result<Vec<nodes::TableSize>> {
+        if self.is_distributed() { nodes::sizes(self.control()).await } else { Ok(Vec::new()) }
+    }
+
+    /// Returns the bytes on nodes of the tables with these names before the number of their shard or group.
+    pub(crate) async fn bytes_on_nodes(&self, names: &[&str]) -> Result<i64> {
+        let of = |table: &nodes::TableSize| {
+            table.name.rsplit_once('_').is_some_and(|(name, _)| names.contains(&name))
+        };
+        Ok(self.sizes_on_nodes().await?.iter().filter(|table| of(table)).map(|t| t.bytes).sum())
+    }
+
+    async fn size_here(&self) -> Result<(i64, i64, i64, i64)> {
         // These are added later.
         Ok(sqlx::query_as(
             "with sizes as (

@@ -1,8 +1,8 @@
 //! A connected database, from which all statements start.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI16, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use ngram::Densities;
@@ -32,8 +32,8 @@ pub struct Store {
     pub(crate) no_recheck: bool,
     /// Number of shards of the index, once it is fixed and has been read.
     shards: Arc<OnceLock<i16>>,
-    /// The size of the groups of the index: see [`Groups`].
-    groups: Arc<AtomicI16>,
+    /// The groups of the index: see [`Groups`].
+    groups: Arc<RwLock<Groups>>,
     /// The densities of the chunk filters' rows, once read.
     densities: Arc<OnceLock<Arc<Densities>>>,
     /// The connection on which the database was prepared, until the first use.
@@ -69,7 +69,7 @@ impl Store {
             no_recheck,
             statements: Arc::default(),
             shards: Arc::default(),
-            groups: Arc::new(AtomicI16::new(Groups::OF_NEW.0)),
+            groups: Arc::new(RwLock::new(Groups::OF_NEW)),
             densities: Arc::default(),
             spare: Arc::default(),
             writer: Arc::default(),
@@ -101,14 +101,24 @@ impl Store {
         groups.into_values().collect()
     }
 
-    /// Returns the size of the groups of the index, as it was when this program connected or made the index.
+    /// Returns the groups of the index, as they were when this program connected or made the index.
     pub(crate) fn groups(&self) -> Groups {
-        Groups(self.groups.load(Ordering::Relaxed))
+        *self.groups.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the size of the groups to that of the index.
+    /// Sets the groups to those of the index.
     pub(crate) fn keep_groups(&self, groups: Groups) {
-        self.groups.store(groups.0, Ordering::Relaxed);
+        *self.groups.write().unwrap_or_else(PoisonError::into_inner) = groups;
+    }
+
+    /// Returns the number of the group of a shard.
+    pub fn group_of(&self, shard: ShardId) -> i16 {
+        self.groups().of(shard)
+    }
+
+    /// Returns whether the shards lie on the nodes of Citus.
+    pub fn is_distributed(&self) -> bool {
+        self.groups().are_distributed()
     }
 
     /// Returns the cell for the densities of the chunk filters; it is empty until first read.

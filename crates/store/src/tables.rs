@@ -4,8 +4,6 @@
 //! migration that makes its parent. Deletion with a blob (`ingest::gc`) and the rules themselves name tables one by one.
 //! No other statement names a parent.
 
-use std::ops::Range;
-
 use crate::ShardId;
 
 /// The unit that has a partition of its own.
@@ -17,23 +15,74 @@ pub(crate) enum Unit {
     Group,
 }
 
-/// Number of shards of an index that share the partitions of a group: at least 1. It is fixed when the index is made.
-/// If an index lies on several machines, a group lies on one.
+/// The groups of the shards of an index, fixed when the index is made. A group lies on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Groups(pub(crate) i16);
+pub(crate) enum Groups {
+    /// So many neighbouring shards are a group; at least 1. On plain Postgres, where one statement that reads all shards
+    /// takes less time than several.
+    Runs(i16),
+    /// There are so many groups, and a shard is in the one of its number modulo theirs. On Citus: shards are filled in
+    /// order, and so come to lie on all nodes.
+    Rounds(i16),
+}
 
 impl Groups {
-    /// The size of the groups of a new index.
-    pub(crate) const OF_NEW: Self = Self(32);
+    /// The groups of a new index on plain Postgres.
+    pub(crate) const OF_NEW: Self = Self::Runs(32);
+
+    /// Most groups for each node of Citus. A statement asks one group, so with more a search that asks all shards would
+    /// have more round trips; with fewer, nodes would differ more in size, and less could move at once.
+    const FOR_EACH_NODE: i16 = 8;
+
+    /// Returns the groups of a new index of so many shards on so many nodes of Citus: 0 of plain Postgres.
+    pub(crate) fn of_new(shards: i16, nodes: i16) -> Self {
+        match nodes {
+            0 => Self::OF_NEW,
+            _ => Self::Rounds(nodes.saturating_mul(Self::FOR_EACH_NODE).min(shards).max(1)),
+        }
+    }
+
+    /// Returns whether the tables of shards lie on the nodes of Citus.
+    pub(crate) fn are_distributed(self) -> bool {
+        matches!(self, Self::Rounds(_))
+    }
 
     /// Returns the number of the group of a shard.
     pub(crate) fn of(self, shard: ShardId) -> i16 {
-        shard.0 / self.0
+        match self {
+            Self::Runs(size) => shard.0 / size,
+            Self::Rounds(count) => shard.0 % count,
+        }
     }
 
-    /// Returns the numbers of the shards in a group.
-    pub(crate) fn shards(self, group: i16) -> Range<i16> {
-        group * self.0..(group + 1) * self.0
+    /// Returns the number of groups of an index of so many shards.
+    pub(crate) fn count(self, shards: i16) -> i16 {
+        match self {
+            Self::Runs(size) => (shards + size - 1) / size,
+            Self::Rounds(count) => count.min(shards),
+        }
+    }
+
+    /// Returns the numbers of the shards in a group of an index of so many shards, ascending.
+    pub(crate) fn shards(self, group: i16, shards: i16) -> impl Iterator<Item = i16> {
+        let (first, end, step) = match self {
+            Self::Runs(size) => (group * size, ((group + 1) * size).min(shards), 1),
+            Self::Rounds(count) => (group, shards, count),
+        };
+        (first..end).step_by(step as usize)
+    }
+
+    /// Returns the columns `group_shards` and `groups` of `state`.
+    pub(crate) fn columns(self) -> (i16, Option<i16>) {
+        match self {
+            Self::Runs(size) => (size, None),
+            Self::Rounds(count) => (1, Some(count)),
+        }
+    }
+
+    /// Returns the groups that the columns `group_shards` and `groups` of `state` name.
+    pub(crate) fn of_columns((size, count): (i16, Option<i16>)) -> Self {
+        count.map_or(Self::Runs(size), Self::Rounds)
     }
 }
 
@@ -165,20 +214,32 @@ impl Table {
         self.firsts(shards, groups).map(|first| self.of(first, groups)).collect()
     }
 
-    /// Returns the statement that makes the partitions of an index of so many shards.
+    /// Returns the statement that makes the partitions of an index of so many shards, in groups of so many.
     pub(crate) fn make(&self, shards: i16, groups: Groups) -> String {
+        let Groups::Runs(size) = groups else { unreachable!("on Citus, tables have no parent") };
         let one = |first: ShardId| {
             let (partition, parent) = (self.of(first, groups), self.name);
             let values = match self.unit {
                 Unit::Shard => format!("in ({})", first.0),
-                Unit::Group => format!("from ({}) to ({})", first.0, first.0 + groups.0),
+                Unit::Group => format!("from ({}) to ({})", first.0, first.0 + size),
             };
-            let toast = self
-                .toast
-                .map_or_else(String::new, |toast| format!(" with (toast_tuple_target = {toast})"));
-            format!("create table {partition} partition of {parent} for values {values}{toast}")
+            let options = self.options();
+            format!("create table {partition} partition of {parent} for values {values}{options}")
         };
         self.firsts(shards, groups).map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Returns the statement that makes the table of a shard or of its group without a parent, with the columns, indexes
+    /// and settings of the parent.
+    pub(crate) fn make_alone(&self, shard: ShardId, groups: Groups) -> String {
+        let (table, options) = (self.of(shard, groups), self.options());
+        format!("create table {table} (like {} including all){options}", self.name)
+    }
+
+    /// Returns the options of its partitions, as SQL.
+    fn options(&self) -> String {
+        let with = |toast| format!(" with (toast_tuple_target = {toast})");
+        self.toast.map_or_else(String::new, with)
     }
 
     /// Returns the statement that deletes all rows of a shard.
@@ -198,12 +259,13 @@ impl Table {
     }
 
     /// Returns the first shard of each partition.
-    fn firsts(&self, shards: i16, groups: Groups) -> impl Iterator<Item = ShardId> {
-        let step = match self.unit {
-            Unit::Shard => 1,
-            Unit::Group => groups.0 as usize,
+    fn firsts(&self, shards: i16, groups: Groups) -> impl Iterator<Item = ShardId> + use<> {
+        let (end, step) = match (self.unit, groups) {
+            (Unit::Shard, _) => (shards, 1),
+            (Unit::Group, Groups::Runs(size)) => (shards, size),
+            (Unit::Group, Groups::Rounds(count)) => (count.min(shards), 1),
         };
-        (0..shards).step_by(step).map(ShardId)
+        (0..end).step_by(step as usize).map(ShardId)
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn take_due(
         Ok(report) => return Ok(Some(report)),
         Err(error) => error,
     };
-    if matches!(error, Error::Store(store::Error::Unreachable(_))) {
+    if matches!(error, Error::Store(store::Error::Unreachable(_) | store::Error::Node { .. })) {
         return Err(error);
     }
     let mut sources: Vec<String> = rows.iter().map(|row| row.change.source.clone()).collect();
@@ -52,7 +52,9 @@ pub(super) async fn take_due(
                     all.add(report);
                     continue;
                 }
-                Err(error @ Error::Store(store::Error::Unreachable(_))) => return Err(error),
+                Err(
+                    error @ Error::Store(store::Error::Unreachable(_) | store::Error::Node { .. }),
+                ) => return Err(error),
                 Err(error) => error.to_string(),
             }
         };

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::locks::WRITE_LOCK;
 use crate::scip::keep as scip;
 use crate::store::Store;
-use crate::{BlobId, ShardId, symbols};
+use crate::{BlobId, ShardId, nodes, symbols};
 
 /// Number of attempts to take the lock, and the pause between them: the server takes a moment to
 /// notice that an ingest has ended.
@@ -99,6 +99,7 @@ impl Check {
         self.store.derive_anew(shard).await?;
         let mut conn = self.store.helper().await?;
         let mut tx = conn.begin().await?;
+        nodes::commit_as_one(&mut tx, self.store.groups()).await?;
         symbols::forget(&mut tx, self.store.groups(), shard).await?;
         scip::delete_damaged(&mut tx, self.store.groups(), shard).await?;
         Ok(tx.commit().await?)

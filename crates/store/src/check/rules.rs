@@ -156,13 +156,13 @@ const RULES: &[Rule] = &[
     ),
     rule(
         "duplicate paths",
-        "select count(*) from (select from {files} t where valid_to = 2147483647 and trees >= 0
+        "select count(*) from (select 1 from {files} t where valid_to = 2147483647 and trees >= 0
              group by repo, path having count(*) > 1) twice",
     ),
     rule(
         "duplicate paths in a tree",
         "select count(*) from (
-             select from {files} f join tree_sets s on s.id = abs(f.trees) and s.valid_to = 2147483647
+             select 1 from {files} f join tree_sets s on s.id = abs(f.trees) and s.valid_to = 2147483647
              cross join generate_series(0, 8 * length(s.members) - 1) bit
              where f.valid_to = 2147483647 and f.trees <> 0 and get_bit(s.members, bit) = 1 and (f.repo, f.path) in (
                  select repo, path from {files} t where valid_to = 2147483647 group by repo, path having count(*) > 1)

@@ -235,7 +235,7 @@ impl Check {
         }
         let sql = format!(
             "select b.id from blobs b, state where b.shard = {n} and unfinished
-                 and not exists (select from {} f where f.shard = {n} and f.blob = b.id)",
+                 and b.id not in (select f.blob from {} f where f.shard = {n})",
             shard.files(),
             n = shard.0
         );

@@ -22,7 +22,7 @@ use crate::ShardId;
 use crate::tables::Groups;
 
 pub use rows::ChunkRows;
-pub(crate) use rows::{AskedBits, shard_ranges};
+pub(crate) use rows::{AskedBits, named_shards};
 pub(crate) use stored::{
     NewFilters, StoredFilters, delete, format, read, read_piece, store, store_pieces, take,
 };

@@ -19,7 +19,7 @@ use super::{
 use crate::ShardId;
 use crate::catalog::Shard;
 use crate::cost::{ALL_HASHES, MAX_HASHES, MAX_NAMED, MAX_ROWS};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lease::{BoundStatement, Lease};
 use crate::tables::Groups;
 
@@ -255,7 +255,7 @@ impl Lease {
     }
 
     /// Reads the rows of some shards' filters that some n-grams need. For other n-grams, the results let more chunks
-    /// through. Leaves out shards whose filters do not cover all chunks of the given state.
+    /// through. Leaves out shards whose filters do not cover all chunks of the given state, or whose node does not answer.
     ///
     /// # Errors
     /// The server cannot be reached or refuses the statement.
@@ -280,7 +280,12 @@ impl Lease {
             let (first, last) = (numbers.clone().min(), numbers.max());
             let bound = BoundStatement::new(rows_sql(&of_group[0].id.filters(self.groups())));
             let bound = bound.bind(kinds.clone()).bind(bits.clone()).bind(first).bind(last);
-            for (shard, kind, bit, row) in self.fetch::<(i16, i16, i32, Vec<u8>)>(bound).await? {
+            let of_group = match self.fetch::<(i16, i16, i32, Vec<u8>)>(bound).await {
+                // Whoever searches its shards is told.
+                Err(Error::Node { .. }) => continue,
+                of_group => of_group?,
+            };
+            for (shard, kind, bit, row) in of_group {
                 rows.entry(ShardId(shard)).or_default().push((kind, bit, row));
             }
         }
@@ -354,6 +359,27 @@ fn some_rows(rows: Vec<Row>, filtered: i32, ngrams: &NgramQuery) -> Option<Shard
     }
     let whole = count > 0 && found == ngrams.bits(FilterKind::Block).len();
     whole.then(|| ShardFilter::of_rows(blocks, (of_dense, dense), (of_large, large)))
+}
+
+/// Returns the shards that statements name which ask some shards, ascending: those of [`shard_ranges`]. On Citus, each
+/// statement asks the shards of one group, among which the ranges are.
+pub(crate) fn named_shards(asked: &[i16], count: i16, groups: Groups) -> Vec<Vec<i16>> {
+    if !groups.are_distributed() {
+        return shard_ranges(asked, count).into_iter().map(Iterator::collect).collect();
+    }
+    let mut by_group: BTreeMap<i16, Vec<i16>> = BTreeMap::new();
+    for shard in asked {
+        by_group.entry(groups.of(ShardId(*shard))).or_default().push(*shard);
+    }
+    let of_group = |(group, asked): (i16, Vec<i16>)| {
+        let members: Vec<i16> = groups.shards(group, count).collect();
+        let places = (0..).zip(&members).filter(|(_, shard)| asked.contains(shard));
+        let places: Vec<i16> = places.map(|(place, _)| place).collect();
+        let ranges = shard_ranges(&places, members.len() as i16).into_iter();
+        let named = |range: Range<i16>| range.map(|place| members[place as usize]).collect();
+        ranges.map(named).collect::<Vec<Vec<i16>>>()
+    };
+    by_group.into_iter().flat_map(of_group).collect()
 }
 
 /// Returns ranges that cover the shards asked for. Each is a half, a quarter and so on of the index that has enough of

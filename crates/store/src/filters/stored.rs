@@ -376,14 +376,14 @@ pub(crate) async fn store(
     copy::send(conn, &chunks_sql(groups, shard), filters.rows_of_shard(shard)).await
 }
 
-/// Returns the format of an index's filters, see [`FORMAT`], and the size of its groups.
+/// Returns the format of an index's filters, see [`FORMAT`], and its groups.
 ///
 /// # Errors
 /// The server cannot be reached or refuses the statement.
 pub(crate) async fn format(conn: &mut PgConnection) -> Result<(i32, Groups)> {
-    let sql = "select filters_format, group_shards from state";
-    let (format, groups) = sqlx::query_as(sql).fetch_one(conn).await?;
-    Ok((format, Groups(groups)))
+    let sql = "select filters_format, group_shards, groups from state";
+    let (format, size, count) = sqlx::query_as(sql).fetch_one(conn).await?;
+    Ok((format, Groups::of_columns((size, count))))
 }
 
 impl Store {

@@ -4,6 +4,7 @@ use ngram::{BloomFilter, FilterKind, NgramQuery};
 use query::{LiteralQuery, Lookup, Scope};
 use sqlx::Connection;
 
+use super::rows::shard_ranges;
 use super::*;
 use crate::catalog::Shard;
 use crate::testing::on_index;
@@ -22,6 +23,19 @@ fn few_statements_name_few_shards_in_vain() {
     assert_eq!(groups(&(0..30).collect::<Vec<_>>(), 200), "0..64");
     assert_eq!(groups(&(0..200).collect::<Vec<_>>(), 200), "0..200");
     assert_eq!(groups(&[1, 2, 3, 100, 101], 200), "0..8 96..104");
+}
+
+#[test]
+fn on_citus_a_statement_names_shards_of_one_group() {
+    let named = |asked: &[i16], count, groups| {
+        let named = named_shards(asked, count, Groups::Rounds(groups));
+        let all: Vec<String> = named.iter().map(|shards| format!("{shards:?}")).collect();
+        all.join(" ")
+    };
+    assert_eq!(named(&[0], 1, 1), "[0]");
+    assert_eq!(named(&[0, 1, 2, 7], 8, 3), "[0] [1, 4, 7] [2]");
+    assert_eq!(named(&[0, 1, 2, 3, 4, 5, 6, 7], 8, 3), "[0, 3, 6] [1, 4, 7] [2, 5]");
+    assert_eq!(named(&[5], 200, 24), "[5]");
 }
 
 #[test]

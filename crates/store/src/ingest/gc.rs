@@ -11,7 +11,7 @@ use crate::locks::PIN_LOCKS;
 use crate::scip::keep as scip;
 use crate::tables::{self, Groups};
 use crate::word_index::tidy::tidy;
-use crate::{Epoch, ShardId, docs, monitors, symbols};
+use crate::{Epoch, ShardId, docs, monitors, nodes, symbols};
 
 /// Number of epochs after which a quick ingest deletes what no epoch in use refers to: one for each costs more than what
 /// these leave.
@@ -33,12 +33,12 @@ impl Session {
     /// The server cannot be reached or refuses a statement. Visible data stay as they are.
     pub async fn collect_garbage(&mut self, filled: &[ShardId]) -> Result<()> {
         for shard in filled {
-            index::flush(&mut self.conn, *shard).await?;
+            index::flush(&mut self.conn, self.groups, *shard).await?;
         }
         let changed = std::mem::take(&mut self.changed);
         for state in self.shards.iter().filter(|state| state.live) {
             if self.sweep || changed.contains(&state.shard) || filled.contains(&state.shard) {
-                index::build_paths(&mut self.conn, state.shard).await?;
+                index::build_paths(&mut self.conn, self.groups, state.shard).await?;
             }
         }
         let orphaned = self.purge().await?;
@@ -49,7 +49,8 @@ impl Session {
             self.analyze(&changed).await?;
         }
         self.conn.execute("update state set unfinished = false where unfinished").await?;
-        if self.is_quick {
+        // Nodes have autovacuum alone: the counts below would be those of the empty tables here.
+        if self.is_quick && !self.groups.are_distributed() {
             self.vacuum(changed.into_iter().chain(filled.iter().copied()).collect()).await?;
         }
         Ok(())
@@ -131,6 +132,7 @@ impl Session {
         let in_use = self.shards.iter().filter(|state| state.live || state.chunks > 0);
         let mut in_use: Vec<ShardId> = in_use.map(|state| state.shard).collect();
         let mut tx = self.conn.begin().await?;
+        nodes::commit_as_one(&mut tx, self.groups).await?;
         sqlx::query("update state set kept_from = greatest(kept_from, $1)")
             .bind(oldest)
             .execute(&mut *tx)

@@ -1,14 +1,14 @@
 //! The indexes of a shard: builds and drops them, and empties their pending lists.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use futures_util::{TryStreamExt, stream};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::ShardId;
 use crate::error::Result;
 use crate::store::Store;
+use crate::tables::Groups;
+use crate::{ShardId, nodes};
 
 impl Store {
     /// Builds the trigram index of a shard, unless it exists.
@@ -21,16 +21,21 @@ impl Store {
     /// The server cannot be reached, its disk is full, or it refuses a statement.
     pub async fn build_index(&self, shard: ShardId, memory_kb: u64) -> Result<()> {
         let mut conn = self.helper().await?;
-        let sql = format!(
-            "set maintenance_work_mem = '{memory_kb}kB';
-             set max_parallel_maintenance_workers = 0;
-             create index if not exists {0}_trgm on {0} using gin (lexemes gin_trgm_ops);
-             analyze {1} (shard, n, blob); analyze {0} (shard, first, upto); analyze {2}",
-            shard.documents(),
-            shard.chunks(),
-            shard.docs()
-        );
-        conn.execute(AssertSqlSafe(sql)).await?;
+        let (documents, chunks, docs) = (shard.documents(), shard.chunks(), shard.docs());
+        // Each alone: Citus hands the whole text to nodes.
+        for sql in [
+            format!(
+                "set maintenance_work_mem = '{memory_kb}kB'; set max_parallel_maintenance_workers = 0"
+            ),
+            format!(
+                "create index if not exists {documents}_trgm on {documents} using gin (lexemes gin_trgm_ops)"
+            ),
+            format!("analyze {chunks} (shard, n, blob)"),
+            format!("analyze {documents} (shard, first, upto)"),
+            format!("analyze {docs}"),
+        ] {
+            conn.execute(AssertSqlSafe(sql)).await?;
+        }
         conn.close().await?;
         Ok(())
     }
@@ -42,7 +47,7 @@ impl Store {
     pub async fn build_path_indexes(&self, shards: &[ShardId], at_once: usize) -> Result<()> {
         let build = async |shard| {
             let mut conn = self.helper().await?;
-            build_paths(&mut conn, shard).await?;
+            build_paths(&mut conn, self.groups(), shard).await?;
             Ok(conn.close().await?)
         };
         stream::iter(shards.iter().copied().map(Ok)).try_for_each_concurrent(at_once, build).await
@@ -59,20 +64,22 @@ impl Store {
         let of_shards: BTreeSet<i16> = shards.iter().map(|shard| groups.of(*shard)).collect();
         let mut conn = self.helper().await?;
         for group in of_shards {
-            let Range { start, end } = groups.shards(group);
+            let members: Vec<i16> = groups.shards(group, i16::MAX).collect();
             let live: bool = sqlx::query_scalar(
-                "select exists (select from shards where shard >= $1 and shard < $2 and live_from is not null)",
+                "select exists (select from shards where shard = any($1) and live_from is not null)",
             )
-            .bind(start)
-            .bind(end)
+            .bind(&members)
             .fetch_one(&mut conn)
             .await?;
             if !live {
-                let table = ShardId(start).chunk_filters(groups);
-                let sql = format!(
-                    "cluster {table} using {table}_pkey; analyze {table} (bit, shard, piece)"
-                );
-                conn.execute(AssertSqlSafe(sql)).await?;
+                let table = ShardId(members[0]).chunk_filters(groups);
+                // Each alone: Citus hands the whole text to nodes.
+                for sql in [
+                    format!("cluster {table} using {table}_pkey"),
+                    format!("analyze {table} (bit, shard, piece)"),
+                ] {
+                    conn.execute(AssertSqlSafe(sql)).await?;
+                }
             }
         }
         Ok(conn.close().await?)
@@ -102,18 +109,28 @@ pub(crate) async fn drop(conn: &mut PgConnection, shard: ShardId) -> Result<()> 
 ///
 /// The index is built after the files are inserted: inserted one by one, 250,000 paths made an index four times as
 /// large. Until it exists, lookups scan all paths of the shard.
-pub(crate) async fn build_paths(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
-    let sql = format!(
-        "create index if not exists {0}_path on {0} using gin (path gin_trgm_ops);
-         select gin_clean_pending_list('{0}_path')",
-        shard.files()
-    );
+pub(crate) async fn build_paths(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shard: ShardId,
+) -> Result<()> {
+    let files = shard.files();
+    let build =
+        format!("create index if not exists {files}_path on {files} using gin (path gin_trgm_ops)");
+    if groups.are_distributed() {
+        conn.execute(AssertSqlSafe(build)).await?;
+        return nodes::flush(conn, &files).await;
+    }
+    let sql = format!("{build}; select gin_clean_pending_list('{files}_path')");
     conn.execute(AssertSqlSafe(sql)).await?;
     Ok(())
 }
 
 /// Merges the pending list of a shard's trigram index into the index; otherwise every search would read the list.
-pub(crate) async fn flush(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+pub(crate) async fn flush(conn: &mut PgConnection, groups: Groups, shard: ShardId) -> Result<()> {
+    if groups.are_distributed() {
+        return nodes::flush(conn, &shard.documents()).await;
+    }
     sqlx::query("select gin_clean_pending_list(to_regclass($1)) where to_regclass($1) is not null")
         .bind(format!("{}_trgm", shard.documents()))
         .execute(conn)

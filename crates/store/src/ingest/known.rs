@@ -80,10 +80,11 @@ impl Session {
             }
             sqlx::query(AssertSqlSafe(format!(
                 "insert into known
-                 select n.repo, n.path, n.shard, n.blob, f.bytes, n.fingerprint, f.language
-                 from named n join (
+                 with f as materialized (
                      select distinct on (f.blob, f.path, r.languages) f.blob, f.path, r.languages, f.bytes, f.language
-                     {current} and r.languages <> $1) f
+                     {current} and r.languages <> $1)
+                 select n.repo, n.path, n.shard, n.blob, f.bytes, n.fingerprint, f.language
+                 from named n join f
                      on f.blob = n.blob and f.path = n.path and f.languages = n.rules
                  where n.shard = {}
                    and not exists (select from known k where k.repo = n.repo and k.path = n.path)",

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::history::keep as history;
 use crate::metadata;
 use crate::scip::keep as scip;
-use crate::{Epoch, RepoId, RepoMetadata, ShardId, monitors};
+use crate::{Epoch, RepoId, RepoMetadata, ShardId, monitors, nodes};
 
 /// The channel on which listeners are notified of a new epoch.
 pub(crate) const EPOCHS: &str = "codesearch_epoch";
@@ -89,6 +89,7 @@ impl Session {
             .await?;
         let compares = self.compares("k");
         let mut tx = self.conn.begin().await?;
+        nodes::commit_as_one(&mut tx, self.groups).await?;
         let (next,): (i32,) =
             sqlx::query_as("update state set prepared = epoch + 1 returning prepared")
                 .fetch_one(&mut *tx)
@@ -134,7 +135,9 @@ impl Session {
         shards.dedup();
         let counts = count(&mut self.conn, *epoch, &ids, &shards).await?;
         let languages = count_languages(&mut self.conn, *epoch, changed).await?;
+        nodes::settle(&mut self.conn, self.groups).await?;
         let mut tx = self.conn.begin().await?;
+        nodes::commit_as_one(&mut tx, self.groups).await?;
         let sources: Vec<(RepoId, &str)> =
             repos.iter().map(|repo| (repo.id, &*repo.source)).collect();
         let said: Vec<(&str, RepoMetadata)> = repos

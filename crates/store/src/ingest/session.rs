@@ -15,7 +15,7 @@ use crate::other_work::OtherWork;
 use crate::store::Store;
 use crate::tables::Groups;
 use crate::target::{ANSWER, answered};
-use crate::{RepoId, RepoMetadata, ShardId};
+use crate::{RepoId, RepoMetadata, ShardId, nodes};
 
 /// `valid_to` of a row that no epoch has ended.
 pub(crate) const FOREVER: i32 = i32::MAX;
@@ -123,7 +123,8 @@ impl Store {
         }
         self.writer.store(backend, Ordering::Relaxed);
         end_orphans(&mut conn).await?;
-        undo_unpublished(&mut conn).await?;
+        nodes::settle(&mut conn, self.groups()).await?;
+        undo_unpublished(&mut conn, self.groups()).await?;
         if !is_kept {
             conn.execute(TABLES).await?;
         }
@@ -295,7 +296,7 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
 }
 
 /// Undoes the rows of an epoch that a killed ingest prepared but did not publish.
-pub(crate) async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
+pub(crate) async fn undo_unpublished(conn: &mut PgConnection, groups: Groups) -> Result<()> {
     let (epoch, prepared): (i32, Option<i32>) =
         sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
     if prepared.is_none() {
@@ -306,6 +307,7 @@ pub(crate) async fn undo_unpublished(conn: &mut PgConnection) -> Result<()> {
     let mut tables: Vec<String> = shards.iter().map(|(shard,)| ShardId(*shard).files()).collect();
     tables.extend(["skipped", "trees", "tree_sets"].map(str::to_owned));
     let mut tx = conn.begin().await?;
+    nodes::commit_as_one(&mut tx, groups).await?;
     for table in tables {
         let delete = format!("delete from {table} where valid_from > $1");
         sqlx::query(AssertSqlSafe(delete)).bind(epoch).execute(&mut *tx).await?;

@@ -126,8 +126,8 @@ impl Session {
         for shard in self.shards_of(&[repo.0]).await? {
             let sql = format!(
                 "select f.path, f.blob, f.bytes, f.language, f.trees, f.fingerprint, b.oid,
-                        f.trees >= 0 and (not {compares} or exists (
-                            select from unchanged u where u.repo = f.repo and u.path = f.path))
+                        f.trees >= 0 and (not {compares} or f.path in (
+                            select u.path from unchanged u where u.repo = $1))
                  from {} f left join blobs b on b.shard = f.shard and b.id = f.blob
                  where f.repo = $1 and f.valid_to = {FOREVER}",
                 shard.files()

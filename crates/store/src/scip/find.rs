@@ -185,11 +185,12 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn scip_bytes(&self) -> Result<i64> {
-        Ok(sqlx::query_scalar(
+        let here: i64 = sqlx::query_scalar(
             "select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class
              where relnamespace = 'codesearch'::regnamespace and relkind = 'r' and relname like 'scip\\_%'",
         )
         .fetch_one(self.control())
-        .await?)
+        .await?;
+        Ok(here + self.bytes_on_nodes(&["scip"]).await?)
     }
 }

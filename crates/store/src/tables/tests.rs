@@ -8,7 +8,9 @@ use ngram::NgramQuery;
 
 #[test]
 fn the_list_is_that_of_the_schema() {
-    for (shards, groups) in [(40, Groups(1)), (40, Groups(32)), (200, Groups(200))] {
+    for (shards, groups) in
+        [(40, Groups::Runs(1)), (40, Groups::Runs(32)), (200, Groups::Runs(200))]
+    {
         on_index_with(shards, groups, async |store| {
             // Those of shards: the audit has a partition for each month.
             let parents = "select string_agg(relname, ' ' order by relname) from pg_class
@@ -49,8 +51,11 @@ fn the_list_is_that_of_the_schema() {
 
 #[test]
 fn tables_of_all_shards_have_their_partitions() {
-    let sql =
-        over_all("select count(*) from {scip} s join {chunks} c using (shard)", 33, Groups(32));
+    let sql = over_all(
+        "select count(*) from {scip} s join {chunks} c using (shard)",
+        33,
+        Groups::Runs(32),
+    );
     assert!(sql.starts_with("select count(*) from (table scip_00 union all table scip_01) s"));
     assert!(sql.contains("table chunks_000 union all table chunks_001"));
     assert!(sql.ends_with("table chunks_032) c using (shard)"));
@@ -58,7 +63,7 @@ fn tables_of_all_shards_have_their_partitions() {
 
 #[test]
 fn an_index_has_groups_of_any_size() {
-    for groups in [1, 2, 32, 200].map(Groups) {
+    for groups in [1, 2, 32, 200].map(Groups::Runs) {
         on_index_with(3, groups, async |store| {
             assert_eq!(store.groups(), groups);
             for (name, text) in [("one", "first words"), ("two", "second"), ("three", "third")] {

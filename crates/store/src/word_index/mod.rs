@@ -78,11 +78,7 @@ impl Store {
     pub fn word_groups(&self, shards: &[ShardId]) -> Vec<Vec<ShardId>> {
         let mut sorted = shards.to_vec();
         sorted.sort_unstable();
-        let groups = self.groups();
-        sorted
-            .chunk_by(|one, next| groups.of(*one) == groups.of(*next))
-            .map(<[_]>::to_vec)
-            .collect()
+        self.in_groups(sorted, |shard| *shard)
     }
 
     /// Returns the bytes on disk of the word index.
@@ -90,13 +86,14 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses the statement.
     pub async fn words_bytes(&self) -> Result<i64> {
-        Ok(sqlx::query_scalar(
+        let here: i64 = sqlx::query_scalar(
             "select coalesce(sum(pg_total_relation_size(oid)), 0)::bigint from pg_class
              where relnamespace = 'codesearch'::regnamespace and relkind = 'r'
                and (relname like 'words\\_%' or relname like 'word\\_segments\\_%')",
         )
         .fetch_one(self.control())
-        .await?)
+        .await?;
+        Ok(here + self.bytes_on_nodes(&["words", "word_segments"]).await?)
     }
 }
 

@@ -6,9 +6,9 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use words::Part;
 
 use super::{WordField, write};
-use crate::ShardId;
 use crate::error::Result;
 use crate::tables::Groups;
+use crate::{ShardId, nodes};
 
 /// Number of segments of a field of a shard from which on some are merged.
 const MOST: usize = 8;
@@ -35,6 +35,7 @@ pub(crate) async fn tidy(conn: &mut PgConnection, groups: Groups, shard: ShardId
     .bind(shard.0)
     .fetch_one(&mut *tx)
     .await?;
+    nodes::commit_as_one(&mut tx, groups).await?;
     for field in [WordField::Body, WordField::Definitions, WordField::Docs] {
         tidy_field(&mut tx, groups, shard, field, is_old).await?;
     }

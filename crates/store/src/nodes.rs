@@ -1,0 +1,259 @@
+//! Citus: the tables of shards lie on nodes, those of a group of shards on one. Everything else is here.
+//!
+//! A table that is spread over nodes cannot be a partition of one that is not. So the tables of shards have no parents;
+//! the parents are empty, and the patterns of the columns and indexes of new ones. Since no statement of this program names a parent,
+//! that is nearly the whole difference: what else differs asks [`Groups::are_distributed`]. The server hands each statement
+//! to the node of the tables that it names, which must be of one group, unless the statement joins them with tables of here.
+
+mod status;
+
+pub use status::Node;
+
+use std::time::{Duration, Instant};
+
+use sqlx::{AssertSqlSafe, Executor, PgConnection, PgPool};
+
+use crate::ShardId;
+use crate::error::{Error, Result};
+use crate::tables::{ALL, FILES, Groups, Unit};
+
+/// Longest time to wait until nodes have ended the transactions that a killed ingest left to them, and the pause between
+/// two looks.
+const SETTLE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Makes the views of people, which name parents, read the tables of shards by functions. It names no view, so that it also
+/// finds those of later migrations, after which it runs again.
+const VIEWS: &str = include_str!("nodes/views.sql");
+
+/// Citus warns of each view that it is of the coordinator alone, as views are.
+pub(crate) const QUIET: &str = "set client_min_messages = error";
+
+/// SQL: a row before the nodes that are asked, so that Citus does not warn of those that do not answer.
+pub(crate) const QUIETLY: &str = "set_config('client_min_messages', 'error', true) quiet";
+
+/// Returns the number of nodes of Citus that take tables of shards; 0 if this is plain Postgres, or no node was added.
+///
+/// # Errors
+/// The server cannot be reached or refuses a statement.
+pub(crate) async fn count(conn: &mut PgConnection) -> Result<i16> {
+    if !is_citus(conn).await? {
+        return Ok(0);
+    }
+    let (nodes, workers): (i64, i64) = sqlx::query_as(
+        "select count(*) filter (where shouldhaveshards), count(*) filter (where groupid > 0)
+         from pg_dist_node where isactive and noderole = 'primary'",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(if workers > 0 { nodes as i16 } else { 0 })
+}
+
+/// Returns whether the database has the extension Citus.
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+pub(crate) async fn is_citus(conn: &mut PgConnection) -> Result<bool> {
+    let sql = "select to_regproc('pg_catalog.create_distributed_table') is not null";
+    Ok(sqlx::query_scalar(sql).fetch_one(conn).await?)
+}
+
+/// Makes the tables of an index of so many shards, those of each group on one node. Nodes get groups in turn.
+///
+/// # Errors
+/// A node cannot be reached, or refuses a statement.
+pub(crate) async fn make(conn: &mut PgConnection, shards: i16, groups: Groups) -> Result<()> {
+    // Settings of columns that a table does not get from its pattern.
+    let columns: Vec<(String, String)> = sqlx::query_as(
+        "select relname::text, string_agg(format('alter column %I set statistics 0', attname), ', ')
+         from pg_attribute join pg_class c on c.oid = attrelid
+         where relnamespace = 'codesearch'::regnamespace and relkind = 'p' and attstattarget = 0 and attnum > 0
+           and not attisdropped
+         group by 1",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for group in 0..groups.count(shards) {
+        let members: Vec<ShardId> = groups.shards(group, shards).map(ShardId).collect();
+        let mut sql = Vec::new();
+        let mut first: Option<String> = None;
+        for table in ALL {
+            let of_table = match table.unit {
+                Unit::Group => &members[..1],
+                Unit::Shard => &members,
+            };
+            for shard in of_table {
+                let name = table.of(*shard, groups);
+                sql.push(table.make_alone(*shard, groups));
+                if let Some((_, settings)) = columns.iter().find(|(of, _)| *of == table.name) {
+                    sql.push(format!("alter table {name} {settings}"));
+                }
+                let with = first.as_deref().unwrap_or("none");
+                sql.push(format!(
+                    "select create_distributed_table('{name}', null, colocate_with => '{with}')"
+                ));
+                first.get_or_insert(name);
+            }
+        }
+        conn.execute(AssertSqlSafe(sql.join("; "))).await?;
+    }
+    Ok(())
+}
+
+/// Prepares what an index on nodes needs besides its tables. It may run again.
+///
+/// # Errors
+/// A node cannot be reached, or refuses a statement.
+pub(crate) async fn set_up(conn: &mut PgConnection) -> Result<()> {
+    conn.execute(QUIET).await?;
+    conn.execute(VIEWS).await?;
+    // The settings of a connection to the coordinator are not those of its connections to nodes. These are the settings of
+    // connections for searching; no statement of an ingest takes longer with them.
+    for setting in ["enable_seqscan = off", "jit = off", "max_parallel_workers_per_gather = 0"] {
+        let failed: Vec<String> = sqlx::query_scalar(
+            "select result from run_command_on_workers(format(
+                 'do $$begin
+                      perform set_config(''citus.enable_ddl_propagation'', ''off'', true);
+                      execute format(''alter database %%I set %s'', current_database());
+                  end$$', $1::text))
+             where not success",
+        )
+        .bind(setting)
+        .fetch_all(&mut *conn)
+        .await?;
+        for why in failed {
+            tracing::warn!(
+                "searches may take longer; a node refuses alter database ... set {setting}: {why}"
+            );
+        }
+    }
+    conn.execute("reset client_min_messages").await?;
+    Ok(())
+}
+
+/// The size on disk of a table of a shard or of a group.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(crate) struct TableSize {
+    /// Its name here, such as `chunks_005`.
+    pub(crate) name: String,
+    /// Bytes of it, with its indexes.
+    pub(crate) bytes: i64,
+    /// Bytes of its trigram indexes.
+    pub(crate) trigrams: i64,
+}
+
+/// Returns the sizes of all tables of shards. The tables of the same names here are empty.
+///
+/// # Errors
+/// The server cannot be reached or refuses a statement. Tables of a node that does not answer are left out.
+pub(crate) async fn sizes(pool: &PgPool) -> Result<Vec<TableSize>> {
+    let sql = on_nodes(
+        "select regexp_replace(c.relname, '_[0-9]+$', '') as name, pg_total_relation_size(c.oid) as bytes,
+                coalesce((select sum(pg_relation_size(i.indexrelid)) from pg_index i
+                    join pg_class x on x.oid = i.indexrelid
+                    where i.indrelid = c.oid and x.relname ~ '_trgm_[0-9]+$'), 0)::bigint as trigrams
+         from pg_class c where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'r'
+           and c.relname ~ '_[0-9]+_[0-9]+$'",
+        "name text, bytes bigint, trigrams bigint",
+    );
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(pool).await?)
+}
+
+/// Returns how much of the indexes of documents that nodes build is done, from 0 to 1, by the names of tables.
+///
+/// # Errors
+/// The server cannot be reached or refuses a statement.
+pub(crate) async fn builds(pool: &PgPool) -> Result<Vec<(String, f64)>> {
+    let sql = on_nodes(
+        "select regexp_replace(c.relname, '_[0-9]+$', '') as name, p.blocks_done::float8 / greatest(p.blocks_total, 1) as done
+         from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid
+         where c.relname ~ '^documents_[0-9]+_' and p.datname = current_database()",
+        "name text, done float8",
+    );
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(pool).await?)
+}
+
+/// Returns the statement that has all nodes run another one, and returns the rows of those that answer, with these columns.
+fn on_nodes(statement: &str, columns: &str) -> String {
+    let command =
+        format!("select coalesce(json_agg(r), '[]') from ({statement}) r").replace('\'', "''");
+    // What this node would say of tables that lie on it comes with the others.
+    format!(
+        "select t.* from {QUIETLY}
+         cross join lateral run_command_on_all_nodes('{command}' || left(quiet, 0), parallel => true,
+             give_warning_for_connection_errors => true) n
+         cross join lateral json_to_recordset(case when n.success then n.result::json else '[]' end) t ({columns})"
+    )
+}
+
+/// Merges the pending lists of the trigram indexes of a table of a shard into the indexes, where the table lies.
+///
+/// # Errors
+/// The node cannot be reached, or refuses the statement.
+pub(crate) async fn flush(conn: &mut PgConnection, table: &str) -> Result<()> {
+    let sql = "select success, result from run_command_on_placements($1::regclass,
+        $$select coalesce(sum(gin_clean_pending_list(i.indexrelid)), 0) from pg_index i
+          join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+          where i.indrelid = '%s'::regclass and a.amname = 'gin'$$)";
+    let done: Vec<(bool, String)> = sqlx::query_as(sql).bind(table).fetch_all(conn).await?;
+    for (_, why) in done.iter().filter(|(success, _)| !success) {
+        tracing::warn!("the pending list of {table} is not merged: {why}");
+    }
+    Ok(())
+}
+
+/// Has a transaction on the tables of shards commit on all nodes and here, or nowhere. Citus does so by itself if several
+/// nodes take part, or if rows are copied to one: a copy of no rows is the sign. Does nothing on plain Postgres, where it is so
+/// anyway.
+///
+/// # Errors
+/// The node of the first shard cannot be reached.
+pub(crate) async fn commit_as_one(conn: &mut PgConnection, groups: Groups) -> Result<()> {
+    if groups.are_distributed() {
+        let sql = format!("copy {} (shard) from stdin", FILES.own(ShardId(0)));
+        conn.copy_in_raw(&sql).await?.finish().await?;
+    }
+    Ok(())
+}
+
+/// Waits until no node has a transaction that is prepared and not ended: then each shows all that was committed here, and
+/// nothing else. Has Citus end those that a killed program left. Does nothing on plain Postgres.
+///
+/// # Errors
+/// A node does not answer, or does not end a transaction.
+pub(crate) async fn settle(conn: &mut PgConnection, groups: Groups) -> Result<()> {
+    if !groups.are_distributed() {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    loop {
+        let states: Vec<(String, bool, String)> = sqlx::query_as(AssertSqlSafe(format!(
+            "select format('%s:%s', nodename, nodeport), success, result
+             from {QUIETLY}
+             cross join lateral run_command_on_all_nodes(
+                 $$select count(*) from pg_prepared_xacts where database = current_database() and gid like 'citus\\_%'$$
+                     || left(quiet, 0), parallel => true, give_warning_for_connection_errors => true) r
+             join pg_dist_node n on n.nodeid = r.nodeid",
+        )))
+        .fetch_all(&mut *conn)
+        .await?;
+        if let Some((node, ..)) = states.iter().find(|(_, success, _)| !success) {
+            return Err(Error::Unreachable(format!(
+                "the node {node} does not answer; an ingest needs all nodes"
+            )));
+        }
+        if states.iter().all(|(.., count)| count == "0") {
+            return Ok(());
+        }
+        if begun.elapsed() > SETTLE {
+            return Err(Error::Unreachable(
+                "nodes do not end prepared transactions; see pg_prepared_xacts on each".to_owned(),
+            ));
+        }
+        conn.execute("select recover_prepared_transactions()").await?;
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
