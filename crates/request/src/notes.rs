@@ -6,7 +6,7 @@ use navigate::{Outline, SymbolsState};
 use search::Stats;
 
 use crate::fresh;
-use crate::human::{count, grouped};
+use crate::human::{count, grouped, size};
 
 /// Returns the numbers of left-out files, by reason: `12 binary, 3 too-large`.
 pub fn skipped(stats: &Stats) -> String {
@@ -18,6 +18,24 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
     let parts: Vec<String> =
         skipped.iter().map(|(reason, count)| format!("{} {reason}", grouped(*count))).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+/// Returns a sentence without a full stop about what was not searched since nodes of the index do not answer; `None` if
+/// nothing is missing.
+pub fn missing(stats: &Stats) -> Option<String> {
+    let missing = &stats.missing;
+    if missing.shards.is_empty() {
+        return None;
+    }
+    let nodes: Vec<&str> = missing.nodes.iter().map(String::as_str).collect();
+    Some(format!(
+        "{} with {} of text {} not searched: {} {} not answer",
+        count(missing.shards.len(), "shard"),
+        size(missing.bytes()),
+        if missing.shards.len() == 1 { "was" } else { "were" },
+        nodes.join(", "),
+        if nodes.len() == 1 { "does" } else { "do" }
+    ))
 }
 
 /// Returns a sentence without a full stop about symbols that a search could not find, and about repositories that do not

@@ -95,7 +95,7 @@ pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};
 pub use searcher::Searcher;
 pub use stale::{ShownFiles, Stale, StaleRepo};
-pub use stats::{Phases, Stats, Stopped, SymbolsLeft};
+pub use stats::{Missing, Phases, Stats, Stopped, SymbolsLeft};
 pub use tree::{FileTotals, FolderItem, RepoTree, Tree};
 pub use types::{
     AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, LastFile, Request, Resume, ShardSet,

@@ -1,6 +1,6 @@
 //! Counters of a search, and whether its answer is complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ pub struct Stats {
     pub symbols: SymbolsLeft,
     /// Why the answer is incomplete, if it is.
     pub stopped: Option<Stopped>,
+    /// What was not searched since a node of the index did not answer.
+    pub missing: Missing,
     /// Switch of the epoch that was searched.
     pub switch: Switch,
     /// Hash of the query.
@@ -63,6 +65,37 @@ pub struct Stats {
     pub progress: AnswerProgress,
     /// Shards in the order in which they were searched.
     pub(crate) order: Vec<ShardId>,
+}
+
+/// The part of an index that was not searched since nodes of it did not answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// The shards, with their bytes of text.
+    pub shards: BTreeMap<ShardId, u64>,
+    /// Their groups.
+    pub groups: BTreeSet<i16>,
+    /// The nodes, as `host:port`.
+    pub nodes: BTreeSet<String>,
+}
+
+impl Missing {
+    /// Adds a shard of a group, with its bytes of text, on a node.
+    pub(crate) fn add(&mut self, (shard, group): (ShardId, i16), bytes: i64, node: &str) {
+        self.shards.insert(shard, bytes.max(0).cast_unsigned());
+        self.groups.insert(group);
+        self.nodes.insert(node.to_owned());
+    }
+
+    /// Returns the bytes of text in the shards.
+    pub fn bytes(&self) -> u64 {
+        self.shards.values().sum()
+    }
+
+    fn join(&mut self, other: Self) {
+        self.shards.extend(other.shards);
+        self.groups.extend(other.groups);
+        self.nodes.extend(other.nodes);
+    }
 }
 
 /// Files and languages that a search for symbols could not cover.
@@ -98,6 +131,7 @@ impl Stats {
             (shown.shards_from_memory, shown.shards_from_postgres) = (0, 0);
             (shown.candidates, shown.files_considered, shown.rechecks, shown.bytes) = (0, 0, 0, 0);
             shown.phases = Phases::default();
+            shown.missing = Missing::default();
         }
         shown
     }
@@ -135,6 +169,7 @@ impl Stats {
             }
         }
         self.covered.join(other.covered);
+        self.missing.join(other.missing);
         self.stopped = self.stopped.take().or(other.stopped);
     }
 
@@ -162,7 +197,9 @@ impl Stats {
         let AnswerProgress { results, last } = progress;
         let mut resume = Resume { results, last, ..self.from_start(request) };
         if let Some(last) = last {
-            for shard in self.order.iter().take_while(|shard| **shard != last.shard) {
+            // Those that are missing are searched by the next page, if they are back.
+            let before = self.order.iter().take_while(|shard| **shard != last.shard);
+            for shard in before.filter(|shard| !self.missing.shards.contains_key(shard)) {
                 resume.searched.insert(*shard);
             }
         }

@@ -192,6 +192,10 @@ impl From<store::Error> for Failure {
             store::Error::Unreachable(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
             }
+            store::Error::Node { .. } => {
+                let message = "a node of the index does not answer; try again in a moment";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
+            }
             store::Error::Damaged(_) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", error.to_string())
             }

@@ -88,7 +88,9 @@ impl SearchStream {
 
 /// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
-    stats.stopped.as_ref().map(|why| stopped_because(why, stats.files))
+    let (code, sentence) = stopped_because(stats.stopped.as_ref()?, stats.files);
+    let missing = if stats.is_restricted { None } else { request::notes::missing(stats) };
+    Some((code, missing.unwrap_or(sentence)))
 }
 
 /// Returns the code and the sentence for the reason why an answer with a number of results is incomplete.

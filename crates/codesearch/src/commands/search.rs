@@ -447,7 +447,8 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
             );
         }
         Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
-            note!(to console, "codesearch: incomplete: {error}");
+            let missing = request::notes::missing(stats).filter(|_| !stats.is_restricted);
+            note!(to console, "codesearch: incomplete: {}", missing.as_ref().unwrap_or(error));
         }
         _ => {}
     }

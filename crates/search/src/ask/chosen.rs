@@ -39,6 +39,8 @@ pub(super) struct AskedShard {
     pub(super) symbols: Option<Arc<ShardSymbols>>,
     pub(super) lengths: Arc<Lengths>,
     pub(super) visible: Arc<VisibleChunks>,
+    /// Why it cannot be asked: its node does not answer.
+    pub(super) failed: Option<String>,
 }
 
 impl Chosen {
@@ -137,6 +139,7 @@ impl Chosen {
                 symbols: candidate.cached.symbols.clone(),
                 lengths,
                 visible: Arc::default(),
+                failed: None,
             })
             .collect();
         let among = self.among();
@@ -151,7 +154,13 @@ impl Chosen {
         let make = all.iter().zip(known).map(|(one, known)| async move {
             let visible = match known {
                 Some(visible) => visible,
-                None => Arc::new(self.read_visible(view, one, clock).await?),
+                None => match self.read_visible(view, one, clock).await {
+                    Err(error @ store::Error::Node { .. }) => {
+                        let failed = Some(error.to_string());
+                        return Ok(AskedShard { failed, ..one.clone() });
+                    }
+                    read => Arc::new(read?),
+                },
             };
             Ok::<_, store::Error>(AskedShard { visible, ..one.clone() })
         });
@@ -160,7 +169,8 @@ impl Chosen {
             stream::iter(making).buffered(view.parallel()).try_collect().await?;
         // If the time was over, some files were not looked at.
         if let Some((memory, generation)) = memory.filter(|_| clock.goes_on()) {
-            let new = done.iter().zip(is_new).filter(|(_, is_new)| *is_new);
+            let new = done.iter().zip(is_new);
+            let new = new.filter(|(one, is_new)| *is_new && one.failed.is_none());
             let new: Vec<_> = new
                 .map(|(one, _)| (&one.shard, one.lengths.upto(), Arc::clone(&one.visible)))
                 .collect();

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use store::Store;
+use store::{ShardId, Store};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -44,6 +44,9 @@ pub(crate) struct Merge<'a> {
 
 /// A shard being searched.
 struct RunningShard {
+    id: ShardId,
+    /// Bytes of text in it.
+    bytes: i64,
     events: mpsc::Receiver<ShardEvent>,
     chunks: Arc<ChunkCount>,
     /// The blocks of the shard that may match: [`ShardCandidate::expected_blocks`].
@@ -175,6 +178,12 @@ impl<'a> Merge<'a> {
             )) => return Err(error.into()),
             Some(ShardEvent::Failed(error)) => {
                 tracing::error!("a shard could not be searched: {error}");
+                if let (store::Error::Node { node, .. }, Some(first)) =
+                    (&error, self.running.front())
+                {
+                    let place = (first.id, self.store.group_of(first.id));
+                    stats.missing.add(place, first.bytes, node);
+                }
                 stats.stopped.get_or_insert(Stopped::Shards(error.to_string()));
                 self.running.pop_front();
             }

@@ -131,6 +131,8 @@ impl<'a> Merge<'a> {
         let is_done = is_short && !is_slow && run.as_mut().now_or_never().is_some();
         let expected_blocks = candidate.expected_blocks.unwrap_or(0);
         self.running.push_back(RunningShard {
+            id: candidate.shard.id,
+            bytes: candidate.shard.bytes,
             events,
             chunks,
             expected_blocks,

@@ -21,6 +21,8 @@ pub(crate) struct StatsJson {
     costs: Option<CostsJson>,
     complete: bool,
     stopped_because: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingJson>,
     skipped: BTreeMap<String, usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<SymbolsLeftJson>,
@@ -28,6 +30,28 @@ pub(crate) struct StatsJson {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest: Option<OldestJson>,
+}
+
+/// What was not searched since nodes of the index did not answer.
+#[derive(Debug, Serialize)]
+struct MissingJson {
+    groups: Vec<i16>,
+    shards: usize,
+    bytes: u64,
+    nodes: Vec<String>,
+}
+
+impl MissingJson {
+    /// `None` if nothing is missing, or for a view that does not show all repositories.
+    fn of(stats: &Stats) -> Option<Self> {
+        let missing = &stats.missing;
+        (!stats.is_restricted && !missing.shards.is_empty()).then(|| Self {
+            groups: missing.groups.iter().copied().collect(),
+            shards: missing.shards.len(),
+            bytes: missing.bytes(),
+            nodes: missing.nodes.iter().cloned().collect(),
+        })
+    }
 }
 
 /// What a search cost.
@@ -95,6 +119,7 @@ impl From<&Stats> for StatsJson {
             stopped_because: stopped
                 .map(|(word, _)| word)
                 .or((!stats.is_complete()).then_some("symbols")),
+            missing: MissingJson::of(stats),
             skipped: stats.skipped.clone(),
             symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
                 pending: stats.symbols.pending,
