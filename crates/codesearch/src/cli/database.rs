@@ -153,6 +153,18 @@ pub(crate) enum DbCommand {
         #[arg(long)]
         json: bool,
     },
+    /// List the nodes of an index on Citus: groups of shards, texts and size on disk of each
+    Nodes {
+        /// Print JSON, one object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Move groups of shards between the nodes of an index on Citus, while it is searched, until each has about as much
+    Rebalance {
+        /// Move all groups away from this node, so that it can be removed
+        #[arg(long, value_name = "HOST:PORT", value_parser = node)]
+        drain: Option<(String, u16)>,
+    },
     /// Print its connection URL
     Url,
     /// Print the command that opens it in psql
@@ -163,4 +175,12 @@ pub(crate) enum DbCommand {
     /// Start it, and stop it when standard input ends
     #[command(hide = true)]
     Hold,
+}
+
+/// Parses the name of a node.
+fn node(text: &str) -> Result<(String, u16), String> {
+    let parsed = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (host, port) =
+        parsed.ok_or("a node is named by its host and port, such as 10.0.0.2:5432")?;
+    Ok((host.to_owned(), port))
 }

@@ -12,9 +12,14 @@ use store::Target;
 use tokio::runtime::Runtime;
 
 use crate::cli::{DatabaseArgs, DbArgs, DbCommand};
-use crate::database::{check_made, close_postgres, external, postgres_options, target};
+use crate::database::{Database, check_made, close_postgres, external, postgres_options, target};
 
 pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
+    match &args.what {
+        DbCommand::Nodes { json } => return nodes(database, *json),
+        DbCommand::Rebalance { drain } => return rebalance(database, drain.as_ref()),
+        _ => {}
+    }
     if let Some(url) = external(database) {
         return match args.what {
             DbCommand::Url => said(url),
@@ -101,6 +106,9 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
                 quoted(&database.index)
             )
         }),
+        DbCommand::Nodes { .. } | DbCommand::Rebalance { .. } => {
+            unreachable!("they are about an index, wherever it is")
+        }
         DbCommand::Keeper => {
             postgres::wait(&options)?;
             Ok(crate::FOUND)
@@ -114,6 +122,44 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
             Ok(crate::FOUND)
         }
     }
+}
+
+/// Prints the nodes of an index on Citus.
+fn nodes(database: &DatabaseArgs, as_json: bool) -> Result<u8> {
+    Database::open_index(database, 1)?.run(async |store| {
+        let nodes = store.nodes().await?;
+        let width = nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(4);
+        if !as_json {
+            say!("{:<width$} {:>7} {:>7} {:>10} {:>10}", "NODE", "GROUPS", "SHARDS", "TEXT", "ON DISK");
+        }
+        for node in &nodes {
+            if as_json {
+                let line = json!({
+                    "node": node.name, "answers": node.answers, "groups": node.groups, "shards": node.shards,
+                    "bytes": node.bytes, "disk_bytes": node.disk_bytes,
+                });
+                say!("{line}");
+                continue;
+            }
+            let disk = match node.answers {
+                true => size(node.disk_bytes.cast_unsigned()),
+                false => "no answer".to_owned(),
+            };
+            let text = size(node.bytes.cast_unsigned());
+            let (groups, shards) = (node.groups.len(), node.shards);
+            say!("{:<width$} {groups:>7} {shards:>7} {text:>10} {disk:>10}", node.name);
+        }
+        Ok(if nodes.iter().all(|node| node.answers) { crate::FOUND } else { crate::NOTHING })
+    })
+}
+
+/// Moves groups of shards between nodes, and prints where they are then.
+fn rebalance(database: &DatabaseArgs, drain: Option<&(String, u16)>) -> Result<u8> {
+    Database::open_index(database, 1)?.run(async |store| {
+        store.rebalance(drain.map(|(host, port)| (host.as_str(), *port))).await?;
+        Ok(crate::FOUND)
+    })?;
+    nodes(database, false)
 }
 
 fn said(text: &str) -> Result<u8> {
