@@ -1,5 +1,6 @@
 //! A private Postgres shared by all tests; each test has its own folder and index.
 
+pub(crate) mod citus;
 mod git;
 pub(crate) mod scip;
 mod server;
@@ -29,7 +30,8 @@ const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
 fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
-        let home = std::env::temp_dir().join(format!("codesearch-tests-{}", user()));
+        let kind = if citus::programs().is_some() { "citus" } else { "tests" };
+        let home = std::env::temp_dir().join(format!("codesearch-{kind}-{}", user()));
         // Another run of the tests may start at the same time.
         let lock = fs::File::create(home.with_extension("lock")).unwrap();
         lock.lock().unwrap();
@@ -38,6 +40,9 @@ fn home() -> &'static Path {
         if home.exists() && status.output().unwrap().status.code() == Some(1) {
             let _ = fs::remove_dir_all(home.join("data"));
             let _ = fs::remove_file(home.join("build.json"));
+        }
+        if let Some(programs) = citus::programs() {
+            citus::prepare(&home, &programs);
         }
         // Holds the server until this process ends in any way, since that closes the standard input of `hold`.
         let mut hold = clean_command();
@@ -76,6 +81,9 @@ pub(crate) fn clean_command() -> Command {
         if settings.contains(&&*key) {
             command.env_remove(&*key);
         }
+    }
+    if let Some(programs) = citus::programs() {
+        command.env("CODESEARCH_POSTGRES_BIN", programs);
     }
     // Nothing outlives a test.
     command.env("CODESEARCH_POSTGRES_IDLE", "0");
@@ -158,6 +166,9 @@ impl Fixture {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let index = format!("test_{}_{next}", std::process::id());
+        if citus::programs().is_some() {
+            on(citus::create_database(&socket_folder(), &index));
+        }
         Self { folder: tempfile::tempdir().unwrap(), index }
     }
 
@@ -268,6 +279,10 @@ impl Fixture {
 
     /// Creates the database without the binary, as on someone else's server.
     pub(crate) fn create_database(&self) {
+        if citus::programs().is_some() {
+            // It is there.
+            return;
+        }
         on(async {
             let mut conn = connect("postgres").await;
             conn.execute(AssertSqlSafe(format!("create database {}", self.index))).await.unwrap();
@@ -320,6 +335,10 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
+        if citus::programs().is_some() {
+            on(citus::drop_database(&socket_folder(), &self.index));
+            return;
+        }
         on(async {
             let mut conn = connect("postgres").await;
             let sql = format!("drop database if exists {} with (force)", self.index);
@@ -354,8 +373,14 @@ async fn connect(database: &str) -> PgConnection {
 }
 
 async fn connect_to(socket: &Path, database: &str) -> PgConnection {
+    connect_at(socket, 5432, database).await
+}
+
+/// Connects to a server by its socket and port, as the owner of the index.
+async fn connect_at(socket: &Path, port: u16, database: &str) -> PgConnection {
     PgConnectOptions::new_without_pgpass()
         .socket(socket)
+        .port(port)
         .username("codesearch")
         .database(database)
         .options([("search_path", "codesearch,public")])

@@ -44,6 +44,7 @@ mod memory;
 mod metadata;
 mod mirror;
 mod monitors;
+mod nodes;
 mod options;
 mod private_postgres;
 mod property;

@@ -1,0 +1,154 @@
+//! The whole suite on Citus: where `CODESEARCH_CITUS` names the folder with the programs of a Postgres that has Citus, the
+//! shared server is a coordinator, with three workers beside it, and each index lies on them.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
+
+use super::{clean_command, connect_at, is_root};
+
+/// The ports of the workers, beside the socket of the coordinator.
+const WORKERS: [u16; 3] = [5433, 5434, 5435];
+
+/// Settings that Citus needs, and those that make a thousand tables for each test bearable.
+const SETTINGS: &str = "
+shared_preload_libraries = 'citus'
+wal_level = logical
+max_wal_senders = 10
+max_prepared_transactions = 400
+max_connections = 300
+max_locks_per_transaction = 1024
+fsync = off
+full_page_writes = off
+citus.enable_statistics_collection = off
+citus.max_cached_conns_per_worker = 1
+";
+
+/// Returns the folder with the programs of a Postgres with Citus, if the tests are to run on it.
+pub(crate) fn programs() -> Option<PathBuf> {
+    std::env::var_os("CODESEARCH_CITUS").filter(|bin| !bin.is_empty()).map(PathBuf::from)
+}
+
+/// Makes a home whose private Postgres is a coordinator, before it is started for the tests, and starts the workers. They end
+/// with this process.
+pub(super) fn prepare(home: &Path, programs: &Path) {
+    let run = |args: &[&str]| {
+        let mut command = clean_command();
+        command.env("CODESEARCH_POSTGRES_BIN", programs).arg("--home").arg(home).args(args);
+        let ran = command.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    stop_workers(home, programs);
+    run(&["db", "start"]);
+    run(&["db", "stop"]);
+    let settings = home.join("data/local.conf");
+    fs::write(&settings, SETTINGS).unwrap();
+    give(&settings, &home.join("data"));
+    let socket = home.join("run");
+    for port in WORKERS {
+        let data = worker(home, port);
+        let _ = fs::remove_dir_all(&data);
+        fs::create_dir_all(&data).unwrap();
+        give(&data, &home.join("data"));
+        let data = data.display().to_string();
+        as_owner(
+            home,
+            programs,
+            "initdb",
+            &format!("-D '{data}' -U codesearch -E UTF8 --locale=C.UTF-8 -A trust --no-sync"),
+        );
+        let conf = Path::new(&data).join("postgresql.conf");
+        let mut text = fs::read_to_string(&conf).unwrap();
+        text += SETTINGS;
+        text += &format!(
+            "port = {port}\nlisten_addresses = ''\nunix_socket_directories = '{}'\nunix_socket_permissions = 0700\nshared_buffers = 32MB\njit = off\n",
+            socket.display()
+        );
+        fs::write(&conf, text).unwrap();
+        as_owner(home, programs, "pg_ctl", &format!("-D '{data}' -l '{data}/log' -w -s start"));
+    }
+    // Stops them when this process ends in any way, since that closes its standard input.
+    let stops: Vec<String> = WORKERS
+        .iter()
+        .map(|port| {
+            let (pg_ctl, data) = (programs.join("pg_ctl"), worker(home, *port));
+            format!("'{}' -D '{}' -m immediate -s stop", pg_ctl.display(), data.display())
+        })
+        .collect();
+    let script = format!("read -r line; {}", stops.join("; "));
+    let mut keeper = of_owner(home, &script);
+    std::mem::forget(keeper.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+}
+
+fn worker(home: &Path, port: u16) -> PathBuf {
+    home.join(format!("worker_{port}"))
+}
+
+/// Stops workers that an earlier run left.
+fn stop_workers(home: &Path, programs: &Path) {
+    for port in WORKERS {
+        let data = worker(home, port);
+        if data.join("postmaster.pid").exists() {
+            as_owner(
+                home,
+                programs,
+                "pg_ctl",
+                &format!("-D '{}' -m immediate -w -s stop || true", data.display()),
+            );
+        }
+    }
+}
+
+/// Gives a file to the owner of another one.
+fn give(path: &Path, like: &Path) {
+    let owner = fs::metadata(like).unwrap();
+    chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
+}
+
+/// Returns a script as a command of the user of the private server.
+fn of_owner(home: &Path, script: &str) -> Command {
+    let owner = fs::metadata(home.join("data")).unwrap();
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).current_dir("/").stdin(Stdio::null());
+    if is_root() {
+        command.uid(owner.uid()).gid(owner.gid());
+    }
+    command
+}
+
+/// Runs a program of Postgres as the user of the private server.
+fn as_owner(home: &Path, programs: &Path, program: &str, args: &str) {
+    let mut command = of_owner(home, &format!("'{}' {args}", programs.join(program).display()));
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{program} {args}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// Creates the database of an index on all nodes.
+pub(super) async fn create_database(socket: &Path, name: &str) {
+    for port in std::iter::once(5432).chain(WORKERS) {
+        let mut conn = connect_at(socket, port, "postgres").await;
+        conn.execute(AssertSqlSafe(format!("create database {name}"))).await.unwrap();
+        let mut conn = connect_at(socket, port, name).await;
+        conn.execute("create extension citus").await.unwrap();
+    }
+    let mut conn = connect_at(socket, 5432, name).await;
+    let at = socket.display();
+    let mut sql = format!("select citus_set_coordinator_host('{at}', 5432)");
+    for port in WORKERS {
+        sql += &format!("; select citus_add_node('{at}', {port})");
+    }
+    conn.execute(AssertSqlSafe(sql)).await.unwrap();
+}
+
+/// Drops the database of an index on all nodes.
+pub(super) async fn drop_database(socket: &Path, name: &str) {
+    for port in std::iter::once(5432).chain(WORKERS) {
+        let mut conn: PgConnection = connect_at(socket, port, "postgres").await;
+        let sql = format!("drop database if exists {name} with (force)");
+        let _ = conn.execute(AssertSqlSafe(sql)).await;
+    }
+}
