@@ -233,9 +233,10 @@ impl Lease {
         let of_blob: Vec<i32> = places.iter().map(|(blob, _)| blob.0).collect();
         let at: Vec<i32> = places.iter().map(|(_, at)| *at).collect();
         let groups = self.groups();
-        let counts = match groups.are_distributed() {
-            true => Some(self.chunk_counts(shard, &of_blob).await?),
-            false => None,
+        let counts = if groups.are_distributed() {
+            Some(self.chunk_counts(shard, &of_blob).await?)
+        } else {
+            None
         };
         let from = match &counts {
             Some(_) => "unnest($1::int[], $2::int[], $3::int[]) b (id, at, chunks)".to_owned(),

@@ -141,9 +141,10 @@ fn nodes(database: &DatabaseArgs, as_json: bool) -> Result<u8> {
                 say!("{line}");
                 continue;
             }
-            let disk = match node.answers {
-                true => size(node.disk_bytes.cast_unsigned()),
-                false => "no answer".to_owned(),
+            let disk = if node.answers {
+                size(node.disk_bytes.cast_unsigned())
+            } else {
+                "no answer".to_owned()
             };
             let text = size(node.bytes.cast_unsigned());
             let (groups, shards) = (node.groups.len(), node.shards);

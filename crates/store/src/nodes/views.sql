@@ -64,7 +64,7 @@ begin
     end loop;
     for found in
         select p.oid from pg_proc p
-        where p.pronamespace in ('codesearch'::regnamespace, 'codesearch_sql'::regnamespace)
+        where p.pronamespace in ('codesearch'::regnamespace, 'codesearch_sql'::regnamespace, 'codesearch_visible'::regnamespace)
           and p.prokind = 'f' and p.prosrc ~ '\yfrom files f\y'
     loop
         execute regexp_replace(pg_get_functiondef(found.oid), '\yfrom files f\y', 'from codesearch.all_files() f', 'g');
