@@ -42,9 +42,9 @@ pub(super) fn prepare(home: &Path, programs: &Path) {
         let ran = command.output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     };
-    stop_workers(home, programs);
     run(&["db", "start"]);
     run(&["db", "stop"]);
+    stop_workers(home, programs);
     let settings = home.join("data/local.conf");
     fs::write(&settings, SETTINGS).unwrap();
     give(&settings, &home.join("data"));
