@@ -81,6 +81,7 @@ pub(super) fn prepare(home: &Path, programs: &Path) {
         .collect();
     let script = format!("read -r line; {}", stops.join("; "));
     let mut keeper = of_owner(home, &script);
+    keeper.process_group(0);
     std::mem::forget(keeper.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
 }
 
