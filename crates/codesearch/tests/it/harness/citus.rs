@@ -45,10 +45,12 @@ pub(super) fn prepare(home: &Path, programs: &Path) {
     run(&["db", "start"]);
     run(&["db", "stop"]);
     stop_workers(home, programs);
-    let settings = home.join("data/local.conf");
-    fs::write(&settings, SETTINGS).unwrap();
-    give(&settings, &home.join("data"));
     let socket = home.join("run");
+    // There is no TCP: nodes connect to themselves, too, by the socket.
+    let common = format!("{SETTINGS}citus.local_hostname = '{}'\n", socket.display());
+    let settings = home.join("data/local.conf");
+    fs::write(&settings, &common).unwrap();
+    give(&settings, &home.join("data"));
     for port in WORKERS {
         let data = worker(home, port);
         let _ = fs::remove_dir_all(&data);
@@ -63,7 +65,7 @@ pub(super) fn prepare(home: &Path, programs: &Path) {
         );
         let conf = Path::new(&data).join("postgresql.conf");
         let mut text = fs::read_to_string(&conf).unwrap();
-        text += SETTINGS;
+        text += &common;
         text += &format!(
             "port = {port}\nlisten_addresses = ''\nunix_socket_directories = '{}'\nunix_socket_permissions = 0700\nshared_buffers = 32MB\njit = off\n",
             socket.display()
