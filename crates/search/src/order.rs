@@ -7,9 +7,11 @@
 //! returns the few rows that matter.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::hash::Hasher;
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use ngram::{BLOCK_CHUNKS, Columns, NgramQuery};
 use query::{CompiledQuery, Expr, Lookup, Predicate};
 use store::{Shard, Store};
@@ -42,7 +44,7 @@ pub(crate) fn hash(query: &CompiledQuery) -> u64 {
     hasher.finish()
 }
 
-/// Sorts the shards of a search.
+/// Sorts the shards of a search. It may read with so many connections of a store at once.
 ///
 /// # Errors
 /// The filters of a shard are not in memory, and the database query fails.
@@ -50,12 +52,12 @@ pub(crate) async fn sort(
     selection: &mut Selection,
     query: &CompiledQuery,
     plans: &mut PlanCache,
-    store: &Store,
+    reads: (&Store, usize),
 ) -> Result<(), store::Error> {
     if selection.brute || selection.shards.len() < 2 {
         return Ok(());
     }
-    read_filters(selection, query, store).await?;
+    read_filters(selection, query, reads).await?;
     for candidate in &mut selection.shards {
         let shard_query =
             plans.shard_query((&selection.predicates, false), query, &candidate.agreed);
@@ -96,7 +98,7 @@ pub(crate) fn estimate_matching_chunks(candidate: &ShardCandidate) -> usize {
 async fn read_filters(
     selection: &mut Selection,
     query: &CompiledQuery,
-    store: &Store,
+    (store, connections): (&Store, usize),
 ) -> Result<(), store::Error> {
     let missing = selection.shards.iter().filter(|one| one.cached.filters.is_none());
     let missing: Vec<&Shard> = missing.map(|one| &one.shard).collect();
@@ -105,9 +107,22 @@ async fn read_filters(
         return Ok(());
     }
     let terms = query.terms.iter().map(|term| term.ngrams.sample(ORDER_HASHES)).collect();
-    let mut lease = store.lease().await?;
-    let mut filters = lease.filter_rows(&missing, &NgramQuery::any(terms)).await?;
-    lease.done();
+    let ngrams = NgramQuery::any(terms);
+    // The groups of nodes are asked at once.
+    let mut parts = store.in_groups(missing, |shard| shard.id);
+    if store.is_distributed() {
+        let of_each = parts.len().div_ceil(connections.max(1));
+        parts = parts.chunks(of_each).map(<[Vec<&Shard>]>::concat).collect();
+    } else {
+        parts = vec![parts.concat()];
+    }
+    let reading = try_join_all(parts.iter().map(async |part| {
+        let mut lease = store.lease().await?;
+        let filters = lease.filter_rows(part, &ngrams).await?;
+        lease.done();
+        Ok::<_, store::Error>(filters)
+    }));
+    let mut filters: HashMap<_, _> = reading.await?.into_iter().flatten().collect();
     for candidate in &mut selection.shards {
         if let Some(filter) = filters.remove(&candidate.shard.id) {
             candidate.cached.filters = Some(Arc::new(filter));

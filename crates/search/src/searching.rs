@@ -199,7 +199,8 @@ impl View {
             if let Some(on_demand) = &on_demand {
                 selection.demand(on_demand, &all.shards, repos, cache);
             }
-            order::sort(&mut selection, query, &mut plans, self.store()).await?;
+            let reads = (self.store(), self.parallel());
+            order::sort(&mut selection, query, &mut plans, reads).await?;
             selection.add_memory();
             Ok::<_, Error>((catalog, selection))
         };

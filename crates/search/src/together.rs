@@ -153,7 +153,8 @@ async fn ask_filters(
         }
     }
     let ngrams: Vec<&NgramQuery> = ngrams.iter().map(AsRef::as_ref).collect();
-    let shards: Vec<&Shard> = tasks.iter().map(|task| &task.shard).collect();
+    let mut shards: Vec<&Shard> = tasks.iter().map(|task| &task.shard).collect();
+    shards.sort_by_key(|shard| store.group_of(shard.id));
     let asking = try_join_all(parts(&shards, connections).map(async |mut part| {
         let mut lease = store.lease().await?;
         let mut all = Vec::new();
@@ -177,9 +178,9 @@ async fn look_up(
     connections: usize,
 ) -> Result<HashMap<ShardId, Vec<IndexAnswer>>, store::Error> {
     let asked: Vec<&Lookup> = asked.iter().collect();
-    // Neighbouring shards share statements.
+    // Neighbouring shards of a group share statements.
     let mut shards = shards.to_vec();
-    shards.sort_unstable();
+    shards.sort_unstable_by_key(|shard| (store.group_of(*shard), *shard));
     let asking = try_join_all(parts(&shards, connections).map(async |part| {
         let mut lease = store.lease().await?;
         let found = lease.lookups(part, search.selection.files.epoch, &asked).await?;

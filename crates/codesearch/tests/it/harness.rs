@@ -167,7 +167,7 @@ impl Fixture {
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let index = format!("test_{}_{next}", std::process::id());
         if citus::programs().is_some() {
-            on(citus::create_database(&socket_folder(), &index));
+            citus::create_database(&socket_folder(), &index);
         }
         Self { folder: tempfile::tempdir().unwrap(), index }
     }

@@ -72,8 +72,10 @@ impl Session {
         }
         let mut tx = self.conn.begin().await?;
         for table in [tables::WORDS, tables::WORD_SEGMENTS] {
-            let sql = format!("truncate {}", table.name);
-            sqlx::query(AssertSqlSafe(sql)).execute(&mut *tx).await?;
+            sqlx::query("select each_table($1, 'truncate %s')")
+                .bind(table.name)
+                .execute(&mut *tx)
+                .await?;
         }
         sqlx::query(
             "update shards set worded = 0, words_dead = 0, defined = symbols_upto = 0, docs_indexed = false",

@@ -13,7 +13,8 @@ const CONNECTIONS: u8 = 16;
 const TRIES: u32 = 5;
 
 /// SQL: whether the function `p` may have effects. In Postgres, such functions are volatile or take a transaction's
-/// number. Functions that only the server itself can call are harmless; the names below only return information.
+/// number. Functions that only the server itself can call are harmless; the names below only return information. (The last
+/// is what Citus adds to each query of `pg_class`.)
 pub(super) const HAS_EFFECTS: &str = "
     p.pronamespace <> all (array(
         select oid from pg_namespace where nspname in ('codesearch', 'codesearch_sql', 'codesearch_visible', 'information_schema')))
@@ -22,7 +23,8 @@ pub(super) const HAS_EFFECTS: &str = "
                                table_am_handler, tsm_handler, fdw_handler}'::regtype[])
     and p.proname <> all ('{clock_timestamp, timeofday, random, random_normal, gen_random_uuid, uuidv4, uuidv7,
                             current_query, pg_is_in_recovery, pg_partition_tree, pg_partition_ancestors,
-                            pg_relation_size, pg_table_size, pg_indexes_size, pg_total_relation_size}'::name[])";
+                            pg_relation_size, pg_table_size, pg_indexes_size, pg_total_relation_size,
+                            relation_is_a_known_shard}'::name[])";
 
 /// SQL: whether the role `r` may do nothing but connect.
 pub(super) const IS_POWERLESS: &str = "(

@@ -6,10 +6,11 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
-use super::{clean_command, connect_at, is_root};
+use super::{clean_command, connect_at, is_root, on};
 
 /// The ports of the workers, beside the socket of the coordinator.
 const WORKERS: [u16; 3] = [5433, 5434, 5435];
@@ -21,6 +22,7 @@ wal_level = logical
 max_wal_senders = 10
 max_prepared_transactions = 400
 max_connections = 300
+max_worker_processes = 200
 max_locks_per_transaction = 1024
 fsync = off
 full_page_writes = off
@@ -31,6 +33,15 @@ citus.max_cached_conns_per_worker = 1
 /// Returns the folder with the programs of a Postgres with Citus, if the tests are to run on it.
 pub(crate) fn programs() -> Option<PathBuf> {
     std::env::var_os("CODESEARCH_CITUS").filter(|bin| !bin.is_empty()).map(PathBuf::from)
+}
+
+/// Returns whether the tests run on Citus; then says why one is left out there.
+pub(crate) fn leaves_out(why: &str) -> bool {
+    let leaves_out = programs().is_some();
+    if leaves_out {
+        println!("left out on Citus: {why}");
+    }
+    leaves_out
 }
 
 /// Makes a home whose private Postgres is a coordinator, before it is started for the tests, and starts the workers. They end
@@ -130,21 +141,45 @@ fn as_owner(home: &Path, programs: &Path, program: &str, args: &str) {
     assert!(ran.status.success(), "{program} {args}: {}", String::from_utf8_lossy(&ran.stderr));
 }
 
+/// The database, on each node, of which those of indexes are copies: a coordinator that knows its workers, and no index.
+const TEMPLATE: &str = "nodes";
+
 /// Creates the database of an index on all nodes.
-pub(super) async fn create_database(socket: &Path, name: &str) {
+pub(super) fn create_database(socket: &Path, name: &str) {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| on(make_template(socket)));
+    on(async {
+        for port in std::iter::once(5432).chain(WORKERS) {
+            let mut conn = connect_at(socket, port, "postgres").await;
+            // The daemon that Citus has in each database.
+            let sql = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1";
+            sqlx::query(sql).bind(TEMPLATE).execute(&mut conn).await.unwrap();
+            let sql = format!("create database {name} template {TEMPLATE}");
+            conn.execute(AssertSqlSafe(sql)).await.unwrap();
+        }
+    });
+}
+
+async fn make_template(socket: &Path) {
     for port in std::iter::once(5432).chain(WORKERS) {
         let mut conn = connect_at(socket, port, "postgres").await;
-        conn.execute(AssertSqlSafe(format!("create database {name}"))).await.unwrap();
-        let mut conn = connect_at(socket, port, name).await;
+        conn.execute(AssertSqlSafe(format!("create database {TEMPLATE}"))).await.unwrap();
+        let mut conn = connect_at(socket, port, TEMPLATE).await;
         conn.execute("create extension citus").await.unwrap();
     }
-    let mut conn = connect_at(socket, 5432, name).await;
+    let mut conn = connect_at(socket, 5432, TEMPLATE).await;
     let at = socket.display();
     let mut sql = format!("select citus_set_coordinator_host('{at}', 5432)");
     for port in WORKERS {
         sql += &format!("; select citus_add_node('{at}', {port})");
     }
     conn.execute(AssertSqlSafe(sql)).await.unwrap();
+    drop(conn);
+    for port in std::iter::once(5432).chain(WORKERS) {
+        let mut conn = connect_at(socket, port, "postgres").await;
+        let sql = format!("alter database {TEMPLATE} with allow_connections false");
+        conn.execute(AssertSqlSafe(sql)).await.unwrap();
+    }
 }
 
 /// Drops the database of an index on all nodes.
