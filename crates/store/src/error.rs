@@ -82,7 +82,7 @@ impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::Database(reply) => of_reply(&**reply).unwrap_or(Error::Database(error)),
-            sqlx::Error::Io(e) => Error::Unreachable(e.to_string()),
+            sqlx::Error::Io(e) => Error::Unreachable(with_advice(e.to_string())),
             sqlx::Error::Tls(e) => Error::Unreachable(format!("TLS failed: {e}")),
             sqlx::Error::PoolTimedOut => Error::Busy,
             sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
@@ -109,6 +109,17 @@ impl From<sqlx::migrate::MigrateError> for Error {
             other => Error::Unsuitable(format!("cannot migrate the schema: {other}")),
         }
     }
+}
+
+/// Adds to a failure what to do about it, if the server has the certificate that Citus makes for a server without one.
+fn with_advice(failure: String) -> String {
+    if failure.contains("UnsupportedCertVersion") {
+        return format!(
+            "{failure}; give the server another certificate than that which Citus made, or add ?sslmode=disable to \
+             DATABASE_URL in a network that you trust"
+        );
+    }
+    failure
 }
 
 /// Maps the SQLSTATE of a reply (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).

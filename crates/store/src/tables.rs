@@ -254,6 +254,10 @@ impl Table {
     /// Returns a subquery with the rows of all shards of an index of so many.
     pub(crate) fn all(&self, shards: i16, groups: Groups) -> String {
         let partitions = self.partitions(shards, groups);
+        if let ([only], true) = (&*partitions, groups.are_distributed()) {
+            // So Citus reads it before it joins the rows with tables of the coordinator, as it does several.
+            return format!("(select * from {only} offset 0)");
+        }
         let tables: Vec<String> = partitions.iter().map(|name| format!("table {name}")).collect();
         format!("({})", tables.join(" union all "))
     }

@@ -23,6 +23,14 @@ fn indexed() -> Fixture {
     fixture
 }
 
+/// Executes a statement; on each table of a parent, if its name is before it.
+fn execute(fixture: &Fixture, sql: &str) {
+    match sql.split_once(": ") {
+        Some((parent, sql)) => fixture.exec_each(parent, sql),
+        None => fixture.exec(sql),
+    }
+}
+
 fn check(fixture: &Fixture) -> Ran {
     fixture.run(&["check"])
 }
@@ -37,15 +45,15 @@ fn what_was_damaged_is_found() {
     check(&fixture).code(0);
 
     let is_found = |damage: &str, undo: &str, told: &str| {
-        fixture.exec(damage);
+        execute(&fixture, damage);
         let ran = check(&fixture).code(1);
         assert!(ran.out.contains(told), "{damage}: {}", ran.out);
-        fixture.exec(undo);
+        execute(&fixture, undo);
         check(&fixture).code(0);
     };
     is_found(
-        "update chunks set contents = replace(contents, 'later', 'lates')",
-        "update chunks set contents = replace(contents, 'lates', 'later')",
+        "chunks: update {} set contents = replace(contents, 'later', 'lates')",
+        "chunks: update {} set contents = replace(contents, 'lates', 'later')",
         "one/b.rs: its text does not match its hash",
     );
     is_found(
@@ -60,8 +68,8 @@ fn what_was_damaged_is_found() {
         "its stored number of lines is wrong",
     );
     is_found(
-        "update chunks set line = line + 1 where start > 0",
-        "update chunks set line = line - 1 where start > 0",
+        "chunks: update {} set line = line + 1 where start > 0",
+        "chunks: update {} set line = line - 1 where start > 0",
         "its chunks are not consecutive",
     );
     is_found(
@@ -70,8 +78,8 @@ fn what_was_damaged_is_found() {
         "counts are wrong: 2",
     );
     is_found(
-        "update files set repo = repo + 1000",
-        "update files set repo = repo - 1000",
+        "files: update {} set repo = repo + 1000",
+        "files: update {} set repo = repo - 1000",
         "files without a repository",
     );
     is_found(
@@ -80,11 +88,11 @@ fn what_was_damaged_is_found() {
         "size is wrong",
     );
     is_found(
-        "update files set valid_from = valid_from + 1000",
-        "update files set valid_from = valid_from - 1000",
+        "files: update {} set valid_from = valid_from + 1000",
+        "files: update {} set valid_from = valid_from - 1000",
         "rows of an unpublished state",
     );
-    fixture.exec("delete from chunks where n in (select max(n) from chunks where start > 0)");
+    execute(&fixture, "chunks: delete from {} where n in (select max(n) from {} where start > 0)");
     let ran = check(&fixture).code(1);
     assert!(ran.out.contains("bytes in"), "{}", ran.out);
 }
@@ -145,7 +153,7 @@ fn what_is_derived_is_made_anew() {
     let fixture = indexed();
     let found = fixture.search(&["needle"]);
     let is_mended = |damage: &str, told: &str| {
-        fixture.exec(damage);
+        execute(&fixture, damage);
         let ran = check(&fixture);
         assert!(ran.out.contains(told), "{damage}: {}", ran.out);
         assert!(ran.out.contains("codesearch check --repair"), "{}", ran.out);
@@ -155,35 +163,41 @@ fn what_is_derived_is_made_anew() {
         assert_eq!(fixture.search(&["needle"]), found, "{damage}");
     };
     is_mended(
-        "update documents set lexemes = replace(lexemes, ' needle ', ' neddle ')",
+        "documents: update {} set lexemes = replace(lexemes, ' needle ', ' neddle ')",
         "lacks some words",
     );
     is_mended(
-        "delete from documents where first = (select min(first) from documents)",
+        "documents: delete from {} where first = (select min(first) from {})",
         "has no document",
     );
     // Filters of chunks, of blocks, of dense chunks and of large chunks, and the chunks' own columns.
     is_mended(
-        "delete from chunk_filters where bit = (select max(bit) from chunk_filters)",
+        "chunk_filters: delete from {} where bit = (select max(bit) from {})",
         "lacks some of its text",
     );
     for kind in [0, 1, 5] {
         is_mended(
             &format!(
-                "update filters set bits = decode(repeat('00', octet_length(bits)), 'hex') where kind = {kind}"
+                "filters: update {{}} set bits = decode(repeat('00', octet_length(bits)), 'hex') where kind = {kind}"
             ),
             "lacks some of its text",
         );
     }
-    is_mended("update chunk_filters set bits = bits # bits where bit = -1", "the start of a text");
-    is_mended("delete from filters where kind = 0 and number > 5", "some filters are missing");
+    is_mended(
+        "chunk_filters: update {} set bits = bits # bits where bit = -1",
+        "the start of a text",
+    );
+    is_mended("filters: delete from {} where kind = 0 and number > 5", "some filters are missing");
     // Words of texts, and of definitions.
-    is_mended("delete from words where bucket = 1", "are not those of its text");
-    is_mended("update words set entries = substr(entries, 1, 40)", "the word index cannot be read");
+    is_mended("words: delete from {} where bucket = 1", "are not those of its text");
+    is_mended(
+        "words: update {} set entries = substr(entries, 1, 40)",
+        "the word index cannot be read",
+    );
     // What is repaired has no symbols until they are extracted again.
     fixture.run(&["symbols"]).code(0);
     is_mended(
-        "update word_segments set first = first + 1 where field = 1",
+        "word_segments: update {} set first = first + 1 where field = 1",
         "the words of its definitions are not those of its symbols",
     );
 }
@@ -261,6 +275,6 @@ fn a_server_checks_shards_by_chance() {
     let says = |what: &str| server.get("/metrics", "*/*").2.contains(what);
     eventually("a shard was checked", || !says("codesearch_shards_checked_total 0\n"));
     assert!(says("codesearch_problems 0\n"));
-    fixture.exec("update chunks set contents = replace(contents, 'needle', 'noodle')");
+    execute(&fixture, "chunks: update {} set contents = replace(contents, 'needle', 'noodle')");
     eventually("the damage is told", || !says("codesearch_problems 0\n"));
 }

@@ -139,20 +139,30 @@ fn texts_that_were_read_wrongly_before_are_read_again() {
     fixture.write("r/plain.c", "// día \u{fffd}\n");
     fixture.ingest_until_known();
     let old = |name: &str, text: &str| {
-        let blob = format!("(select blob from files where path = '{name}')");
+        let blob = format!("select blob from files where path = '{name}'");
+        let blob = fixture.sql::<i32>(&blob);
+        fixture.exec_each(
+            "chunks",
+            &format!("update {{}} set contents = '{text}' where blob = {blob}"),
+        );
+        fixture.exec_each(
+            "files",
+            &format!("update {{}} set bytes = octet_length('{text}') where path = '{name}'"),
+        );
         fixture.exec(&format!(
             "update blobs set encoding = 'unknown', bytes = octet_length('{text}') where id = {blob};
-             update chunks set contents = '{text}' where blob = {blob};
-             update files set bytes = octet_length('{text}') where path = '{name}';
              update shards set bytes = (select coalesce(sum(bytes), 0) from blobs where shard = shards.shard)"
         ));
     };
     fixture.exec("update blobs set encoding = 'unknown'");
     old("latin1.c", "// Gr\u{fffd}\u{fffd}e\n");
     // As the migration does.
-    fixture.exec(
-        "update files f set fingerprint = 0 from chunks c
-         where c.shard = f.shard and c.blob = f.blob and strpos(contents, U&'\\FFFD') > 0",
+    let inexact =
+        "select array_agg(distinct blob) from chunks where strpos(contents, U&'\\FFFD') > 0";
+    let inexact = fixture.sql::<Vec<i32>>(inexact);
+    fixture.exec_each(
+        "files",
+        &format!("update {{}} set fingerprint = 0 where blob = any(array{inexact:?})"),
     );
     fixture.exec("update shards set filtered = 0");
     assert!(fixture.run(&["check", "--repair"]).code(0).out.ends_with("no problems found\n"));

@@ -296,8 +296,21 @@ impl Fixture {
     {
         on(async {
             let mut conn = connect(&self.index).await;
+            if citus::programs().is_some() {
+                citus::copy_tables(&mut conn, sql).await;
+            }
             sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut conn).await.unwrap()
         })
+    }
+
+    /// Executes a statement on each table of a parent, whose name is `{}` in it: on Citus, the parent has no rows.
+    pub(crate) fn exec_each(&self, parent: &str, sql: &str) {
+        on(async {
+            let mut conn = connect(&self.index).await;
+            let sql = sql.replace('%', "%%").replace("{}", "%1$s");
+            let each = sqlx::query("select each_table($1, $2)").bind(parent).bind(sql);
+            each.execute(&mut conn).await.unwrap();
+        });
     }
 
     /// Passes a connection to the database to `work`.

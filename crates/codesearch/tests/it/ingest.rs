@@ -288,7 +288,7 @@ fn removing_after_a_killed_ingest_leaves_whole_shards() {
     fixture.ingest();
     // Blobs stored by an ingest that was killed.
     fixture.exec(
-        "insert into chunks (shard, n, blob, line, start, contents) values (3, 0, 0, 1, 0, 'left behind');
+        "insert into chunks_003 (shard, n, blob, line, start, contents) values (3, 0, 0, 1, 0, 'left behind');
          insert into blobs (oid, shard, id, bytes, lines, chunks)
              values (decode('b3d50712d6438b579940fa1d579015f0e32ef320', 'hex'), 3, 0, 11, 1, 1);
          update shards set chunks = 1, bytes = 11 where shard = 3;

@@ -287,10 +287,11 @@ fn scripts_without_spaces_are_found_by_their_characters() {
     assert!(out.contains("配置\u{1b}["), "{out:?}");
     fixture.check_invariants();
     // Docs of before, with words as long as a sentence, are replaced when they are read again.
-    fixture.exec(
-        "update docs set lexemes = to_tsvector('docs_plain', '如何配置重试次数') where plain;
-         update shards set docs_indexed = false",
+    fixture.exec_each(
+        "docs",
+        "update {} set lexemes = to_tsvector('docs_plain', '如何配置重试次数') where plain",
     );
+    fixture.exec("update shards set docs_indexed = false");
     assert!(found("配置").is_empty());
     fixture.run(&["ingest", "--again", "--depth", "1", "."]).code(0);
     assert_eq!(found("配置"), set(&["r/配置.md"]));

@@ -398,7 +398,7 @@ fn a_file_without_symbols_has_the_outline_of_its_index() {
 fn damage_is_found_and_repaired() {
     let fixture = shop();
     import_shop(&fixture);
-    fixture.exec("update scip set occurrences = '\\x0100' where path = 'src/main.ts'");
+    fixture.exec_each("scip", "update {} set occurrences = '\\x0100' where path = 'src/main.ts'");
     let ran = fixture.run(&["check"]).code(1);
     assert!(ran.out.contains("the SCIP data of src/main.ts belong to another text"), "{}", ran.out);
     // Meanwhile there is no SCIP data on it.

@@ -247,8 +247,9 @@ fn views_show_the_newest_state_and_nothing_else() {
     fixture.run(&["remove", "two"]).code(0);
     assert!(names("files").iter().all(|name| name.starts_with("one/")));
     // A text with a missing chunk is null.
-    fixture.exec(
-        "delete from chunks where (shard, n) in (select shard, id from blobs where bytes = 10)",
+    fixture.exec_each(
+        "chunks",
+        "delete from {} where (shard, n) in (select shard, id from blobs where bytes = 10)",
     );
     assert_eq!(
         rows(&fixture, "select text from file_texts where path = 'a.go'"),

@@ -336,7 +336,8 @@ fn a_program_that_takes_more_takes_the_rest() {
     assert!(out.starts_with("symbols: 4 in 1 file, "), "{out}");
     assert_eq!(outline(&fixture), before);
     // As left by a version that extracted other symbols.
-    fixture.exec("update state set symbols_format = 0; update symbols set names = upper(names)");
+    fixture.exec("update state set symbols_format = 0");
+    fixture.exec_each("symbols", "update {} set names = upper(names)");
     let out = fixture.ingest().out;
     assert!(out.contains("\nsymbols: 6 in 2 files, "), "{out}");
     assert_eq!(outline(&fixture), before);
@@ -352,9 +353,9 @@ fn damaged_symbols_are_found_and_taken_anew() {
         let ran = fixture.run(&["check"]).code(1);
         assert!(ran.out.contains(what), "{}", ran.out);
     };
-    fixture.exec("update symbols set names = upper(names)");
+    fixture.exec_each("symbols", "update {} set names = upper(names)");
     told("its symbols belong to another text");
-    fixture.exec("delete from symbols");
+    fixture.exec_each("symbols", "delete from {}");
     told("texts without their symbols: 2");
     let out = fixture.run(&["check", "--repair"]).code(0).out;
     assert!(out.contains("extract symbols again: codesearch symbols"), "{out}");
@@ -363,8 +364,11 @@ fn damaged_symbols_are_found_and_taken_anew() {
     assert_eq!(outline(&fixture), before);
     fixture.exec("insert into symbols_skipped select shard, 4711, 'too-large' from shards where live_from is not null");
     told("symbols without a text: ");
-    fixture.exec("update symbols set filter = decode(repeat('00', 512), 'hex')");
+    fixture.exec_each("symbols", "update {} set filter = decode(repeat('00', 512), 'hex')");
     told("damaged groups of symbols: 1");
-    fixture.exec("insert into symbols select shard, first + 1, blobs, counts, names, numbers, filter from symbols");
+    fixture.exec_each(
+        "symbols",
+        "insert into {} select shard, first + 1, blobs, counts, names, numbers, filter from {}",
+    );
     told("groups of symbols that overlap: 1");
 }

@@ -225,8 +225,9 @@ fn a_text_that_is_not_whole_is_no_answer() {
     fixture.ingest();
     let server = fixture.serve_with(&["--cache", "0"]);
     assert_eq!(server.get("/file?repo=r&path=a.txt", "text/plain").0, 200);
-    fixture.exec(
-        "delete from chunks c using blobs b
+    fixture.exec_each(
+        "chunks",
+        "delete from {} c using blobs b
          where c.shard = b.shard and b.chunks > 2 and c.n = b.id + 1",
     );
     let (status, _, body) = server.get("/file?repo=r&path=a.txt", "text/html");

@@ -125,12 +125,15 @@ impl Session {
         let compares = self.compares("f");
         for shard in self.shards_of(&[repo.0]).await? {
             let sql = format!(
-                "select f.path, f.blob, f.bytes, f.language, f.trees, f.fingerprint, b.oid,
+                "with f as materialized (
+                     select repo, path, blob, bytes, language, trees, fingerprint from {}
+                     where repo = $1 and valid_to = {FOREVER})
+                 select f.path, f.blob, f.bytes, f.language, f.trees, f.fingerprint, b.oid,
                         f.trees >= 0 and (not {compares} or f.path in (
                             select u.path from unchanged u where u.repo = $1))
-                 from {} f left join blobs b on b.shard = f.shard and b.id = f.blob
-                 where f.repo = $1 and f.valid_to = {FOREVER}",
-                shard.files()
+                 from f left join blobs b on b.shard = {n} and b.id = f.blob",
+                shard.files(),
+                n = shard.0
             );
             let rows: Vec<FileColumns> =
                 sqlx::query_as(AssertSqlSafe(sql)).bind(repo.0).fetch_all(&mut self.conn).await?;

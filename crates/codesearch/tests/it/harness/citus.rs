@@ -190,3 +190,36 @@ pub(super) async fn drop_database(socket: &Path, name: &str) {
         let _ = conn.execute(AssertSqlSafe(sql)).await;
     }
 }
+
+/// The tables whose rows lie on nodes, in tables of shards or groups.
+const PARENTS: [&str; 10] = [
+    "chunks",
+    "documents",
+    "files",
+    "docs",
+    "symbols",
+    "filters",
+    "chunk_filters",
+    "scip",
+    "word_segments",
+    "words",
+];
+
+/// Makes, for a connection of a test, temporary tables with the rows of the parents that a statement names.
+pub(super) async fn copy_tables(conn: &mut PgConnection, sql: &str) {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    for parent in
+        PARENTS.iter().filter(|parent| sql.split(|c| !is_part(c)).any(|word| word == **parent))
+    {
+        let tables = "select relname::text from pg_class
+            where relnamespace = 'codesearch'::regnamespace and relkind = 'r' and relname ~ ('^' || $1 || '_[0-9]+$')
+            order by 1";
+        let tables: Vec<String> =
+            sqlx::query_scalar(tables).bind(parent).fetch_all(&mut *conn).await.unwrap();
+        let mut sql = format!("create temp table {parent} as select * from codesearch.{parent}");
+        for table in tables {
+            sql += &format!("; insert into pg_temp.{parent} select * from codesearch.{table}");
+        }
+        conn.execute(AssertSqlSafe(sql)).await.unwrap();
+    }
+}

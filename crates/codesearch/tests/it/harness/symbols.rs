@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sqlx::Executor;
+use sqlx::{AssertSqlSafe, Executor};
 use store::{BlobId, SymbolGroup, SymbolRow};
 
 use super::Fixture;
@@ -24,14 +24,20 @@ pub(crate) struct Defined {
 impl Fixture {
     /// Makes these the symbols of the files, by `repository/path`; other files have none.
     pub(crate) fn define(&self, files: &HashMap<String, Vec<Defined>>) {
+        self.exec_each("symbols", "delete from {}");
+        let languages = "select coalesce(array_agg(distinct lower(language)), '{}') from files where language is not null";
+        let languages = self.sql::<Vec<String>>(languages);
+        let rows = "select array_agg(concat_ws(' ', f.shard, f.blob, r.name || '/' || f.path))
+                    from files f join repos r on r.id = f.repo where f.valid_to = 2147483647";
+        let rows = self.sql::<Vec<String>>(rows);
         self.with_connection(async |mut conn| {
-            let sql = "select f.shard, f.blob, r.name || '/' || f.path from files f join repos r on r.id = f.repo
-                       where f.valid_to = 2147483647";
-            let rows: Vec<(i16, i32, String)> = sqlx::query_as(sql).fetch_all(&mut conn).await.unwrap();
-            conn.execute("delete from symbols; delete from symbols_skipped").await.unwrap();
+            conn.execute("delete from symbols_skipped").await.unwrap();
             let mut shards: BTreeMap<i16, BTreeMap<i32, SymbolRow>> = BTreeMap::new();
-            for (shard, blob, path) in rows {
-                let Some(symbols) = files.get(&path) else { continue };
+            for row in &rows {
+                let mut columns = row.splitn(3, ' ');
+                let shard: i16 = columns.next().unwrap().parse().unwrap();
+                let blob: i32 = columns.next().unwrap().parse().unwrap();
+                let Some(symbols) = files.get(columns.next().unwrap()) else { continue };
                 let names: Vec<&str> = symbols.iter().map(|one| one.name.as_str()).collect();
                 let numbers = |of: fn(&Defined) -> usize| -> Vec<i32> {
                     symbols.iter().map(|one| of(one) as i32).collect()
@@ -43,14 +49,20 @@ impl Fixture {
                     starts: numbers(|one| one.start),
                     ends: numbers(|one| one.end),
                     lines: numbers(|one| one.line),
-                    parents: symbols.iter().map(|one| one.parent.map_or(-1, |at| at as i16)).collect(),
+                    parents: symbols
+                        .iter()
+                        .map(|one| one.parent.map_or(-1, |at| at as i16))
+                        .collect(),
                 };
                 shards.entry(shard).or_default().entry(blob).or_insert(row);
             }
             for (shard, rows) in shards {
                 for group in SymbolGroup::all(&rows.into_values().collect::<Vec<_>>()) {
                     let blobs: Vec<i32> = group.blobs.iter().map(|blob| blob.0).collect();
-                    sqlx::query("insert into symbols values ($1, $2, $3, $4, $5, $6, $7)")
+                    let sql = format!(
+                        "insert into symbols_{shard:03} values ($1, $2, $3, $4, $5, $6, $7)"
+                    );
+                    sqlx::query(AssertSqlSafe(sql))
                         .bind(shard)
                         .bind(blobs[0])
                         .bind(&blobs)
@@ -63,13 +75,9 @@ impl Fixture {
                         .unwrap();
                 }
             }
-            conn.execute(
-                "update shards set symbols_upto = chunks;
-                 update state set symbols_languages =
-                     (select coalesce(array_agg(distinct lower(language)), '{}') from files where language is not null)",
-            )
-            .await
-            .unwrap();
+            conn.execute("update shards set symbols_upto = chunks").await.unwrap();
+            let sql = "update state set symbols_languages = $1";
+            sqlx::query(sql).bind(languages).execute(&mut conn).await.unwrap();
         });
     }
 }
