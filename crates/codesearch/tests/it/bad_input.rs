@@ -136,10 +136,14 @@ fn a_role_without_rights_gets_the_same_answers() {
     // As on a managed server: the role is not a superuser, so it cannot create the operator for loose lookups.
     fixture.create_database();
     let role = format!("role_{}", fixture.index);
-    fixture.exec(&format!(
-        "create role {role} login; grant create on database {0} to {role}; grant create on schema public to {role}",
+    let grants = format!(
+        "grant create on database {0} to {role}; grant create on schema public to {role}",
         fixture.index
-    ));
+    );
+    fixture.exec(&format!("create role {role} login; {grants}"));
+    if citus::programs().is_some() {
+        fixture.exec(&format!("select run_command_on_workers('{grants}')"));
+    }
     let url = fixture.run(&["db", "url"]).code(0).out;
     let url = format!("{}&options=-c%20role%3D{role}", url.trim());
     let run = |args: &[&str]| run_on_url(&url, args, fixture.path());

@@ -340,6 +340,15 @@ fn every_schema_that_ever_was_is_upgraded() {
 }
 
 #[test]
+fn a_change_of_a_parent_reaches_the_tables_of_shards() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.txt", "one\n");
+    fixture.ingest();
+    fixture.exec_each("files", "alter table {} add column probe integer default 7");
+    assert_eq!(fixture.sql::<i64>("select sum(probe) from files"), 7);
+}
+
+#[test]
 fn what_scip_indexes_tell_stays() {
     if citus::leaves_out(NONE) {
         return;
