@@ -8,6 +8,7 @@
 //! Some rows change without an epoch: symbols, say. All that one request reads is therefore read from one replica
 //! ([`Route`]), or, from the first failure on, from the primary, which is never behind: it goes forward in time only.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ struct Known {
 pub(crate) struct Replica {
     /// Its host and port, for people.
     pub(crate) name: String,
+    /// Whether it runs on this machine.
+    is_here: bool,
     options: PgConnectOptions,
     pub(crate) pool: ConnectionPool,
     /// Connections for cancelling statements.
@@ -66,7 +69,8 @@ impl Replica {
             None => format!("{}:{}", options.get_host(), options.get_port()),
         };
         let control = control.connect_lazy_with(options.clone());
-        Ok(Self { name, options, pool, control, known: watch::Sender::default() })
+        let is_here = is_here(&options);
+        Ok(Self { name, is_here, options, pool, control, known: watch::Sender::default() })
     }
 
     /// Returns whether it has replayed a state of the index.
@@ -151,6 +155,14 @@ enum Choice {
     Primary,
 }
 
+/// Returns whether a server is on this machine: it is reached by a socket or a loopback address.
+fn is_here(options: &PgConnectOptions) -> bool {
+    let host = options.get_host();
+    let address = host.trim_matches(['[', ']']);
+    let is_loopback = || address.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    options.get_socket().is_some() || host == "localhost" || is_loopback()
+}
+
 impl Route {
     fn choice(&self) -> MutexGuard<'_, Choice> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -166,9 +178,12 @@ impl Route {
         let mut choice = self.choice();
         if let Choice::Open = *choice {
             let ready = replicas.iter().filter(|replica| replica.has(wanted));
-            let freest = ready.max_by_key(|replica| replica.pool.free.available_permits());
-            *choice =
-                freest.map_or(Choice::Primary, |replica| Choice::Replica(Arc::clone(replica)));
+            // One on this machine first, unless all connections to it are in use.
+            let best = ready.max_by_key(|replica| {
+                let free = replica.pool.free.available_permits();
+                (replica.is_here && free > 0, free)
+            });
+            *choice = best.map_or(Choice::Primary, |replica| Choice::Replica(Arc::clone(replica)));
         }
         let Choice::Replica(replica) = &*choice else { return None };
         if replica.has(wanted) {
@@ -176,5 +191,25 @@ impl Route {
         }
         *choice = Choice::Primary;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_on_this_machine_is_known() {
+        for (url, here) in [
+            ("postgresql://search@localhost/codesearch", true),
+            ("postgresql://search@127.0.0.1:5433/codesearch", true),
+            ("postgresql://search@[::1]/codesearch", true),
+            ("postgresql://search@%2Frun%2Fpostgresql/codesearch", true),
+            ("postgresql://search@db2/codesearch", false),
+            ("postgresql://search@10.0.0.2/codesearch", false),
+        ] {
+            let options = options(&Target::Url(url.to_owned())).unwrap();
+            assert_eq!(is_here(&options), here, "{url}");
+        }
     }
 }
