@@ -217,7 +217,9 @@ pub(crate) async fn plan(
         // What is left out may be other files now.
         let is_same = before
             .is_some_and(|row| (row.no_ignore, row.skips_secrets) == (no_ignore, skips_secrets));
-        let keeps = is_same && !options.again;
+        // What a lost node had of it must be read again, though nothing has changed.
+        let is_lost = before.is_some_and(|row| row.is_lost);
+        let keeps = is_same && !options.again && !is_lost;
         let is_listed = before.is_some_and(|row| row.source == source && row.languages.is_some());
         let may_be_part = keeps && is_listed && !again;
         let part = parts.remove(&repo.folder).filter(|_| may_be_part && !from_commit);
@@ -267,6 +269,7 @@ pub(crate) async fn plan(
             skips_secrets,
             from_commit,
             languages,
+            is_lost: false,
         };
         let part = part.map(|(_, is_complete)| is_complete);
         let size = sizes.get(Path::new(&row.source)).copied();

@@ -193,6 +193,7 @@ mod tests {
                 skips_secrets: false,
                 from_commit: false,
                 languages: None,
+                is_lost: false,
             })
             .collect();
         let found = found

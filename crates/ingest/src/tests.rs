@@ -202,6 +202,7 @@ async fn ingest(
         skips_secrets: false,
         from_commit: false,
         languages: None,
+        is_lost: false,
     };
     let repo = Repository {
         row,

@@ -74,6 +74,9 @@ pub fn very_old(covered: &Covered) -> Option<String> {
 pub fn outdated(covered: &Covered) -> Option<String> {
     let told = |failed: &FailedRepo| {
         let (repo, why) = (&failed.repo, failed.why.trim_end_matches('.'));
+        if failed.is_lost {
+            return format!("{repo} lacks files until it is ingested again: {why}");
+        }
         format!(
             "{repo} is as it was {}, since it cannot be updated: {why}",
             since(failed.looked_at)
@@ -139,14 +142,17 @@ mod tests {
 
     use super::*;
 
+    const LOST: &str = "a node of the index is lost";
+
     fn covered(looked_at: f64, failed: &[&str], more_failed: usize) -> Covered {
         let oldest = Oldest { repo: "a".to_owned(), looked_at, is_one_of_several: true };
         let failed = failed.iter().map(|why| FailedRepo {
             repo: "a".to_owned(),
             looked_at,
             why: (*why).to_owned(),
+            is_lost: *why == LOST,
         });
-        Covered { oldest: Some(oldest), failed: failed.collect(), more_failed }
+        Covered { oldest: Some(oldest), failed: failed.collect(), more_failed, lost: 0 }
     }
 
     #[test]
@@ -165,6 +171,8 @@ mod tests {
             "a is as it was 2 h ago, since it cannot be updated: its folder is gone; 2 more repositories cannot be \
              updated; codesearch repos says why"
         );
+        let lost = outdated(&covered(now, &[LOST], 0)).unwrap();
+        assert_eq!(lost, format!("a lacks files until it is ingested again: {LOST}"));
     }
 
     #[test]

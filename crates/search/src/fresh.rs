@@ -15,6 +15,8 @@ pub struct Covered {
     pub failed: Vec<FailedRepo>,
     /// Number of those that are not listed.
     pub more_failed: usize,
+    /// Number of repositories that lack files since a node of the index is lost.
+    pub lost: usize,
 }
 
 /// The repository of an answer that was looked at the longest ago.
@@ -37,6 +39,8 @@ pub struct FailedRepo {
     pub looked_at: f64,
     /// Why it could not be updated, in one sentence.
     pub why: String,
+    /// Whether it lacks files since a node of the index is lost.
+    pub is_lost: bool,
 }
 
 impl Covered {
@@ -53,13 +57,26 @@ impl Covered {
         });
         let failed = freshness.failed(among).into_iter().filter_map(|(id, failed)| {
             let looked_at = freshness.get(id)?.looked_at;
-            Some(FailedRepo { repo: name(id)?, looked_at, why: failed.why.clone() })
+            let (why, is_lost) = (failed.why.clone(), failed.is_lost);
+            Some(FailedRepo { repo: name(id)?, looked_at, why, is_lost })
         });
         let mut failed: Vec<FailedRepo> = failed.collect();
-        failed.sort_by(|a, b| a.repo.cmp(&b.repo));
+        failed.sort_by(|a, b| b.is_lost.cmp(&a.is_lost).then_with(|| a.repo.cmp(&b.repo)));
+        let lost = failed.iter().filter(|repo| repo.is_lost).count();
         let more_failed = failed.len().saturating_sub(NAMED);
         failed.truncate(NAMED);
-        Self { oldest, failed, more_failed }
+        Self { oldest, failed, more_failed, lost }
+    }
+
+    /// Returns why an answer about files lacks some although all shards were searched, in one sentence without a full stop;
+    /// `None` if it does not.
+    pub(crate) fn lacks(&self) -> Option<String> {
+        let which = match self.lost {
+            0 => return None,
+            1 => "1 repository lacks".to_owned(),
+            more => format!("{more} repositories lack"),
+        };
+        Some(format!("{which} files of a lost node until they are ingested again"))
     }
 
     /// Adds the freshness of other repositories.
@@ -80,5 +97,6 @@ impl Covered {
             }
         }
         self.more_failed = self.more_failed.max(other.more_failed);
+        self.lost = self.lost.max(other.lost);
     }
 }

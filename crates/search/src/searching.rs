@@ -162,6 +162,7 @@ impl View {
                     }
                 }
             }
+            done.note_lost();
             state.counters.read(&mut done);
             done.duration = begun.elapsed();
             Ok(done)

@@ -122,6 +122,13 @@ impl Stats {
         self.covered = Covered::of(catalog, among);
     }
 
+    /// Notes that the answer is incomplete if repositories that it covers lack files since a node of the index is lost.
+    pub(crate) fn note_lost(&mut self) {
+        if self.stopped.is_none() {
+            self.stopped = self.covered.lacks().map(Stopped::Shards);
+        }
+    }
+
     /// Returns what a view that does not show all repositories may tell: without what the search cost.
     #[must_use]
     pub fn shown(&self) -> Self {

@@ -35,6 +35,8 @@ pub struct FailedUpdate {
     pub why: String,
     /// How often it failed in a row.
     pub times: i32,
+    /// Whether the repository lacks files since a node is lost.
+    pub is_lost: bool,
 }
 
 /// The freshness of all repositories.
@@ -61,20 +63,25 @@ pub struct QueuePlace {
     pub due: f64,
 }
 
-/// A row: repository, when it was looked at, when that failed, why, how often, and the switch of the epoch.
-type Row = (i32, f64, Option<f64>, Option<String>, i32, Option<i64>);
+/// A row: repository, when it was looked at, when that failed, why, how often, whether it lacks files, and the switch of the
+/// epoch.
+type Row = (i32, f64, Option<f64>, Option<String>, i32, bool, Option<i64>);
 
 impl Freshness {
     fn of(rows: Vec<Row>) -> Self {
         let mut all = Self::default();
         let mut least = f64::INFINITY;
-        for (id, looked_at, failed_at, why, times, _) in rows {
+        for (id, looked_at, failed_at, why, times, is_lost, _) in rows {
             let id = RepoId(id);
             if looked_at < least {
                 (all.oldest, least) = (Some(id), looked_at);
             }
-            let failed =
-                failed_at.map(|at| FailedUpdate { at, why: why.unwrap_or_default(), times });
+            let failed = failed_at.map(|at| FailedUpdate {
+                at,
+                why: why.unwrap_or_default(),
+                times,
+                is_lost,
+            });
             if failed.is_some() {
                 all.failed.push(id);
             }
@@ -112,13 +119,13 @@ impl Freshness {
 pub(crate) async fn read(conn: &mut PgConnection) -> Result<(Switch, Freshness)> {
     let rows: Vec<Row> = sqlx::query_as(
         "select id, extract(epoch from coalesce(looked_at, listed_at, indexed_at))::float8,
-                extract(epoch from failed_at)::float8, failure, failures,
+                extract(epoch from failed_at)::float8, failure, failures, lost is not null,
                 (select w.number from switches w join state s on s.epoch = w.epoch)
          from repos where indexed_at is not null order by id",
     )
     .fetch_all(conn)
     .await?;
-    let switch = rows.first().and_then(|row| row.5).unwrap_or_default();
+    let switch = rows.first().and_then(|row| row.6).unwrap_or_default();
     Ok((Switch(switch), Freshness::of(rows)))
 }
 
@@ -164,7 +171,7 @@ mod tests {
 
     fn row(id: i32, looked_at: f64, failed: Option<(f64, &str)>) -> Row {
         let (at, why) = failed.unzip();
-        (id, looked_at, at, why.map(str::to_owned), i32::from(failed.is_some()), None)
+        (id, looked_at, at, why.map(str::to_owned), i32::from(failed.is_some()), false, None)
     }
 
     #[test]

@@ -88,7 +88,8 @@ pub struct LeftOutRow {
 fn failed(row: &PgRow) -> Result<Option<FailedUpdate>> {
     let Some(at) = row.try_get::<Option<f64>, _>("failed_at")? else { return Ok(None) };
     let why = row.try_get::<Option<String>, _>("failure")?.unwrap_or_default();
-    Ok(Some(FailedUpdate { at, why, times: row.try_get("failures")? }))
+    let (times, is_lost) = (row.try_get("failures")?, row.try_get("is_lost")?);
+    Ok(Some(FailedUpdate { at, why, times, is_lost }))
 }
 
 impl Store {
@@ -102,7 +103,7 @@ impl Store {
                     r.no_ignore, r.secrets,
                     to_char(r.indexed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') indexed_at,
                     extract(epoch from coalesce(r.looked_at, r.listed_at, r.indexed_at))::float8 looked_at,
-                    extract(epoch from r.failed_at)::float8 failed_at, r.failure, r.failures, {}
+                    extract(epoch from r.failed_at)::float8 failed_at, r.failure, r.failures, r.lost is not null is_lost, {}
              from repos r left join metadata m on m.source = r.source
              where r.indexed_at is not null order by r.name",
             metadata::COLUMNS

@@ -119,6 +119,7 @@ pub(crate) async fn compared(store: &Store, name: &str, files: &[Seen<'_>]) -> (
             skips_secrets: false,
             from_commit: false,
             languages: None,
+            is_lost: false,
         },
     )
 }

@@ -288,6 +288,7 @@ mod tests {
             skips_secrets: false,
             from_commit: false,
             languages: None,
+            is_lost: false,
         }
     }
 

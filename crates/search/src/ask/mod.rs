@@ -92,6 +92,7 @@ fn ended(mut asked: Asked, request: &AskRequest, begun: Instant) -> Asked {
     if asked.stats.stopped.is_none() && shown < asked.matched {
         asked.stats.stopped = Some(Stopped::Limit);
     }
+    asked.stats.note_lost();
     asked.stats.files = asked.files.len();
     asked.stats.matches = asked.files.iter().map(|one| one.file.matches()).sum();
     asked.stats.notes.extend(request.among.notes.iter().cloned());

@@ -90,7 +90,8 @@ pub fn find<'a>(
             docs.stopped = if docs.ranked < docs.matched {
                 Some(DocsStopped::Common)
             } else {
-                (docs.docs.len() < docs.matched).then_some(DocsStopped::Limit)
+                let lacks = || docs.covered.lacks().map(DocsStopped::Shards);
+                (docs.docs.len() < docs.matched).then_some(DocsStopped::Limit).or_else(lacks)
             };
         }
         docs.duration = begun.elapsed();

@@ -15,6 +15,7 @@ pub(super) const OF_CONTENTS: &str = "('binary', 'lfs')";
 
 /// A repository that is or will be indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are columns of one row")]
 pub struct RepoRow {
     /// Its key.
     pub id: RepoId,
@@ -38,6 +39,8 @@ pub struct RepoRow {
     pub from_commit: bool,
     /// A hash of what decides the languages of its files besides their names and texts; `None` if it is unknown.
     pub languages: Option<i64>,
+    /// Whether some of its files were on a node that is lost, so that all of it must be compared, whatever has changed.
+    pub is_lost: bool,
 }
 
 /// A file seen by the walk.
@@ -154,7 +157,7 @@ impl Session {
     pub async fn repos(&mut self) -> Result<Vec<RepoRow>> {
         let rows = sqlx::query(
             "select id, name, source, web, commit, rank, git_folders, no_ignore, secrets = 'skip' as skips_secrets,
-                    from_commit, languages
+                    from_commit, languages, lost is not null as is_lost
              from repos where indexed_at is not null",
         )
         .fetch_all(&mut self.conn)
@@ -172,6 +175,7 @@ impl Session {
                 skips_secrets: row.try_get("skips_secrets")?,
                 from_commit: row.try_get("from_commit")?,
                 languages: row.try_get("languages")?,
+                is_lost: row.try_get("is_lost")?,
             })
         };
         rows.into_iter().map(repo).collect()

@@ -498,7 +498,7 @@ async fn update_repos(
               from_commit = given.from_commit, languages = given.languages,
               skipped = coalesce(k.skipped, 0), listed_at = coalesce(to_timestamp(given.listed), r.listed_at),
               looked_at = coalesce(to_timestamp(given.looked), r.looked_at),
-              failed_at = null, failure = null, failures = 0
+              failed_at = null, failure = null, failures = 0, lost = null
          from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
                      $9::boolean[], $10::boolean[], $11::float8[], $12::boolean[], $13::bigint[],
                      $14::text[], $15::float8[])
