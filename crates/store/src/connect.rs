@@ -107,7 +107,7 @@ impl Store {
             .execute(&mut *tx)
             .await?;
         if groups.are_distributed() {
-            nodes::make(&mut tx, shards, groups).await?;
+            nodes::make(&mut tx, shards, groups, 0..groups.count(shards)).await?;
         } else {
             for table in tables::ALL {
                 tx.execute(AssertSqlSafe(table.make(shards, groups))).await?;

@@ -5,8 +5,11 @@
 //! that is nearly the whole difference: what else differs asks [`Groups::are_distributed`]. The server hands each statement
 //! to the node of the tables that it names, which must be of one group, unless the statement joins them with tables of here.
 
+mod lost;
 mod status;
 
+pub use lost::LostNodes;
+pub(crate) use lost::refuse_if_lost;
 pub use status::Node;
 
 use std::time::{Duration, Instant};
@@ -15,7 +18,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, PgPool};
 
 use crate::ShardId;
 use crate::error::{Error, Result};
-use crate::tables::{ALL, FILES, Groups, Unit};
+use crate::tables::{ALL, FILES, Groups, Table, Unit};
 
 /// Longest time to wait until nodes have ended the transactions that a killed ingest left to them, and the pause between
 /// two looks.
@@ -58,11 +61,29 @@ pub(crate) async fn is_citus(conn: &mut PgConnection) -> Result<bool> {
     Ok(sqlx::query_scalar(sql).fetch_one(conn).await?)
 }
 
-/// Makes the tables of an index of so many shards, those of each group on one node. Nodes get groups in turn.
+/// Returns the tables of a group of an index of so many shards, each with its first shard and its name.
+fn tables_of(group: i16, shards: i16, groups: Groups) -> Vec<(Table, ShardId, String)> {
+    let members: Vec<ShardId> = groups.shards(group, shards).map(ShardId).collect();
+    let of_table = |table: Table| {
+        let of_table = match table.unit {
+            Unit::Group => &members[..1],
+            Unit::Shard => &members,
+        };
+        of_table.iter().map(move |shard| (table, *shard, table.of(*shard, groups)))
+    };
+    ALL.into_iter().flat_map(of_table).collect()
+}
+
+/// Makes the tables of some groups of an index of so many shards, those of each on one node. Nodes get groups in turn.
 ///
 /// # Errors
 /// A node cannot be reached, or refuses a statement.
-pub(crate) async fn make(conn: &mut PgConnection, shards: i16, groups: Groups) -> Result<()> {
+pub(crate) async fn make(
+    conn: &mut PgConnection,
+    shards: i16,
+    groups: Groups,
+    some: impl IntoIterator<Item = i16>,
+) -> Result<()> {
     // Settings of columns that a table does not get from its pattern.
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select relname::text, string_agg(format('alter column %I set statistics 0', attname), ', ')
@@ -73,27 +94,19 @@ pub(crate) async fn make(conn: &mut PgConnection, shards: i16, groups: Groups) -
     )
     .fetch_all(&mut *conn)
     .await?;
-    for group in 0..groups.count(shards) {
-        let members: Vec<ShardId> = groups.shards(group, shards).map(ShardId).collect();
+    for group in some {
         let mut sql = Vec::new();
         let mut first: Option<String> = None;
-        for table in ALL {
-            let of_table = match table.unit {
-                Unit::Group => &members[..1],
-                Unit::Shard => &members,
-            };
-            for shard in of_table {
-                let name = table.of(*shard, groups);
-                sql.push(table.make_alone(*shard, groups));
-                if let Some((_, settings)) = columns.iter().find(|(of, _)| *of == table.name) {
-                    sql.push(format!("alter table {name} {settings}"));
-                }
-                let with = first.as_deref().unwrap_or("none");
-                sql.push(format!(
-                    "select create_distributed_table('{name}', null, colocate_with => '{with}')"
-                ));
-                first.get_or_insert(name);
+        for (table, shard, name) in tables_of(group, shards, groups) {
+            sql.push(table.make_alone(shard, groups));
+            if let Some((_, settings)) = columns.iter().find(|(of, _)| *of == table.name) {
+                sql.push(format!("alter table {name} {settings}"));
             }
+            let with = first.as_deref().unwrap_or("none");
+            sql.push(format!(
+                "select create_distributed_table('{name}', null, colocate_with => '{with}')"
+            ));
+            first.get_or_insert(name);
         }
         conn.execute(AssertSqlSafe(sql.join("; "))).await?;
     }
@@ -209,10 +222,13 @@ pub(crate) async fn flush(conn: &mut PgConnection, table: &str) -> Result<()> {
 /// # Errors
 /// The node of the first shard cannot be reached.
 pub(crate) async fn commit_as_one(conn: &mut PgConnection, groups: Groups) -> Result<()> {
-    if groups.are_distributed() {
-        let sql = format!("copy {} (shard) from stdin", FILES.own(ShardId(0)));
-        conn.copy_in_raw(&sql).await?.finish().await?;
-    }
+    if groups.are_distributed() { commit_as_one_with(conn, ShardId(0)).await } else { Ok(()) }
+}
+
+/// Like [`commit_as_one`], on Citus, and only the node of this shard must answer.
+pub(crate) async fn commit_as_one_with(conn: &mut PgConnection, shard: ShardId) -> Result<()> {
+    let sql = format!("copy {} (shard) from stdin", FILES.own(shard));
+    conn.copy_in_raw(&sql).await?.finish().await?;
     Ok(())
 }
 
@@ -222,9 +238,11 @@ pub(crate) async fn commit_as_one(conn: &mut PgConnection, groups: Groups) -> Re
 /// # Errors
 /// A node does not answer, or does not end a transaction.
 pub(crate) async fn settle(conn: &mut PgConnection, groups: Groups) -> Result<()> {
-    if !groups.are_distributed() {
-        return Ok(());
-    }
+    if groups.are_distributed() { settle_without(conn, &[]).await } else { Ok(()) }
+}
+
+/// Like [`settle`], on Citus, without nodes that are lost, by their numbers.
+async fn settle_without(conn: &mut PgConnection, lost: &[i32]) -> Result<()> {
     let begun = Instant::now();
     loop {
         let states: Vec<(String, bool, String)> = sqlx::query_as(AssertSqlSafe(format!(
@@ -233,13 +251,15 @@ pub(crate) async fn settle(conn: &mut PgConnection, groups: Groups) -> Result<()
              cross join lateral run_command_on_all_nodes(
                  $$select count(*) from pg_prepared_xacts where database = current_database() and gid like 'citus\\_%'$$
                      || left(quiet, 0), parallel => true, give_warning_for_connection_errors => true) r
-             join pg_dist_node n on n.nodeid = r.nodeid",
+             join pg_dist_node n on n.nodeid = r.nodeid where n.nodeid <> all($1)",
         )))
+        .bind(lost)
         .fetch_all(&mut *conn)
         .await?;
         if let Some((node, ..)) = states.iter().find(|(_, success, _)| !success) {
             return Err(Error::Unreachable(format!(
-                "the node {node} does not answer; an ingest needs all nodes"
+                "the node {node} does not answer; an ingest needs all nodes (if it is lost for good, run: codesearch db \
+                 rebuild {node})"
             )));
         }
         if states.iter().all(|(.., count)| count == "0") {

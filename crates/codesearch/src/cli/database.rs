@@ -165,6 +165,15 @@ pub(crate) enum DbCommand {
         #[arg(long, value_name = "HOST:PORT", value_parser = node)]
         drain: Option<(String, u16)>,
     },
+    /// Rebuild the groups of shards of nodes that are lost for good on other nodes: ingest again what was in them
+    ///
+    /// The nodes must not answer. Of repositories whose folders are gone, the files on other nodes stay. Run the command again
+    /// if it was interrupted.
+    Rebuild {
+        /// A node, as codesearch db nodes prints it
+        #[arg(value_name = "HOST:PORT", value_parser = node, required = true)]
+        nodes: Vec<(String, u16)>,
+    },
     /// Print its connection URL
     Url,
     /// Print the command that opens it in psql

@@ -18,6 +18,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
     match &args.what {
         DbCommand::Nodes { json } => return nodes(database, *json),
         DbCommand::Rebalance { drain } => return rebalance(database, drain.as_ref()),
+        DbCommand::Rebuild { nodes } => return super::rebuild::run(database, nodes),
         _ => {}
     }
     if let Some(url) = external(database) {
@@ -106,7 +107,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &DbArgs) -> Result<u8> {
                 quoted(&database.index)
             )
         }),
-        DbCommand::Nodes { .. } | DbCommand::Rebalance { .. } => {
+        DbCommand::Nodes { .. } | DbCommand::Rebalance { .. } | DbCommand::Rebuild { .. } => {
             unreachable!("they are about an index, wherever it is")
         }
         DbCommand::Keeper => {

@@ -24,6 +24,7 @@ pub(crate) mod monitor;
 pub(crate) mod navigate;
 mod ordered;
 mod patterns;
+pub(crate) mod rebuild;
 pub(crate) mod repos;
 pub(crate) mod scip;
 mod scope;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Fixture, citus};
+use crate::harness::{Fixture, citus, eventually, socket_folder};
 
 /// Three repositories, in shards of their own.
 fn ingested() -> Fixture {
@@ -19,6 +19,10 @@ fn an_index_on_one_postgres_has_no_nodes() {
     let fixture = ingested();
     let refused = fixture.run(&["db", "rebalance", "--drain", "nowhere"]).code(2).err;
     assert!(refused.contains("a node is named by its host and port"), "{refused}");
+    let refused = fixture.run(&["db", "rebuild", "nowhere:1"]).code(2).err;
+    let why =
+        if citus::programs().is_some() { "unknown node nowhere:1" } else { "lies on one Postgres" };
+    assert!(refused.contains(why), "{refused}");
     for args in [&["db", "nodes"][..], &["db", "rebalance"]] {
         let ran = fixture.run(args);
         if citus::programs().is_some() {
@@ -83,7 +87,7 @@ fn groups_move_while_the_index_is_searched() {
         return;
     }
     let fixture = ingested();
-    let drained = format!("{}:5433", crate::harness::socket_folder().display());
+    let drained = format!("{}:5433", socket_folder().display());
     let searches = std::thread::scope(|scope| {
         let searching =
             scope.spawn(|| (0..10).map(|_| fixture.search(&["needle"]).len()).collect::<Vec<_>>());
@@ -94,5 +98,96 @@ fn groups_move_while_the_index_is_searched() {
     let told = fixture.run(&["db", "nodes", "--json"]).code(0).out;
     let left = told.lines().find(|line| line.contains("5433")).unwrap();
     assert!(left.contains("\"groups\":[]"), "{told}");
+    fixture.check_invariants();
+}
+
+/// An index of three repositories that has lost a node, and the name of the repository that was on it.
+fn lost() -> (Fixture, String, String) {
+    let fixture = ingested();
+    let node = |port: u16| format!("{}:{port}", socket_folder().display());
+    let refused = fixture.run(&["db", "rebuild", &node(5434)]).code(2).err;
+    assert!(refused.contains("answers, so nothing is lost"), "{refused}");
+    let refused = fixture.run(&["db", "rebuild", &node(5432)]).code(2).err;
+    assert!(refused.contains("restore it from its backup"), "{refused}");
+    // Only this index loses it.
+    fixture.exec("update pg_dist_node set nodeport = 5999 where nodeport = 5434");
+    let found = fixture.run(&["search", "--limit", "0", "needle"]).code(2).out;
+    let has = |name: &&str| found.contains(&format!("{name}/a.txt"));
+    let gone = ["one", "two", "three"].into_iter().find(|name| !has(name)).unwrap();
+    (fixture, node(5999), gone.to_owned())
+}
+
+#[test]
+fn a_lost_node_is_rebuilt_from_the_sources() {
+    if citus::programs().is_none() {
+        println!("left out: CODESEARCH_CITUS names no folder of a Postgres with Citus");
+        return;
+    }
+    let (fixture, node, name) = lost();
+    let server = fixture.serve();
+    let answers = || server.json("/search?q=needle&limit=0").1;
+    assert_eq!(answers()["stats"]["missing"]["shards"], 1);
+
+    // Its folder is gone, too.
+    let away = format!("{name}.away");
+    std::fs::rename(fixture.path().join(&name), fixture.path().join(&away)).unwrap();
+    let ran = fixture.run(&["db", "rebuild", &node]).code(2);
+    assert!(ran.out.contains("1 group made on other nodes"), "{}{}", ran.out, ran.err);
+    let left = format!("not ingested again: {name}: its folder");
+    assert!(ran.out.contains(&left) && ran.out.contains("codesearch remove"), "{}", ran.out);
+    let told = fixture.run(&["db", "nodes", "--json"]).code(0).out;
+    assert_eq!(told.lines().count(), 2, "{told}");
+    fixture.check_invariants();
+    let ran = fixture.run(&["search", "--limit", "0", "needle"]).code(2);
+    assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+    assert!(ran.err.contains(&format!("{name} lacks files until")), "{}", ran.err);
+    eventually("the server tells that files are lacking", || {
+        answers()["stats"]["missing"].is_null()
+    });
+    let answer = answers();
+    assert_eq!(answer["stats"]["complete"], false, "{answer}");
+    assert_eq!(answer["stats"]["stopped_because"], "shard_error", "{answer}");
+    assert!(answer["stats"]["notes"][0].as_str().unwrap().contains("lacks files"), "{answer}");
+    for other in ["/docs?q=needle", "/ask?q=needle"] {
+        let (_, answer) = server.json(other);
+        assert!(answer.to_string().contains("\"complete\":false"), "{other}: {answer}");
+    }
+    // Nothing is said of others.
+    let (_, answer) = server.json(&format!("/search?q=needle+-repo:{name}&limit=0"));
+    assert_eq!(answer["stats"]["complete"], true, "{answer}");
+
+    std::fs::rename(fixture.path().join(&away), fixture.path().join(&name)).unwrap();
+    let ran = fixture.run(&["db", "rebuild", &node]).code(0);
+    assert!(ran.out.contains("ingested again: 1 repository"), "{}{}", ran.out, ran.err);
+    assert_eq!(fixture.search(&["needle"]).len(), 3);
+    eventually("the server finds all", || answers()["stats"]["complete"] == true);
+    fixture.check_invariants();
+    let refused = fixture.run(&["db", "rebuild", &node]).code(2).err;
+    assert!(refused.contains("unknown node"), "{refused}");
+}
+
+#[test]
+fn a_rebuild_that_is_killed_is_run_again() {
+    if citus::programs().is_none() {
+        println!("left out: CODESEARCH_CITUS names no folder of a Postgres with Citus");
+        return;
+    }
+    let (fixture, node, _) = lost();
+    // It waits for a search of before.
+    let search = fixture.hold("select pg_advisory_xact_lock_shared(1668481025, 1)");
+    let mut rebuild = fixture.command(&["db", "rebuild", &node]).spawn().unwrap();
+    eventually("the node is given up", || {
+        fixture.sql::<bool>("select lost is not null from state")
+    });
+    rebuild.kill().unwrap();
+    rebuild.wait().unwrap();
+    let ran = fixture.run(&["search", "--limit", "0", "needle"]).code(2);
+    assert!(ran.err.contains("lacks files until it is ingested again"), "{}", ran.err);
+    let refused = fixture.run(&["ingest", "--depth", "1", "."]).code(2).err;
+    assert!(refused.contains(&format!("run: codesearch db rebuild {node}")), "{refused}");
+    drop(search);
+    let ran = fixture.run(&["db", "rebuild", &node]).code(0);
+    assert!(ran.out.contains("ingested again: 1 repository"), "{}{}", ran.out, ran.err);
+    assert_eq!(fixture.search(&["needle"]).len(), 3);
     fixture.check_invariants();
 }

@@ -44,14 +44,14 @@ struct Prepared {
     changed: BTreeSet<ShardId>,
 }
 
-/// The totals of a repository in the next epoch.
+/// The totals of a repository in an epoch.
 #[derive(Debug, Default)]
-struct Counts {
-    files: i64,
-    bytes: i64,
-    shards: Vec<i16>,
+pub(crate) struct Counts {
+    pub(crate) files: i64,
+    pub(crate) bytes: i64,
+    pub(crate) shards: Vec<i16>,
     /// Those with files that the main tree lacks.
-    tree_shards: Vec<i16>,
+    pub(crate) tree_shards: Vec<i16>,
 }
 
 impl Session {
@@ -406,7 +406,7 @@ async fn count_languages(
 }
 
 /// Returns the totals of some repositories in an epoch, summed over these shards.
-async fn count(
+pub(crate) async fn count(
     conn: &mut PgConnection,
     epoch: Epoch,
     repos: &[i32],

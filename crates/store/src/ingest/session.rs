@@ -123,6 +123,7 @@ impl Store {
         }
         self.writer.store(backend, Ordering::Relaxed);
         end_orphans(&mut conn).await?;
+        nodes::refuse_if_lost(&mut conn).await?;
         nodes::settle(&mut conn, self.groups()).await?;
         undo_unpublished(&mut conn, self.groups()).await?;
         if !is_kept {
@@ -280,7 +281,7 @@ impl Session {
 }
 
 /// Terminates statements that a killed ingest left running, and waits for them to end.
-async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
+pub(crate) async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
     sqlx::query(
         "select pg_terminate_backend(pid) from pg_locks
          where locktype = 'advisory' and objsubid = 1 and granted
@@ -297,17 +298,28 @@ async fn end_orphans(conn: &mut PgConnection) -> Result<()> {
 
 /// Undoes the rows of an epoch that a killed ingest prepared but did not publish.
 pub(crate) async fn undo_unpublished(conn: &mut PgConnection, groups: Groups) -> Result<()> {
+    undo_except(conn, groups, &[]).await
+}
+
+/// Like [`undo_unpublished`], but leaves out shards whose rows are lost.
+pub(crate) async fn undo_except(
+    conn: &mut PgConnection,
+    groups: Groups,
+    lost: &[i16],
+) -> Result<()> {
     let (epoch, prepared): (i32, Option<i32>) =
         sqlx::query_as("select epoch, prepared from state").fetch_one(&mut *conn).await?;
     if prepared.is_none() {
         return Ok(());
     }
-    let shards: Vec<(i16,)> =
-        sqlx::query_as("select shard from shards order by shard").fetch_all(&mut *conn).await?;
-    let mut tables: Vec<String> = shards.iter().map(|(shard,)| ShardId(*shard).files()).collect();
+    let sql = "select shard from shards where shard <> all($1) order by shard";
+    let shards: Vec<i16> = sqlx::query_scalar(sql).bind(lost).fetch_all(&mut *conn).await?;
+    let mut tables: Vec<String> = shards.iter().map(|shard| ShardId(*shard).files()).collect();
     tables.extend(["skipped", "trees", "tree_sets"].map(str::to_owned));
     let mut tx = conn.begin().await?;
-    nodes::commit_as_one(&mut tx, groups).await?;
+    if let Some(shard) = shards.first().filter(|_| groups.are_distributed()) {
+        nodes::commit_as_one_with(&mut tx, ShardId(*shard)).await?;
+    }
     for table in tables {
         let delete = format!("delete from {table} where valid_from > $1");
         sqlx::query(AssertSqlSafe(delete)).bind(epoch).execute(&mut *tx).await?;

@@ -28,7 +28,7 @@ pub struct Node {
 }
 
 /// The error of a command for nodes without any.
-fn no_nodes() -> Error {
+pub(super) fn no_nodes() -> Error {
     Error::Unsuitable(
         "the index lies on one Postgres; an index on nodes of Citus is made by: codesearch init, on a coordinator with nodes"
             .to_owned(),

@@ -130,3 +130,27 @@ fn the_extension_brings_the_operator() {
         assert_eq!(value::<i64>(store, found).await, 1);
     });
 }
+
+#[test]
+fn what_a_lost_node_had_is_marked_until_it_is_ingested_again() {
+    on_index(2, async |store| {
+        ingest(store, "r", &[("a", 1, "one")]).await;
+        let refused = store.lose_nodes(&[("node".to_owned(), 5432)]).await.unwrap_err();
+        assert!(refused.to_string().contains("lies on one Postgres"), "{refused}");
+        let mut conn = store.connection().await.unwrap();
+        let lose = "update repos set lost = 'node:5432', failed_at = now(), failure = 'lost';
+             update state set lost = 'node:5432'";
+        conn.execute(lose).await.unwrap();
+        let refused = store.try_session().await.unwrap_err().to_string();
+        assert!(refused.contains("run: codesearch db rebuild node:5432"), "{refused}");
+        conn.execute("update state set lost = null").await.unwrap();
+        assert_eq!(store.lost_repos().await.unwrap(), [("r".to_owned(), "/nowhere".to_owned())]);
+        store.note_lost(&["/nowhere".to_owned()], &["it is gone".to_owned()]).await.unwrap();
+        let (_, freshness) = store.freshness().await.unwrap();
+        let failed = freshness.failed(None)[0].1.clone();
+        assert_eq!((failed.is_lost, &*failed.why), (true, "it is gone"));
+        ingest(store, "r", &[("a", 1, "one")]).await;
+        assert!(store.lost_repos().await.unwrap().is_empty());
+        assert!(store.freshness().await.unwrap().1.failed(None).is_empty());
+    });
+}

@@ -49,6 +49,33 @@ pub(crate) async fn delete_imports(
     Ok(gone.len())
 }
 
+/// Deletes the imports with documents in some shards, and their documents in the others. Returns the names of their
+/// repositories.
+pub(crate) async fn delete_imports_in(
+    conn: &mut PgConnection,
+    groups: Groups,
+    shards: &[i16],
+) -> Result<Vec<String>> {
+    let gone: Vec<(i32, Vec<i16>, String)> = sqlx::query_as(
+        "delete from scip_imports i using repos r where i.shards && $1 and r.id = i.repo
+         returning i.id, i.shards, r.name",
+    )
+    .bind(shards)
+    .fetch_all(&mut *conn)
+    .await?;
+    for (import, of_import, _) in &gone {
+        for shard in of_import.iter().filter(|shard| !shards.contains(shard)) {
+            let table = ShardId(*shard).scip(groups);
+            let sql = format!("delete from {table} where shard = {shard} and import = $1");
+            sqlx::query(AssertSqlSafe(sql)).bind(import).execute(&mut *conn).await?;
+        }
+    }
+    let mut names: Vec<String> = gone.into_iter().map(|(.., name)| name).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
 /// Counts again the documents whose files are unchanged, for the imports of some repositories.
 pub(crate) async fn recount(conn: &mut PgConnection, groups: Groups, repos: &[i32]) -> Result<()> {
     let imports: Vec<(i32, i32, Vec<i16>)> =

@@ -1,0 +1,98 @@
+//! Finds the nodes that are to be given up, and checks that they are lost.
+
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use crate::error::{Error, Result};
+use crate::nodes::QUIETLY;
+use crate::tables::FILTERS;
+
+/// Nodes that are lost.
+pub(super) struct Lost<'n> {
+    /// Hosts and ports.
+    pub(super) nodes: &'n [(String, u16)],
+    /// Their names, as in `state.lost` and `repos.lost`.
+    pub(super) names: String,
+    /// Their numbers in `pg_dist_node`.
+    pub(super) ids: Vec<i32>,
+    pub(super) groups: Vec<i16>,
+}
+
+/// Finds nodes and their groups, and checks that they are lost and the others are not. `None` if they were given up before, and
+/// their groups are made again.
+pub(super) async fn find<'n>(
+    conn: &mut PgConnection,
+    nodes: &'n [(String, u16)],
+) -> Result<Option<Lost<'n>>> {
+    let refuse = |why: String| Err(Error::Unsuitable(why));
+    let name = |(host, port): &(String, u16)| format!("{host}:{port}");
+    let names = nodes.iter().map(name).collect::<Vec<_>>().join(" ");
+    let (given_up, was): (Option<String>, bool) =
+        sqlx::query_as("select lost, exists (select from repos where lost = $1) from state")
+            .bind(&names)
+            .fetch_one(&mut *conn)
+            .await?;
+    if let Some(other) = given_up.as_ref().filter(|other| **other != names) {
+        return refuse(format!("first run: codesearch db rebuild {other}"));
+    }
+    let known: Vec<(i32, i32, String, bool)> = sqlx::query_as(
+        "select nodeid, groupid, format('%s:%s', nodename, nodeport), shouldhaveshards from pg_dist_node",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut ids = Vec::new();
+    for node in nodes {
+        let node = name(node);
+        match known.iter().find(|(.., known, _)| *known == node) {
+            None if was => return Ok(None),
+            None => return refuse(format!("unknown node {node}; codesearch db nodes lists them")),
+            Some((_, 0, ..)) => {
+                return refuse(format!(
+                    "{node} is the coordinator, which has more than files of repositories; restore it from its backup"
+                ));
+            }
+            Some((id, ..)) => ids.push(*id),
+        }
+    }
+    if !known.iter().any(|(id, .., takes_shards)| *takes_shards && !ids.contains(id)) {
+        return refuse(format!(
+            "no other node can take the groups of {names}; add one on the coordinator: select citus_add_node('HOST', PORT)"
+        ));
+    }
+    let silent: Vec<i32> = sqlx::query_scalar(AssertSqlSafe(format!(
+        "select r.nodeid from {QUIETLY}
+         cross join lateral run_command_on_all_nodes('select 1' || left(quiet, 0), parallel => true,
+             give_warning_for_connection_errors => true) r
+         where not r.success",
+    )))
+    .fetch_all(&mut *conn)
+    .await?;
+    let found = |of: &dyn Fn(&i32) -> bool| known.iter().find(|(id, ..)| of(id)).map(|of| &of.2);
+    // What was given up is empty by now, whatever comes back.
+    if given_up.is_none()
+        && let Some(node) = found(&|id| ids.contains(id) && !silent.contains(id))
+    {
+        return refuse(format!(
+            "the node {node} answers, so nothing is lost; to have others take its groups, run: codesearch db rebalance \
+             --drain {node}"
+        ));
+    }
+    if let Some(node) = found(&|id| !ids.contains(id) && silent.contains(id)) {
+        return refuse(format!(
+            "the node {node} does not answer, either; start it first, or if it is lost, too, run: codesearch db rebuild \
+             {names} {node}"
+        ));
+    }
+    let tables: Vec<String> = sqlx::query_scalar(AssertSqlSafe(format!(
+        "select c.relname::text from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid
+         join pg_dist_placement p on p.shardid = s.shardid join pg_dist_node n on n.groupid = p.groupid
+         where n.nodeid = any($1) and c.relname ~ '^{}_[0-9]+$' and c.relnamespace = 'codesearch'::regnamespace
+         order by 1",
+        FILTERS.name
+    )))
+    .bind(&ids)
+    .fetch_all(conn)
+    .await?;
+    let number = |table: &String| table.rsplit_once('_')?.1.parse().ok();
+    let groups = tables.iter().filter_map(number).collect();
+    Ok(Some(Lost { nodes, names, ids, groups }))
+}
