@@ -148,7 +148,7 @@ fn a_lost_node_is_rebuilt_from_the_sources() {
     assert_eq!(answer["stats"]["complete"], false, "{answer}");
     assert_eq!(answer["stats"]["stopped_because"], "shard_error", "{answer}");
     assert!(answer["stats"]["notes"][0].as_str().unwrap().contains("lacks files"), "{answer}");
-    for other in ["/docs?q=needle", "/ask?q=needle"] {
+    for other in ["/docs?q=needle", "/ask?q=needle", "/files?q=a.txt"] {
         let (_, answer) = server.json(other);
         assert!(answer.to_string().contains("\"complete\":false"), "{other}: {answer}");
     }

@@ -77,6 +77,16 @@ async fn files(
     answered(&headers, "", wanted.format.as_deref(), done)
 }
 
+/// Returns whether a repository, or one of all if none is named, lacks files since a node of the index is lost.
+async fn lacks_files(server: &Server, repo: &str) -> Result<bool, store::Error> {
+    let catalog = server.view().catalog().await?;
+    let freshness = catalog.freshness();
+    let name = repo.split('@').next().unwrap_or_default();
+    let is_asked = |id| name.is_empty() || catalog.repos.get(id).is_some_and(|of| of.name == name);
+    let failed = freshness.failed(catalog.visible());
+    Ok(failed.iter().any(|(id, failed)| failed.is_lost && is_asked(id)))
+}
+
 async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
     let limit = wanted.limit.unwrap_or(FOUND);
     let language = wanted.lang.as_deref();
@@ -111,7 +121,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
                 })
             })
             .collect();
-        let complete = files.len() == count;
+        let complete = files.len() == count && !lacks_files(server, &wanted.repo).await?;
         let body = json!({ "files": files, "found": count, "complete": complete });
         return Ok(Json(body).into_response());
     }
