@@ -123,7 +123,7 @@ fn with_advice(failure: String) -> String {
 }
 
 /// Maps the SQLSTATE of a reply (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
-fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
+pub(crate) fn of_reply(reply: &dyn DatabaseError) -> Option<Error> {
     let code = reply.code()?;
     let message = reply.message().to_owned();
     let is_lost = code.starts_with("08") || code.starts_with("57P") || code == "53300";

@@ -9,7 +9,7 @@ use sqlx::{
     AssertSqlSafe, Column, Executor, PgConnection, Row, SqlSafeStr, Statement, TypeInfo, ValueRef,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, of_reply};
 use crate::reader::{SqlReader, named};
 use crate::store::Store;
 
@@ -190,6 +190,9 @@ const UNDEFINED_TABLE: &str = "42P01";
 pub(crate) fn refused(error: sqlx::Error, statement: &str) -> Error {
     let sqlx::Error::Database(reply) = &error else { return error.into() };
     let Some(reply) = reply.try_downcast_ref::<PgDatabaseError>() else { return error.into() };
+    if let Some(lost @ Error::Node { .. }) = of_reply(reply) {
+        return lost;
+    }
     let mut said = reply.message().to_owned();
     if let Some(PgErrorPosition::Original(at)) = reply.position() {
         let before: String = statement.chars().take(at.saturating_sub(1)).collect();
