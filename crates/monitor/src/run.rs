@@ -99,7 +99,15 @@ async fn look(
     let mut looker = looker.with_rights(rights.clone());
     let mut changes = store.monitor_changes().await?;
     loop {
-        looker.look().await?;
+        match looker.look().await {
+            // Deliveries go on. What this epoch changed is looked at when the node is back.
+            Err(error @ store::Error::Node { .. }) => {
+                tracing::debug!("monitors wait: {error}");
+                tokio::time::sleep(TAKE_EVERY).await;
+                continue;
+            }
+            done => drop(done?),
+        };
         // A monitor may have been resumed, too.
         found.notify_one();
         if let Ok(changed) = tokio::time::timeout(6 * LOOK_EVERY, changes.next()).await {
