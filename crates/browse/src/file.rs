@@ -46,7 +46,7 @@ pub fn file_text<'a>(
 ) -> BoxFuture<'a, Result<Option<FileText>, store::Error>> {
     Box::pin(async move {
         let tree = view.tree().await?;
-        let Some((shard, entry)) = tree.locate(repo, path) else { return Ok(None) };
+        let Some((shard, entry)) = tree.locate(repo, path)? else { return Ok(None) };
         let (blob, bytes) = (entry.blob, entry.bytes);
         let text = view.texts(shard, &[(blob, bytes)]).await?.remove(&blob).unwrap_or_default();
         if text.len() != bytes {

@@ -12,7 +12,7 @@ use super::answer::{Answer, MAX_NEAR_BYTES, Text, count, late};
 use super::file::{self, LastLines, Names, file_json, line_json, named, numbered};
 use super::hints;
 use super::progress::FileCounter;
-use super::search::{BROKEN, Cursor, Search, about, left_out, outdated, request, run, stale};
+use super::search::{Cursor, Search, about, broken, left_out, outdated, request, run, stale};
 use rank::Order;
 use rank::{RankedFile, TopK};
 use request::by_words::FEW;
@@ -51,7 +51,7 @@ pub(super) async fn answer(
     })
     .await?;
     let mut firsts = FirstLines::new();
-    let stats = run(view, &request, found, |file| {
+    let mut stats = run(view, &request, found, |file| {
         ranked.add(vec![file], |file, lines| {
             if most > 1
                 && file.lines.len() > 1
@@ -71,7 +71,7 @@ pub(super) async fn answer(
     let top = ranked.top();
     let (files, summary) = (top.files, summary(top, &stats, select));
     let by = if select == Select::Repos { String::new() } else { by(top) };
-    let best = ranked.best(view, &request, &stats, from.is_none() && within.is_none()).await?;
+    let best = ranked.best(view, &request, &mut stats, from.is_none() && within.is_none()).await?;
     audit::told().files(best.files.iter().map(|(ranked, _)| &ranked.file).chain(&best.near));
     let near = Near::of(&best.near);
     if files == 0 && near.items.is_empty() && from.is_none() && stats.stopped.is_none() {
@@ -108,7 +108,8 @@ pub(super) async fn answer(
         }
         if context != (0, 0) && select.has_lines() {
             let files = batch.iter_mut().map(|ranked| &mut ranked.file).collect();
-            view.add_context(files, stats.switch, context).await?;
+            let missing = view.add_context(files, stats.switch, context).await?;
+            stats.note_missing(missing);
         }
         let files: Vec<&FileMatch> = batch.iter().map(|ranked| &ranked.file).collect();
         let ends = if select.has_lines() {
@@ -291,7 +292,9 @@ impl Page {
                 head += &format!(", and there may be more: {}", late(*time));
             }
             Some(Stopped::Revision(why)) => head += &format!(", and there may be more: {why}."),
-            Some(Stopped::Shards(_)) => head += &format!(", and there may be more: {BROKEN}"),
+            Some(Stopped::Shards(_)) => {
+                head += &format!(", and there may be more: {}", broken(stats))
+            }
             Some(Stopped::Limit) => {
                 let which = if goes_on { "next" } else { "first" };
                 head += &format!(

@@ -136,7 +136,8 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
     audit::told().file(&asked.repo);
     let path = plain_path(&asked.path);
     let path = path.as_str();
-    if asked.outline && tree.folder(repo, path).is_none() {
+    let is_file = matches!(tree.file(&asked.repo, path), Ok(Some(_)));
+    if asked.outline && (is_file || tree.folder(repo, path)?.is_none()) {
         let revision = asked.revision.as_deref().map(str::trim).filter(|name| !name.is_empty());
         let at = (asked.repo.as_str(), path, revision);
         return outline_from(view, at, asked.from_line, asked.max_bytes).await;
@@ -164,7 +165,7 @@ pub(super) async fn read_file(view: &View, mut asked: ReadFile) -> Result<Answer
         }
         return lines(&what, &document.text, &asked);
     }
-    if let Some(children) = tree.folder(repo, path) {
+    if let Some(children) = tree.folder(repo, path)? {
         let text: String = children.iter().map(entry).collect();
         return lines("A folder", &text, &asked);
     }
@@ -204,10 +205,12 @@ async fn read_at(view: &View, mut asked: ReadFile, path: &str, revision: &str) -
         return lines(&what, &document.text, &asked);
     }
     let at = view.tree_at(&asked.repo, revision).await?;
-    let folder = at.as_ref().and_then(|at| {
-        let children = at.tree().folder(at.tree().repo(&asked.repo)?, path)?;
-        Some((children, at.is_indexed()))
-    });
+    let mut folder = None;
+    if let Some(at) = &at
+        && let Some(repo) = at.tree().repo(&asked.repo)
+    {
+        folder = at.tree().folder(repo, path)?.map(|children| (children, at.is_indexed()));
+    }
     let Some((children, has_sizes)) = folder else {
         bail!(
             "{} has no file or folder '{path}' at {revision}; try it without revision",
@@ -300,7 +303,7 @@ pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     // The search visits every path.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("{why}"))?;
-    let typed = asked.typed.clone();
+    let (typed, missing) = (asked.typed.clone(), request::notes::missing(&tree.missing()));
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
     audit::told().results(files.iter().filter_map(|(_, item)| item["repo"].as_str()));
@@ -310,7 +313,7 @@ pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
         let text = format!("No similar file. {repo}: {path} was left out of the index ({why}).");
         return Ok(Answer::bare(text, "files").and("next_offset", Value::Null));
     }
-    Ok(list(files, page, all, ("file", "files", "files")))
+    Ok(list(files, page, (all, missing), ("file", "files", "files")))
 }
 
 /// Returns the files found after the first `offset`, as lines, and the number of all files found.
@@ -411,21 +414,23 @@ pub(super) async fn list_repos(view: &View, asked: ListRepos) -> Result<Answer> 
         })
         .collect();
     let page = (asked.limit, offset, asked.max_bytes);
-    Ok(list(lines, page, repos.len(), ("repository", "repositories", "repositories")))
+    Ok(list(lines, page, (repos.len(), None), ("repository", "repositories", "repositories")))
 }
 
 /// Formats an answer with as many of the lines as fit. They follow `offset` earlier ones; `all` is the total.
 fn list(
     lines: Vec<(String, Value)>,
     (limit, offset, max_bytes): (usize, usize, usize),
-    all: usize,
+    (all, missing): (usize, Option<String>),
     (one, many, name): (&str, &str, &str),
 ) -> Answer {
     let all_of_them = count(all, one, many);
+    let incomplete = missing.as_ref().map(|why| format!(" There may be more: {why}."));
+    let incomplete = incomplete.unwrap_or_default();
     if lines.is_empty() {
         let text = match all {
-            0 => format!("No similar {one}."),
-            _ => format!("No more: the total is {all_of_them}."),
+            0 => format!("No similar {one}.{incomplete}"),
+            _ => format!("No more: the total is {all_of_them}.{incomplete}"),
         };
         return Answer::bare(text, name).and("next_offset", Value::Null);
     }
@@ -440,7 +445,8 @@ fn list(
     }
     let from = offset + 1;
     let head = if upto == all {
-        format!("{from} to {upto} of {all_of_them}. That is all.")
+        let end = if missing.is_none() { " That is all." } else { &*incomplete };
+        format!("{from} to {upto} of {all_of_them}.{end}")
     } else {
         let why = if upto == offset + limit {
             "the limit was reached".to_owned()
@@ -449,7 +455,7 @@ fn list(
         };
         format!(
             "{from} to {upto} of {all_of_them}: {why}. For the rest, call again with offset={upto}, or narrow the \
-             search."
+             search.{incomplete}"
         )
     };
     let next = if upto == all { Value::Null } else { json!(upto) };

@@ -91,7 +91,7 @@ pub(super) async fn docs(view: &View, asked: FindDocs) -> Result<Answer> {
     }
     let mut head = count(found.matched, "document has these words", "documents have these words");
     head += &match shown {
-        shown if shown == found.matched => ". That is all.".to_owned(),
+        shown if shown == found.matched && found.stopped.is_none() => ". That is all.".to_owned(),
         shown if shown < found.docs.len() => {
             format!("; here are the best {shown}: the answer is full, at {} bytes.", text.max())
         }

@@ -11,7 +11,7 @@ use super::answer::{Answer, Text, count, late};
 use super::file::{self, LastLines, file_json, line_json, named, numbered};
 use super::hints;
 use super::progress::FileCounter;
-use super::search::{BROKEN, Cursor, Search, about, left_out, outdated, request, run, stale};
+use super::search::{Cursor, Search, about, broken, left_out, outdated, request, run, stale};
 
 pub(super) async fn answer(
     view: &View,
@@ -155,7 +155,7 @@ fn head(page: &Page, stats: &Stats, cursor: &Cursor, goes_on: bool) -> String {
         }
         Some(Stopped::Timeout(time)) => format!("{found}, and there may be more: {}", late(*time)),
         Some(Stopped::Revision(why)) => format!("{found}, and there may be more: {why}."),
-        Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {BROKEN}"),
+        Some(Stopped::Shards(_)) => format!("{found}, and there may be more: {}", broken(stats)),
         None if !stats.is_complete() => format!("{found}."),
         None => {
             let rest = if goes_on { "That is the rest." } else { "That is all." };

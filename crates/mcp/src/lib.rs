@@ -130,6 +130,14 @@ impl Tools {
         }
     }
 
+    /// Returns what an agent is told of an error. Names of nodes are for those who see all repositories.
+    fn said(&self, error: &anyhow::Error) -> String {
+        if is_of_node(error) && !self.view.shows_all() {
+            return "a node of the index does not answer; try again in a moment".to_owned();
+        }
+        query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned()
+    }
+
     /// Returns the tool with a name, if this agent may call it.
     fn tool(&self, name: &str) -> Result<&'static Tool> {
         tools::named(name, self.sql.is_some())
@@ -176,6 +184,21 @@ impl Tools {
         let epoch = view.catalog().await?.epoch;
         Ok((view, Some(epoch)))
     }
+}
+
+/// Returns whether a read failed since a node of the index does not answer.
+fn is_of_node(error: &anyhow::Error) -> bool {
+    let of_search = |error: &::search::Error| match error {
+        ::search::Error::Store(error) => matches!(error, store::Error::Node { .. }),
+        _ => false,
+    };
+    let of_navigation = |error: &navigate::Error| match error {
+        navigate::Error::Search(error) => of_search(error),
+        _ => false,
+    };
+    matches!(error.downcast_ref(), Some(store::Error::Node { .. }))
+        || error.downcast_ref().is_some_and(of_search)
+        || error.downcast_ref().is_some_and(of_navigation)
 }
 
 /// Returns the answer of a tool, for an agent that works in a repository.
@@ -343,10 +366,13 @@ impl ServerHandler for Tools {
         };
         match self.told.clone().scope(read).await {
             Ok(result) => Ok(result.into()),
+            Err(error) if is_of_node(&error) => {
+                self.told.failed("tool_error");
+                Err(ErrorData::internal_error(self.said(&error), None))
+            }
             Err(error) => {
                 self.told.failed("not_found");
-                let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
-                Err(ErrorData::resource_not_found(told, None))
+                Err(ErrorData::resource_not_found(self.said(&error), None))
             }
         }
     }
@@ -385,8 +411,7 @@ impl ServerHandler for Tools {
             }
             Err(error) => {
                 self.failed(&error);
-                let told = query::shortened(&format!("{error:#}"), MAX_ERROR).into_owned();
-                CallToolResult::error(vec![ContentBlock::text(told)])
+                CallToolResult::error(vec![ContentBlock::text(self.said(&error))])
             }
         };
         Ok(result.into())

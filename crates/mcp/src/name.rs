@@ -125,7 +125,9 @@ pub(super) fn head(
             format!("At least {what}, and there may be more: {}", late(*time))
         }
         Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
-            format!("At least {what}, and there may be more: {error}.")
+            let missing = request::notes::missing(&stats.shown_missing());
+            let why = missing.as_ref().unwrap_or(error);
+            format!("At least {what}, and there may be more: {why}.")
         }
         None if !stats.is_complete() => format!("At least {what}."),
         None => format!("{what}."),

@@ -233,9 +233,16 @@ pub(super) fn outdated(stats: &Stats) -> String {
     outdated.map_or_else(String::new, |outdated| format!("\nNote: {outdated}."))
 }
 
-/// Advice for a search that could not read a part of the index.
-pub(super) const BROKEN: &str =
-    "part of the index could not be searched; see the log on stderr, and try again.";
+/// Returns a sentence for a search that could not read a part of the index.
+pub(super) fn broken(stats: &Stats) -> String {
+    request::notes::missing(&stats.shown_missing()).map_or_else(
+        || {
+            "part of the index could not be searched; see the log on stderr, and try again."
+                .to_owned()
+        },
+        |missing| format!("{missing}. Try again later."),
+    )
+}
 
 /// Returns a sentence about what could not be searched; empty if there is nothing to say.
 pub(super) fn left_out(stats: &Stats) -> String {

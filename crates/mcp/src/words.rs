@@ -10,7 +10,7 @@ use super::answer::{Answer, Text, late};
 use super::best::best_lines;
 use super::file::{Names, around, file_json, line_json, numbered};
 use super::question::LEAST_WORDS;
-use super::search::{BROKEN, Search, about, outdated, stale};
+use super::search::{Search, about, broken, outdated, stale};
 use request::ask_answer::{notes, summary};
 use request::{AskOptions, Client, MAX_LINES};
 
@@ -129,7 +129,9 @@ async fn told(
     head += &summary(found);
     head += &match &found.stats.stopped {
         Some(Stopped::Timeout(time)) => format!(", and there may be better ones: {}", late(*time)),
-        Some(Stopped::Shards(_)) => format!(", and there may be better ones: {BROKEN}"),
+        Some(Stopped::Shards(_)) => {
+            format!(", and there may be better ones: {}", broken(&found.stats))
+        }
         _ if count == found.files.len() && found.stats.stopped.is_none() => {
             ". That is all.".to_owned()
         }

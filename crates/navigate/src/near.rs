@@ -66,7 +66,13 @@ pub fn place<'a>(view: &'a View, text: &'a str) -> BoxFuture<'a, Result<Place, E
         let tree = view.tree().await?;
         // Names of repositories contain slashes, too.
         let places = file.match_indices('/').map(|(at, _)| (&file[..at], &file[at + 1..]));
-        let found = places.clone().rev().find(|(repo, path)| tree.file(repo, path).is_some());
+        let mut found = None;
+        for (repo, path) in places.clone().rev() {
+            if tree.file(repo, path)?.is_some() {
+                found = Some((repo, path));
+                break;
+            }
+        }
         let Some((repo, path)) = found else {
             let is_known = |(repo, _): &(&str, &str)| tree.repo(repo).is_some();
             return Err(match places.rev().find(is_known) {
@@ -92,7 +98,7 @@ pub(super) async fn no_file(view: &View, repo: &str, path: &str) -> Error {
 pub(super) async fn origin(view: &View, place: &Place) -> Result<Origin, Error> {
     let tree = view.tree().await?;
     let found = file_text(view, &place.repo, &place.path).await?;
-    let (Some(file), Some((shard, entry))) = (found, tree.locate(&place.repo, &place.path)) else {
+    let (Some(file), Some((shard, entry))) = (found, tree.locate(&place.repo, &place.path)?) else {
         return Err(no_file(view, &place.repo, &place.path).await);
     };
     let (imports, blob) = (imports(&file.text), (shard.id, entry.blob));

@@ -60,7 +60,7 @@ pub enum SymbolsState {
 pub fn outline<'a>(view: &'a View, place: &'a Place) -> BoxFuture<'a, Result<Outline, Error>> {
     Box::pin(async move {
         let tree = view.tree().await?;
-        let Some((shard, entry)) = tree.locate(&place.repo, &place.path) else {
+        let Some((shard, entry)) = tree.locate(&place.repo, &place.path)? else {
             return Err(no_file(view, &place.repo, &place.path).await);
         };
         let language = entry.language.map(str::to_owned);
@@ -111,7 +111,8 @@ pub fn outline_of_text<'a>(
         let Some(shard) = view.shard(id).await? else { return Ok(None) };
         let text = (blob, file.text.len());
         let tree = view.tree().await?;
-        let entry = tree.locate(&file.repo, &file.path).filter(|_| file.is_current);
+        let current = file.is_current.then(|| tree.locate(&file.repo, &file.path));
+        let entry = current.transpose()?.flatten();
         let place = entry.map(|(_, entry)| (tree.epoch(), entry.repo, file.path.as_str()));
         outline_of_blob(view, &shard, text, file.language.clone(), place).await.map(Some)
     })
@@ -144,7 +145,7 @@ async fn outline_of_blob(
     if let Some((epoch, repo, path)) = file.filter(|_| state != SymbolsState::Taken) {
         let mut scip = view.scip(view.catalog().await?).await?;
         let told = scip.of(epoch, (shard.id, blob), (repo, path)).await?;
-        scip.done();
+        scip.done().refuse([shard.id].into_iter())?;
         let told = told.first().map(|told| precise::outline(told, text)).unwrap_or_default();
         if !told.is_empty() {
             let (state, basis) = (SymbolsState::Taken, Basis::Precise);

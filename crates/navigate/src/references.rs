@@ -20,8 +20,7 @@ use super::request::{near_and_far, scope};
 use answer::FileMatch;
 use answer::symbol::{Symbol, Symbols};
 use rank::path_penalty;
-use search::Stats;
-use search::View;
+use search::{Missing, Stats, View};
 
 /// Time for parsing the texts of an answer; after that, references are classified by their lines.
 const PARSING: Duration = Duration::from_secs(1);
@@ -110,8 +109,9 @@ pub fn references<'a>(
             .chain(files.into_iter().map(|file| (Basis::Search, file)))
             .collect();
         let of_view = files.iter_mut().map(|(_, file)| file);
-        view.add_enclosing(of_view.collect(), stats.switch).await?;
-        let rows = rows_of(view, &files, &stats).await?;
+        let missing = view.add_enclosing(of_view.collect(), stats.switch).await?;
+        stats.note_missing(missing);
+        let rows = rows_of(view, &files, &mut stats).await?;
         for (basis, file) in &mut files {
             if *basis == Basis::Search {
                 without_definitions(file, rows.get(&file.blob_key));
@@ -137,7 +137,7 @@ pub fn references<'a>(
             )
         });
         files.truncate(request.limit);
-        let texts = texts_of(view, &files, &stats).await?;
+        let texts = texts_of(view, &files, &mut stats).await?;
         let lines = repos.iter().map(|(_, lines)| lines).sum();
         let files: Vec<((Basis, Near), FileMatch)> =
             files.into_iter().map(|(basis, file)| ((basis, near(&file)), file)).collect();
@@ -164,46 +164,50 @@ pub fn references<'a>(
     })
 }
 
-/// Returns the symbols of some files.
+/// Returns the symbols of some files, as far as their shards can be read.
 async fn rows_of(
     view: &View,
     files: &[(Basis, FileMatch)],
-    stats: &Stats,
+    stats: &mut Stats,
 ) -> Result<HashMap<(ShardId, BlobId), SymbolRow>, Error> {
     let catalog = view.state(stats.switch).await?;
     let mut by_shard: BTreeMap<ShardId, Vec<BlobId>> = BTreeMap::new();
     for (_, file) in files {
         by_shard.entry(file.blob_key.0).or_default().push(file.blob_key.1);
     }
-    let mut rows = HashMap::new();
+    let (mut rows, mut missing) = (HashMap::new(), Missing::default());
     for (id, mut blobs) in by_shard {
         let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
         blobs.sort_unstable();
         blobs.dedup();
-        for row in view.symbols_of(shard, &blobs).await? {
+        let read = view.symbols_of(shard, &blobs).await;
+        for row in view.or_missing(shard, read, &mut missing)? {
             rows.insert((id, row.blob), row);
         }
     }
+    stats.note_missing(missing);
     Ok(rows)
 }
 
-/// Returns the texts of some files.
+/// Returns the texts of some files, as far as their shards can be read.
 async fn texts_of(
     view: &View,
     files: &[(Basis, FileMatch)],
-    stats: &Stats,
+    stats: &mut Stats,
 ) -> Result<HashMap<(ShardId, BlobId), String>, Error> {
     let catalog = view.state(stats.switch).await?;
     let mut by_shard: BTreeMap<ShardId, Vec<(BlobId, usize)>> = BTreeMap::new();
     for (_, file) in files {
         by_shard.entry(file.blob_key.0).or_default().push((file.blob_key.1, file.bytes));
     }
-    let mut texts = HashMap::new();
+    let (mut texts, mut missing) = (HashMap::new(), Missing::default());
     for (id, blobs) in by_shard {
         let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
-        let found = view.texts(shard, &blobs).await?;
+        let read = view.texts(shard, &blobs).await;
+        let found = view.or_missing(shard, read, &mut missing)?;
         texts.extend(found.into_iter().map(|(blob, text)| ((id, blob), text)));
     }
+    stats.note_missing(missing);
     Ok(texts)
 }
 

@@ -149,7 +149,8 @@ pub(super) async fn near_and_far(
     all.extend(scope.trees.iter().cloned());
     let everywhere = Query::from_tree(Tree::all(all.clone()));
     let (mut files, mut stats) = found(view, everywhere, timeout).await?;
-    if let (Some(repo), Some(Stopped::Limit)) = (scope.repo(), &stats.stopped) {
+    let is_cut = matches!(stats.stopped, Some(Stopped::Limit | Stopped::Shards(_)));
+    if let Some(repo) = scope.repo().filter(|_| is_cut) {
         let name = format!("^{}$", query::escape(repo));
         all.push(Tree::term(Field::Repo, Pattern::parse(&name, Case::Sensitive, false)?));
         let (near, beside) = found(view, Query::from_tree(Tree::all(all)), timeout).await?;
@@ -158,6 +159,7 @@ pub(super) async fn near_and_far(
         let is_new = |file: &FileMatch| !known.contains(&(file.repo.clone(), file.path.clone()));
         files.extend(near.into_iter().filter(is_new));
         stats.duration += beside.duration;
+        stats.missing.join(beside.missing);
     }
     Ok((files, stats))
 }

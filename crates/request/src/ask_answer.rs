@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::fresh::{self, OldestJson};
 use crate::human::{count, grouped};
 use crate::json::{milliseconds, pairs};
+use crate::notes::MissingJson;
 use crate::stale::utc;
 
 /// Copies of a file that are listed.
@@ -85,6 +86,8 @@ struct StatsJson {
     shards: usize,
     complete: bool,
     stopped_because: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +112,7 @@ impl<'a> Answer<'a> {
                 shards: stats.shards,
                 complete: is_complete(asked),
                 stopped_because: stopped(asked).map(|(word, _)| word),
+                missing: MissingJson::of(&stats.shown_missing()),
                 notes: notes(asked),
                 oldest: OldestJson::of(&stats.covered),
             },
@@ -217,7 +221,9 @@ pub fn stopped(asked: &Asked) -> Option<(&'static str, String)> {
             ("timeout", format!("timed out after {timeout:?}; there may be better files"))
         }
         Some(Stopped::Shards(_)) => {
-            ("shard_error", "some shards could not be asked; see the server's log".to_owned())
+            let missing = crate::notes::missing(&asked.stats.shown_missing());
+            let why = || "some shards could not be asked; see the server's log".to_owned();
+            ("shard_error", missing.unwrap_or_else(why))
         }
         Some(Stopped::Revision(why)) => ("revision", why.clone()),
         None if asked.unindexed > 0 => ("unindexed", unindexed(asked)),

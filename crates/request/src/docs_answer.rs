@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::fresh::{self, OldestJson};
 use crate::json::{milliseconds, pairs};
+use crate::notes::{self, MissingJson};
 
 /// An answer as JSON, on a terminal and over HTTP.
 #[derive(Debug, Serialize)]
@@ -45,6 +46,8 @@ struct StatsJson {
     shards: usize,
     complete: bool,
     stopped_because: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +70,7 @@ impl<'a> Answer<'a> {
                 shards: found.shards,
                 complete: found.stopped.is_none(),
                 stopped_because: stopped(found).map(|(word, _)| word),
+                missing: MissingJson::of(&found.missing),
                 notes: fresh::outdated(&found.covered).into_iter().collect(),
                 oldest: OldestJson::of(&found.covered),
             },
@@ -112,6 +116,7 @@ fn joined(pieces: &[TextRun]) -> (String, Vec<Range<usize>>) {
 
 /// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
+    let missing = notes::missing(&found.missing);
     Some(match found.stopped.as_ref()? {
         DocsStopped::Limit => {
             ("limit", format!("the best {} of {}", found.docs.len(), found.matched))
@@ -128,7 +133,8 @@ pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
             ("timeout", format!("timed out after {timeout:?}; there may be more"))
         }
         DocsStopped::Shards(_) => {
-            ("shard_error", "some shards could not be searched; see the server's log".to_owned())
+            let why = "some shards could not be searched; see the server's log";
+            ("shard_error", missing.unwrap_or_else(|| why.to_owned()))
         }
     })
 }

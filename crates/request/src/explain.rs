@@ -110,7 +110,8 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
             format!("the search reached the limit of {}", count(stats.files, "result"))
         }
         Some(Stopped::Timeout(timeout)) => format!("timed out after {timeout:?}"),
-        Some(Stopped::Shards(error)) => format!("some shards could not be searched: {error}"),
+        Some(Stopped::Shards(error)) => crate::notes::missing(&stats.shown_missing())
+            .unwrap_or_else(|| format!("some shards could not be searched: {error}")),
         Some(Stopped::Revision(why)) => why.clone(),
     };
     writeln!(out, "ended       {why}")

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use navigate::{Outline, SymbolsState};
-use search::Stats;
+use search::{Missing, Stats};
+use serde::Serialize;
 
 use crate::fresh;
 use crate::human::{count, grouped, size};
@@ -21,11 +22,14 @@ pub fn reasons(skipped: &BTreeMap<String, usize>) -> String {
 }
 
 /// Returns a sentence without a full stop about what was not searched since nodes of the index do not answer; `None` if
-/// nothing is missing.
-pub fn missing(stats: &Stats) -> Option<String> {
-    let missing = &stats.missing;
-    if missing.shards.is_empty() {
+/// nothing is missing. Whoever does not see all repositories is told no more than that.
+pub fn missing(missing: &Missing) -> Option<String> {
+    if missing.is_empty() {
         return None;
+    }
+    if missing.shards.is_empty() {
+        let why = "a part of the index was not searched: a node of it does not answer";
+        return Some(why.to_owned());
     }
     let nodes: Vec<&str> = missing.nodes.iter().map(String::as_str).collect();
     Some(format!(
@@ -36,6 +40,27 @@ pub fn missing(stats: &Stats) -> Option<String> {
         nodes.join(", "),
         if nodes.len() == 1 { "does" } else { "do" }
     ))
+}
+
+/// What was not searched since nodes of the index do not answer, as JSON.
+#[derive(Debug, Serialize)]
+pub struct MissingJson {
+    groups: Vec<i16>,
+    shards: usize,
+    bytes: u64,
+    nodes: Vec<String>,
+}
+
+impl MissingJson {
+    /// `None` if nothing is missing, or for whoever does not see all repositories.
+    pub fn of(missing: &Missing) -> Option<Self> {
+        (!missing.shards.is_empty()).then(|| Self {
+            groups: missing.groups.iter().copied().collect(),
+            shards: missing.shards.len(),
+            bytes: missing.bytes(),
+            nodes: missing.nodes.iter().cloned().collect(),
+        })
+    }
 }
 
 /// Returns a sentence without a full stop about symbols that a search could not find, and about repositories that do not

@@ -10,6 +10,7 @@ use store::{BlobId, Catalog, CatalogRepo, File, InTree, RepoId, Shard, ShardId, 
 use crate::cache::files::ShardFiles;
 use crate::cache::read_files;
 use crate::clock::Clock;
+use crate::missing::Missing;
 use crate::named_tree::order;
 use crate::revision::choose::{self, Chosen};
 use crate::revision::commit_files::Listing;
@@ -94,7 +95,8 @@ impl TreeAt {
     ) -> BoxFuture<'a, Result<Option<ContentsAt>, Error>> {
         Box::pin(async move {
             let Some(at) = &self.commit else {
-                return Ok(self.tree.locate(repo, path).map(|(shard, file)| ContentsAt::Stored {
+                let found = self.tree.locate(repo, path)?;
+                return Ok(found.map(|(shard, file)| ContentsAt::Stored {
                     shard: shard.clone(),
                     blob: file.blob,
                     bytes: file.bytes,
@@ -203,7 +205,8 @@ impl View {
                         worded: 0,
                         languages: Arc::default(),
                     };
-                    Arc::new(Tree::new(only, vec![(shard, Arc::new(ShardFiles::new(rows)))]))
+                    let shards = vec![(shard, Arc::new(ShardFiles::new(rows)))];
+                    Arc::new(Tree::new(only, shards, Missing::default()))
                 }
             };
             let tree = tokio::task::spawn_blocking(work).await.expect("listing does not panic");
@@ -258,17 +261,16 @@ impl View {
 
     /// Returns the files of a catalog, without keeping them.
     async fn tree_of(&self, catalog: Arc<Catalog>) -> Result<Arc<Tree>, store::Error> {
-        let mut shards = Vec::with_capacity(catalog.shards.len());
+        let mut read = Vec::with_capacity(catalog.shards.len());
         for shard in &catalog.shards {
             let known = self.searcher.cache().and_then(|cache| cache.view().of(shard).files);
             let files = match known {
-                Some(files) => files,
-                None => read_files(self.store(), catalog.epoch, shard).await?,
+                Some(files) => Ok(files),
+                None => read_files(self.store(), catalog.epoch, shard).await,
             };
-            shards.push((shard.clone(), files));
+            read.push((shard.clone(), files));
         }
-        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
-        Ok(work.await.expect("putting files in order does not panic"))
+        self.tree_of_read(catalog, read).await
     }
 
     /// Returns a shard by its number, whether files of visible repositories lie in it or not.

@@ -14,6 +14,7 @@ use store::{RepoId, Switch};
 use tokio::sync::mpsc;
 
 use super::cost::RANK_BATCHES;
+use super::missing::Missing;
 use super::order;
 use super::stats::{Stats, Stopped};
 use crate::types::{Error, Request, Resume, Texts};
@@ -26,9 +27,10 @@ pub(crate) type Plain<'s> = dyn Fn(Arc<Request>, mpsc::Sender<Vec<FileMatch>>) -
     + Sync
     + 's;
 
-/// A lookup of the texts that have a query's words, best first over all shards.
-pub(crate) type ByWords<'s> =
-    dyn Fn(BoostWords, Option<Duration>) -> BoxFuture<'s, Result<Option<Texts>, Error>> + Sync + 's;
+/// A lookup of the texts that have a query's words, best first over all shards but the missing ones.
+pub(crate) type ByWords<'s> = dyn Fn(BoostWords, Option<Duration>) -> BoxFuture<'s, Result<Option<(Texts, Missing)>, Error>>
+    + Sync
+    + 's;
 
 /// Files, by repository and path.
 type Files = HashSet<(RepoId, String)>;
@@ -60,7 +62,7 @@ pub(crate) async fn search<'s>(
 const MOST_NEAR: usize = 3;
 
 /// Finds definitions of a query's qualified name in the folder or file that the qualifier names, in files that the
-/// query does not find. Returns the best few, each with only the lines of the definitions.
+/// query does not find. Returns the best few, each with only the lines of the definitions, and what could not be searched.
 ///
 /// # Errors
 /// The errors of a search.
@@ -68,13 +70,13 @@ pub(crate) async fn near_definitions(
     plain: &Plain<'_>,
     switch: Switch,
     request: &Request,
-) -> Result<Vec<FileMatch>, Error> {
+) -> Result<(Vec<FileMatch>, Missing), Error> {
     // The definitions do not match the query, so they may be of other trees.
     let of_lines = request.query().settings.select == Select::Lines
         && request.compiled_query().trees.is_empty();
     let query = of_lines.then(|| boost::near_definitions(request.query()).ok().flatten()).flatten();
-    let Some(query) = query else { return Ok(Vec::new()) };
-    let (files, _) = auxiliary(plain, switch, request, query, request.timeout).await?;
+    let Some(query) = query else { return Ok((Vec::new(), Missing::default())) };
+    let (files, stats) = auxiliary(plain, switch, request, query, request.timeout).await?;
     let (ranking, mut votes) = (Ranking::of(request.query()), Votes::default());
     let score = |file: FileMatch| {
         let (score, _) = ranking.score(&file, &mut votes);
@@ -90,7 +92,7 @@ pub(crate) async fn near_definitions(
         file.lines.retain(|line| !line.symbols.is_empty());
         file
     };
-    Ok(scored.into_iter().map(only_definitions).collect())
+    Ok((scored.into_iter().map(only_definitions).collect(), stats.missing))
 }
 
 /// Runs an auxiliary query for a request: returns the first files, and the counters.
@@ -234,14 +236,16 @@ impl BoostedSearch<'_, '_> {
     async fn search_words(&self) -> Result<(Vec<FileMatch>, Stats), Error> {
         let nothing = || (Vec::new(), Stats::default());
         let Some(words) = BoostWords::of(self.request.query()) else { return Ok(nothing()) };
-        let texts = match (self.by_words)(words, self.time_left()).await {
-            Ok(Some(texts)) => texts,
+        let (texts, missing) = match (self.by_words)(words, self.time_left()).await {
+            Ok(Some(found)) => found,
             // Words are looked up in indexed trees alone.
             Ok(None) | Err(Error::Revision(_)) => return Ok(nothing()),
             Err(error) => return Err(error),
         };
         let beside = self.request.within(texts, boost::MOST, self.time_left());
-        collect(self.plain, self.switch, beside).await
+        let (files, mut stats) = collect(self.plain, self.switch, beside).await?;
+        stats.note_missing(missing);
+        Ok((files, stats))
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -263,6 +267,7 @@ impl Stats {
             }
             Some(Stopped::Limit) | None => {}
         }
+        self.missing.join(led.missing.clone());
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct KeptTrees(Vec<Arc<Tree>>);
 impl KeptTrees {
     /// Returns the tree of a catalog, if it is kept.
     pub(crate) fn find(&mut self, catalog: &Catalog) -> Option<Arc<Tree>> {
+        self.0.retain(|tree| tree.is_fresh());
         let at = self.0.iter().position(|tree| tree.is_of(catalog))?;
         self.0[..=at].rotate_right(1);
         self.0.first().cloned()

@@ -14,7 +14,7 @@
 //! | read files and texts, from memory or Postgres | [`reader`] |
 //! | match texts on several threads | [`jobs`], [`verify`] |
 //! | decide on symbols | [`symbols`] |
-//! | add context lines; count skipped files | [`context`], [`left_out`] |
+//! | add context lines and the symbols around lines; count skipped files | [`context`], [`around`], [`left_out`] |
 //! | find the best beyond the first | [`best`] |
 //! | answer questions in words | [`ask`](mod@ask) |
 //! | compare revisions, and search what changed between them | [`changes`] |
@@ -25,8 +25,10 @@
 //! | tell which shown files have changed on disk since they were indexed | [`stale`] |
 //! | search the history of lines | [`history`] |
 //! | tell what an epoch changed | [`changed`] |
+//! | what nodes that do not answer leave out | [`missing`] |
 //! | shared: deadline, counters, cost model | [`state`], [`clock`], [`stats`], [`cost`] |
 
+mod around;
 pub mod ask;
 mod at;
 mod await_fresh;
@@ -54,6 +56,7 @@ mod jobs;
 mod kept_trees;
 mod left_out;
 mod merge;
+mod missing;
 mod named_tree;
 mod names;
 mod order;
@@ -90,12 +93,13 @@ pub use changed::{EpochChanges, FileChange, TextsByPlace};
 pub use entry::FileEntry;
 pub use fresh::{Covered, FailedRepo, Oldest};
 pub use gate::Gate;
+pub use missing::Missing;
 pub use named_tree::NamedTree;
 pub use ranked::{Best, Ranked};
 pub use reads::{Scip, SymbolsKnown};
 pub use searcher::Searcher;
 pub use stale::{ShownFiles, Stale, StaleRepo};
-pub use stats::{Missing, Phases, Stats, Stopped, SymbolsLeft};
+pub use stats::{Phases, Stats, Stopped, SymbolsLeft};
 pub use tree::{FileTotals, FolderItem, RepoTree, Tree};
 pub use types::{
     AnswerProgress, DEFAULT_LIMIT, DEFAULT_TIMEOUT, Error, LastFile, Request, Resume, ShardSet,

@@ -9,6 +9,7 @@ use answer::FileMatch;
 use rank::{BestLines, DroppedMatches, Explained, Order, Origins, POOL, RankedFile, TopK};
 use store::CatalogRepos;
 
+use crate::missing::Missing;
 use crate::stale::{ShownFiles, Stale};
 use crate::stats::Stats;
 use crate::types::{Error, Request};
@@ -92,7 +93,7 @@ impl Ranked {
     }
 
     /// Returns the files of the page, with the context and the symbols around lines that the request asked for. With
-    /// `near`, the first page also gets near definitions.
+    /// `near`, the first page also gets near definitions. Notes what could not be read.
     ///
     /// # Errors
     /// The database query fails.
@@ -100,7 +101,7 @@ impl Ranked {
         self,
         view: &'a View,
         request: &'a Arc<Request>,
-        stats: &'a Stats,
+        stats: &'a mut Stats,
         near: bool,
     ) -> BoxFuture<'a, Result<Best, Error>> {
         Box::pin(async move {
@@ -116,26 +117,30 @@ impl Ranked {
             let mut files: Vec<_> = top.into_best(shown, &origins).take(limit).collect();
             let of_page = files.iter().map(|(ranked, _)| &ranked.file);
             let of_page: ShownFiles = of_page.take(if checks_disk { limit } else { 0 }).collect();
+            let (mut missing, switch) = (Missing::default(), stats.switch);
             let reading = async {
                 if request.query().settings.select.has_lines() {
                     if context != (0, 0) {
                         let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                        view.add_context(each.collect(), stats.switch, context).await?;
+                        missing.join(view.add_context(each.collect(), switch, context).await?);
                     }
                     if enclosing {
                         let each = files.iter_mut().map(|(ranked, _)| &mut ranked.file);
-                        view.add_enclosing(each.collect(), stats.switch).await?;
+                        missing.join(view.add_enclosing(each.collect(), switch).await?);
                     }
                 }
                 if near && is_first {
-                    view.near_definitions(request, stats.switch).await
+                    let (near, lacking) = view.near_definitions(request, switch).await?;
+                    missing.join(lacking);
+                    Ok(near)
                 } else {
-                    Ok(Vec::new())
+                    Ok::<_, Error>(Vec::new())
                 }
             };
             // The disk answers while the database does.
             let (stale, near) = tokio::join!(view.stale(of_page), reading);
             let near = near?;
+            stats.note_missing(missing);
             Ok(Best { files, near, found, results, stale })
         })
     }

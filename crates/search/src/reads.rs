@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use store::{
-    BlobId, Catalog, Epoch, FileFilter, Lease, RepoId, ScipPlace, Shard, ShardId, StoredBlob,
-    SymbolRow,
+    BlobId, Catalog, Epoch, FileFilter, Lease, RepoId, ScipPlace, Shard, ShardId, Store,
+    StoredBlob, SymbolRow,
 };
 
 use crate::cache::texts::{DecompressBuffer, TEXT};
+use crate::missing::Missing;
 use crate::view::View;
 
 /// Information on the symbols of a text besides the symbols themselves.
@@ -55,6 +56,22 @@ impl View {
             lease.done();
             Ok(rows)
         })
+    }
+
+    /// Returns what was read of a shard: nothing if its node does not answer, of which `missing` tells then.
+    ///
+    /// # Errors
+    /// The read failed for another reason.
+    pub fn or_missing<T: Default>(
+        &self,
+        shard: &Shard,
+        read: Result<T, store::Error>,
+        missing: &mut Missing,
+    ) -> Result<T, store::Error> {
+        match read {
+            Ok(read) => Ok(read),
+            Err(error) => missing.note(self.store(), shard, error).map(|()| T::default()),
+        }
     }
 
     /// Returns the texts of some blobs of a shard. `blobs` has their sizes in bytes. Reads them from memory, and the
@@ -160,8 +177,9 @@ impl View {
     /// # Errors
     /// The database query fails.
     pub async fn scip(&self, catalog: Arc<Catalog>) -> Result<Scip, store::Error> {
-        let shards = HashMap::new();
-        Ok(Scip { lease: self.store().lease().await?, catalog, shards })
+        let (shards, missing) = (HashMap::new(), Missing::default());
+        let store = self.store().clone();
+        Ok(Scip { lease: store.lease().await?, store, catalog, shards, missing })
     }
 }
 
@@ -172,10 +190,14 @@ pub struct Scip {
     catalog: Arc<Catalog>,
     /// The shards with documents of an import, or of all, as far as requested.
     shards: HashMap<Option<i32>, Vec<ShardId>>,
+    store: Store,
+    /// The shards that could not be read.
+    missing: Missing,
 }
 
 impl Scip {
-    /// Returns the SCIP data on a file of this epoch, newest import first.
+    /// Returns the SCIP data on a file of this epoch, newest import first. If the node of its shard does not answer,
+    /// [`done`](Self::done) tells.
     ///
     /// # Errors
     /// The database query fails.
@@ -189,7 +211,8 @@ impl Scip {
             return Ok(Vec::new());
         }
         let filter = FileFilter { epoch, ..self.catalog.filter() };
-        self.lease.scip_of(&filter, text, (repo, path)).await
+        let read = self.lease.scip_of(&filter, text, (repo, path)).await;
+        self.noted(text.0, read)
     }
 
     /// Returns the shards with documents of one import, or of any.
@@ -206,7 +229,8 @@ impl Scip {
     }
 
     /// Returns up to `most` documents of a shard that mention one of some symbols, those of the repository `near`
-    /// first. A hash collision of symbols may add another document.
+    /// first. A hash collision of symbols may add another document. If the node of the shard does not answer,
+    /// [`done`](Self::done) tells.
     ///
     /// # Errors
     /// The database query fails.
@@ -217,11 +241,30 @@ impl Scip {
         near: RepoId,
         most: usize,
     ) -> Result<Vec<ScipPlace>, store::Error> {
-        self.lease.scip_mentions(&self.catalog.filter(), shard, symbols, near, most).await
+        let filter = self.catalog.filter();
+        let read = self.lease.scip_mentions(&filter, shard, symbols, near, most).await;
+        self.noted(shard, read)
     }
 
-    /// Returns the connection. Without this call it is closed.
-    pub fn done(self) {
+    /// Notes the shard of a read if its node does not answer.
+    fn noted(
+        &mut self,
+        shard: ShardId,
+        read: Result<Vec<ScipPlace>, store::Error>,
+    ) -> Result<Vec<ScipPlace>, store::Error> {
+        let of = self.catalog.shards.iter().find(|of| of.id == shard);
+        match (read, of) {
+            (Err(error), Some(of)) => {
+                self.missing.note(&self.store, of, error)?;
+                Ok(Vec::new())
+            }
+            (read, _) => read,
+        }
+    }
+
+    /// Returns the connection, and what could not be read. Without this call the connection is closed.
+    pub fn done(self) -> Missing {
         self.lease.done();
+        self.missing
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::merge::Merge;
+use crate::missing::Missing;
 use crate::plans::PlanCache;
 use crate::revision::choose::Notes;
 use crate::revision::load::Sources;
@@ -103,8 +104,8 @@ impl View {
 
     /// Finds near definitions: a qualified name in a query (`json.Unmarshal`) is defined where nobody writes the
     /// qualifier. Returns the best few files that define the name in a folder or file that the qualifier names, but do
-    /// not match the query, with the lines of the definitions. `switch` identifies the epoch in which the query was
-    /// searched.
+    /// not match the query, with the lines of the definitions; and what could not be searched for them. `switch` identifies
+    /// the epoch in which the query was searched.
     ///
     /// # Errors
     /// The errors of [`search`](Self::search).
@@ -112,7 +113,7 @@ impl View {
         &'a self,
         request: &'a Request,
         switch: Switch,
-    ) -> BoxFuture<'a, Result<Vec<FileMatch>, Error>> {
+    ) -> BoxFuture<'a, Result<(Vec<FileMatch>, Missing), Error>> {
         Box::pin(async move {
             best::near_definitions(&|request, found| self.plain(request, found), switch, request)
                 .await
@@ -224,6 +225,7 @@ impl View {
         let repos = Arc::clone(&catalog.repos);
         let search = Arc::new(Search { request, repos, selection, state });
         let merge = Merge::new(&search, self.store(), self.searcher.cache(), self.parallel());
+        done.note_missing(notes.missing);
         merge.run(&mut plans, self.searcher.threads(), done, found).await?;
         if let Some(why) = notes.cut {
             done.stopped.get_or_insert(Stopped::Revision(why));

@@ -1,12 +1,13 @@
 //! Counters of a search, and whether its answer is complete.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use store::{Catalog, RepoId, ShardId, Switch};
 
 use crate::fresh::Covered;
+use crate::missing::Missing;
 use crate::types::{AnswerProgress, Request, Resume, ShardSet};
 
 /// Counters of a search, and whether its answer is complete.
@@ -67,37 +68,6 @@ pub struct Stats {
     pub(crate) order: Vec<ShardId>,
 }
 
-/// The part of an index that was not searched since nodes of it did not answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// The shards, with their bytes of text.
-    pub shards: BTreeMap<ShardId, u64>,
-    /// Their groups.
-    pub groups: BTreeSet<i16>,
-    /// The nodes, as `host:port`.
-    pub nodes: BTreeSet<String>,
-}
-
-impl Missing {
-    /// Adds a shard of a group, with its bytes of text, on a node.
-    pub(crate) fn add(&mut self, (shard, group): (ShardId, i16), bytes: i64, node: &str) {
-        self.shards.insert(shard, bytes.max(0).cast_unsigned());
-        self.groups.insert(group);
-        self.nodes.insert(node.to_owned());
-    }
-
-    /// Returns the bytes of text in the shards.
-    pub fn bytes(&self) -> u64 {
-        self.shards.values().sum()
-    }
-
-    fn join(&mut self, other: Self) {
-        self.shards.extend(other.shards);
-        self.groups.extend(other.groups);
-        self.nodes.extend(other.nodes);
-    }
-}
-
 /// Files and languages that a search for symbols could not cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolsLeft {
@@ -129,6 +99,20 @@ impl Stats {
         }
     }
 
+    /// Adds what could not be read of an answer, which is incomplete then.
+    pub fn note_missing(&mut self, missing: Missing) {
+        if !missing.is_empty() {
+            let why = "a node of the index does not answer";
+            self.stopped.get_or_insert(Stopped::Shards(why.to_owned()));
+        }
+        self.missing.join(missing);
+    }
+
+    /// Returns what is missing, as far as whoever sees these repositories is told.
+    pub fn shown_missing(&self) -> Missing {
+        if self.is_restricted { self.missing.hidden() } else { self.missing.clone() }
+    }
+
     /// Returns what a view that does not show all repositories may tell: without what the search cost.
     #[must_use]
     pub fn shown(&self) -> Self {
@@ -138,7 +122,7 @@ impl Stats {
             (shown.shards_from_memory, shown.shards_from_postgres) = (0, 0);
             (shown.candidates, shown.files_considered, shown.rechecks, shown.bytes) = (0, 0, 0, 0);
             shown.phases = Phases::default();
-            shown.missing = Missing::default();
+            shown.missing = self.shown_missing();
         }
         shown
     }

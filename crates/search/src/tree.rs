@@ -3,14 +3,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use store::{BlobId, Catalog, Epoch, RepoId, Shard, ShardId};
+use store::{BlobId, Catalog, Epoch, Error, RepoId, Shard, ShardId};
 
 use super::entry::FileEntry;
+use super::missing::Missing;
 use crate::cache::files::ShardFiles;
 use fuzzy::{PathIndex, fold};
 
-/// All files of an epoch, by repository and path.
+/// Longest time for which a tree is kept that lacks the files of some shards.
+const KEPT_IN_PART: Duration = Duration::from_secs(1);
+
+/// All files of an epoch, by repository and path, as far as their shards could be read.
 #[derive(Debug)]
 pub struct Tree {
     catalog: Arc<Catalog>,
@@ -23,6 +28,10 @@ pub struct Tree {
     languages: Vec<(String, usize)>,
     /// Index of all paths, built on first use.
     path_index: OnceLock<PathIndex>,
+    /// The shards that could not be read.
+    missing: Missing,
+    /// When it was made.
+    made: Instant,
 }
 
 /// A repository in a tree.
@@ -60,8 +69,13 @@ pub struct FileTotals {
 }
 
 impl Tree {
-    /// Creates the tree from the files of all shards. Sorts all paths, so it should run on a separate thread.
-    pub(crate) fn new(catalog: Arc<Catalog>, shards: Vec<(Shard, Arc<ShardFiles>)>) -> Self {
+    /// Creates the tree from the files of all shards but the missing ones. Sorts all paths, so it should run on a separate
+    /// thread.
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        shards: Vec<(Shard, Arc<ShardFiles>)>,
+        missing: Missing,
+    ) -> Self {
         let mut repos: Vec<(&str, RepoId)> =
             catalog.repos.iter().map(|(id, repo)| (repo.name.as_str(), *id)).collect();
         repos.sort_unstable();
@@ -95,8 +109,8 @@ impl Tree {
                 }
             })
             .collect();
-        let (languages, path_index) = (Vec::new(), OnceLock::new());
-        let mut tree = Self { catalog, shards, files, repos, languages, path_index };
+        let (languages, path_index, made) = (Vec::new(), OnceLock::new(), Instant::now());
+        let mut tree = Self { catalog, shards, files, repos, languages, path_index, missing, made };
         tree.languages = tree.count_languages();
         tree
     }
@@ -108,6 +122,22 @@ impl Tree {
 
     pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
         self.catalog.is_same(catalog) && self.catalog.shows_same(catalog)
+    }
+
+    /// Returns what it lacks, as far as whoever sees these repositories is told.
+    pub fn missing(&self) -> Missing {
+        if self.catalog.visible().is_some() { self.missing.hidden() } else { self.missing.clone() }
+    }
+
+    /// Returns whether somebody may look at it: one that lacks shards may soon lack them no more.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.missing.is_empty() || self.made.elapsed() < KEPT_IN_PART
+    }
+
+    /// Refuses to say that a repository has no more files, if it has some in a missing shard.
+    fn refuse_if_lacking(&self, repo: RepoId) -> Result<(), Error> {
+        let shards = self.catalog.repos.get(&repo).into_iter().flat_map(|repo| &repo.shards);
+        self.missing.refuse(shards.copied())
     }
 
     /// Returns whether it lists files of the state of a catalog.
@@ -138,6 +168,8 @@ impl Tree {
             repos,
             languages: Vec::new(),
             path_index: OnceLock::new(),
+            missing: self.missing.clone(),
+            made: self.made,
         };
         tree.languages = tree.count_languages();
         tree
@@ -193,34 +225,52 @@ impl Tree {
         Some(&self.repos[at])
     }
 
-    /// Returns the files of a repository, by path.
+    /// Returns the files of a repository, by path, as far as they are in shards that could be read.
     pub fn files(&self, repo: &RepoTree) -> impl Iterator<Item = FileEntry<'_>> {
         self.files[repo.files.clone()].iter().map(|file| self.entry(*file))
     }
 
     /// Returns a file by repository and path.
-    pub fn file(&self, repo: &str, path: &str) -> Option<FileEntry<'_>> {
-        self.locate(repo, path).map(|(_, entry)| entry)
+    ///
+    /// # Errors
+    /// It may be in a shard of the repository that could not be read.
+    pub fn file(&self, repo: &str, path: &str) -> Result<Option<FileEntry<'_>>, Error> {
+        Ok(self.locate(repo, path)?.map(|(_, entry)| entry))
     }
 
     /// Returns eight bytes that identify the contents of a file: within this epoch, they are equal exactly if the
     /// contents are.
     pub fn contents(&self, repo: &str, path: &str) -> Option<[u8; 8]> {
-        let (shard, entry) = self.locate(repo, path)?;
+        let (shard, entry) = self.found(self.repo(repo)?, path)?;
         let blob = u64::from(entry.blob.0.cast_unsigned());
         Some((u64::from(shard.id.0.cast_unsigned()) << 32 | blob).to_be_bytes())
     }
 
     /// Returns a file by repository and path, and the shard that contains it.
-    pub fn locate(&self, repo: &str, path: &str) -> Option<(&Shard, FileEntry<'_>)> {
-        let files = &self.files[self.repo(repo)?.files.clone()];
+    ///
+    /// # Errors
+    /// It may be in a shard of the repository that could not be read.
+    pub fn locate(&self, repo: &str, path: &str) -> Result<Option<(&Shard, FileEntry<'_>)>, Error> {
+        let Some(repo) = self.repo(repo) else { return Ok(None) };
+        match self.found(repo, path) {
+            Some(found) => Ok(Some(found)),
+            None => self.refuse_if_lacking(repo.id).map(|()| None),
+        }
+    }
+
+    fn found(&self, repo: &RepoTree, path: &str) -> Option<(&Shard, FileEntry<'_>)> {
+        let files = &self.files[repo.files.clone()];
         let at = files.binary_search_by(|file| self.entry(*file).path.cmp(path)).ok()?;
         Some((&self.shards[usize::from(files[at].0)].0, self.entry(files[at])))
     }
 
     /// Returns the items of a folder of a repository, folders first; `None` if there is no such folder.
     /// `folder` has no slash at its ends, and is empty for the root of the repository.
-    pub fn folder(&self, repo: &RepoTree, folder: &str) -> Option<Vec<FolderItem>> {
+    ///
+    /// # Errors
+    /// A shard of the repository could not be read.
+    pub fn folder(&self, repo: &RepoTree, folder: &str) -> Result<Option<Vec<FolderItem>>, Error> {
+        self.refuse_if_lacking(repo.id)?;
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let files = &self.files[repo.files.clone()];
         let from = files.partition_point(|file| self.entry(*file).path < prefix.as_str());
@@ -248,11 +298,15 @@ impl Tree {
             language: None,
         });
         let all: Vec<FolderItem> = folders.chain(children).collect();
-        (!all.is_empty() || folder.is_empty()).then_some(all)
+        Ok((!all.is_empty() || folder.is_empty()).then_some(all))
     }
 
     /// Returns the languages of a repository with their totals, largest first.
-    pub fn languages(&self, repo: &RepoTree) -> Vec<(String, FileTotals)> {
+    ///
+    /// # Errors
+    /// A shard of the repository could not be read.
+    pub fn languages(&self, repo: &RepoTree) -> Result<Vec<(String, FileTotals)>, Error> {
+        self.refuse_if_lacking(repo.id)?;
         let mut languages: HashMap<&str, FileTotals> = HashMap::new();
         for entry in self.files(repo) {
             languages.entry(entry.language.unwrap_or("other")).or_default().add(&entry);
@@ -260,7 +314,7 @@ impl Tree {
         let mut all: Vec<(String, FileTotals)> =
             languages.into_iter().map(|(name, counted)| (name.to_owned(), counted)).collect();
         all.sort_by(|(a, x), (b, y)| (y.bytes, a).cmp(&(x.bytes, b)));
-        all
+        Ok(all)
     }
 
     /// Returns up to `most` other files with the contents of a file, by repository and path.

@@ -1,23 +1,21 @@
 //! A [`View`]: the visible repositories, and the only way to their data in the index.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use store::{BlobId, Catalog, Epoch, InTree, QueuePlace, RepoId, ShardId, Store, Switch};
+use store::{Catalog, Epoch, InTree, QueuePlace, RepoId, Shard, Store, Switch};
 
 use crate::ask::kept::AskMemory;
+use crate::cache::files::ShardFiles;
 use crate::cache::{ShardCache, read_files};
-use crate::context;
-use crate::revision::memory::{self, MEMORY_SHARD};
+use crate::missing::Missing;
 use crate::searcher::Searcher;
-use crate::symbols::enclose;
 use crate::tree::Tree;
 use crate::types::{Error, Resume};
 use crate::visible::Visible;
-use answer::FileMatch;
 
 /// The visible repositories. All texts, files, paths, symbols, docs, SCIP data, left out files, counts, blame and
 /// history are read through a view, which returns nothing of other repositories. Views are cheap to copy.
@@ -122,6 +120,11 @@ impl View {
 
     pub(crate) fn visible_of(&self, catalog: &Arc<Catalog>) -> Arc<Catalog> {
         self.visible.restrict(catalog, &self.trees)
+    }
+
+    /// Returns whether it shows all repositories.
+    pub fn shows_all(&self) -> bool {
+        self.visible.is_all()
     }
 
     /// Returns whether it shows what somebody may see by grants, and no more.
@@ -292,7 +295,7 @@ impl View {
     }
 
     /// Like [`state`](Self::state), with all repositories: the contents of a result may lie in any shard.
-    async fn whole_state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
+    pub(crate) async fn whole_state(&self, switch: Switch) -> Result<Arc<Catalog>, store::Error> {
         let read = self.whole().await?;
         Ok(if read.switch == switch {
             read
@@ -301,7 +304,8 @@ impl View {
         })
     }
 
-    /// Returns all files of the epoch that this view reads. Builds them on first use, then keeps them.
+    /// Returns all files of the epoch that this view reads, but those of shards whose nodes do not answer. Builds them on
+    /// first use, then keeps them; without some shards, for a moment.
     ///
     /// # Errors
     /// The database query fails.
@@ -353,133 +357,38 @@ impl View {
             async move {
                 let files = match known {
                     Some(files) => files,
-                    None => read_files(&store, epoch, &shard).await?,
+                    None => match read_files(&store, epoch, &shard).await {
+                        Err(error @ store::Error::Node { .. }) => {
+                            return Ok((shard, Err(error)));
+                        }
+                        read => read?,
+                    },
                 };
-                Ok::<_, store::Error>((shard, files))
+                Ok::<_, store::Error>((shard, Ok(files)))
             }
         });
         let read: Vec<_> = read.collect();
-        let shards: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
-        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards)));
+        let read: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
+        self.tree_of_read(catalog, read).await
+    }
+
+    /// Makes the tree of a catalog, given the files of each shard or why they could not be read.
+    ///
+    /// # Errors
+    /// A shard could not be read, for any reason but a node that does not answer.
+    pub(crate) async fn tree_of_read(
+        &self,
+        catalog: Arc<Catalog>,
+        read: Vec<(Shard, Result<Arc<ShardFiles>, store::Error>)>,
+    ) -> Result<Arc<Tree>, store::Error> {
+        let (mut shards, mut missing) = (Vec::with_capacity(read.len()), Missing::default());
+        for (shard, files) in read {
+            match files {
+                Ok(files) => shards.push((shard, files)),
+                Err(error) => missing.note(self.store(), &shard, error)?,
+            }
+        }
+        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards, missing)));
         Ok(work.await.expect("putting files in order does not panic"))
-    }
-
-    /// Adds the lines around matches to `files`, as [`Request::context`](crate::Request::context) does for all files of a search. `switch`
-    /// identifies the epoch in which the files were found. Files whose text is gone since then are unchanged.
-    ///
-    /// # Errors
-    /// The database query fails.
-    pub fn add_context<'a>(
-        &'a self,
-        files: Vec<&'a mut FileMatch>,
-        switch: Switch,
-        (before, after): (usize, usize),
-    ) -> BoxFuture<'a, Result<(), store::Error>> {
-        Box::pin(async move {
-            let catalog = self.whole_state(switch).await?;
-            let mut by_shard: HashMap<ShardId, Vec<&mut FileMatch>> = HashMap::new();
-            for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
-                by_shard.entry(file.blob_key.0).or_default().push(file);
-            }
-            if let Some(files) = by_shard.remove(&MEMORY_SHARD) {
-                memory::add_context(self.searcher.commits(), files, switch, (before, after)).await;
-            }
-            for (id, files) in by_shard {
-                let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-                    continue;
-                };
-                let blobs: Vec<(BlobId, usize)> =
-                    files.iter().map(|file| (file.blob_key.1, file.bytes)).collect();
-                let texts = self.texts(shard, &blobs).await?;
-                for file in files {
-                    // A shard may have been emptied and refilled since the search, so that the blob number belongs to
-                    // another text.
-                    let of = |text: &&String| {
-                        file.lines.iter().all(|line| context::stands_in(line, text))
-                    };
-                    if let Some(text) = texts.get(&file.blob_key.1).filter(of) {
-                        file.lines =
-                            context::around(std::mem::take(&mut file.lines), text, before, after);
-                    }
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// Returns for each of some files the numbers of the last lines of the symbols around its lines, by the bytes at which
-    /// these symbols end. `switch` identifies the epoch in which the files were found. Nothing is known of files whose
-    /// text is gone since then.
-    ///
-    /// # Errors
-    /// The database query fails.
-    pub fn last_lines<'a>(
-        &'a self,
-        files: &'a [&'a FileMatch],
-        switch: Switch,
-    ) -> BoxFuture<'a, Result<Vec<HashMap<u64, u64>>, store::Error>> {
-        Box::pin(async move {
-            let mut all = vec![HashMap::new(); files.len()];
-            let has_symbols =
-                |file: &FileMatch| file.lines.iter().any(|line| line.enclosing.is_some());
-            let mut by_shard: BTreeMap<ShardId, Vec<usize>> = BTreeMap::new();
-            for (at, file) in files.iter().enumerate().filter(|(_, file)| has_symbols(file)) {
-                by_shard.entry(file.blob_key.0).or_default().push(at);
-            }
-            if by_shard.is_empty() {
-                return Ok(all);
-            }
-            let catalog = self.whole_state(switch).await?;
-            for (id, places) in by_shard {
-                let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-                    continue;
-                };
-                let blobs = places.iter().map(|at| (files[*at].blob_key.1, files[*at].bytes));
-                let texts = self.texts(shard, &blobs.collect::<Vec<(BlobId, usize)>>()).await?;
-                for at in places {
-                    if let Some(text) = texts.get(&files[at].blob_key.1) {
-                        all[at] = context::last_lines(files[at], text);
-                    }
-                }
-            }
-            Ok(all)
-        })
-    }
-
-    /// Adds to the matching lines of `files` the symbol around each, as [`Request::enclosing`] does for all files of a
-    /// search. `switch` identifies the epoch in which the files were found.
-    ///
-    /// # Errors
-    /// The database query fails.
-    pub fn add_enclosing<'a>(
-        &'a self,
-        files: Vec<&'a mut FileMatch>,
-        switch: Switch,
-    ) -> BoxFuture<'a, Result<(), store::Error>> {
-        Box::pin(async move {
-            let mut by_shard: BTreeMap<ShardId, Vec<&mut FileMatch>> = BTreeMap::new();
-            for file in files.into_iter().filter(|file| !file.lines.is_empty()) {
-                by_shard.entry(file.blob_key.0).or_default().push(file);
-            }
-            if by_shard.is_empty() {
-                return Ok(());
-            }
-            let catalog = self.whole_state(switch).await?;
-            for (id, files) in by_shard {
-                let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else {
-                    continue;
-                };
-                let mut blobs: Vec<BlobId> = files.iter().map(|file| file.blob_key.1).collect();
-                blobs.sort_unstable();
-                blobs.dedup();
-                let rows = self.symbols_of(shard, &blobs).await?;
-                for file in files {
-                    if let Ok(at) = rows.binary_search_by_key(&file.blob_key.1, |row| row.blob) {
-                        enclose(&mut file.lines, &rows[at]);
-                    }
-                }
-            }
-            Ok(())
-        })
     }
 }

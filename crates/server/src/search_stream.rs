@@ -89,7 +89,7 @@ impl SearchStream {
 /// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
     let (code, sentence) = stopped_because(stats.stopped.as_ref()?, stats.files);
-    let missing = if stats.is_restricted { None } else { request::notes::missing(stats) };
+    let missing = request::notes::missing(&stats.shown_missing());
     Some((code, missing.unwrap_or(sentence)))
 }
 

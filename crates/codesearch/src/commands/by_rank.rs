@@ -51,7 +51,7 @@ impl ByRank {
         self,
         view: &View,
         request: &Arc<Request>,
-        stats: &Stats,
+        stats: &mut Stats,
         near: bool,
     ) -> Result<Ordered, Error> {
         let best = self.ranked.best(view, request, stats, near).await?;

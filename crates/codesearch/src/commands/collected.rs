@@ -72,7 +72,7 @@ impl Collected {
         self,
         view: &View,
         request: &Arc<Request>,
-        stats: &Stats,
+        stats: &mut Stats,
         near: bool,
     ) -> Result<Ordered, Error> {
         match self {

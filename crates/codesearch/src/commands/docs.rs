@@ -43,6 +43,10 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &DocsArgs) -> Resu
             found.docs.retain(|doc| doc.repo != here.repo);
             found.docs.splice(0..0, own.docs);
             found.docs.truncate(wide.limit);
+            if !own.missing.is_empty() {
+                found.stopped = own.stopped;
+                found.missing.join(own.missing);
+            }
         }
         audit::told().results(found.docs.iter().map(|doc| doc.repo.as_str()));
         let answer = args.json.then(|| Answer::of(&query, &asked.ignored, &found));

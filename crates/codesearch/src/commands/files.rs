@@ -25,6 +25,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
         let view = &here.in_view(view);
         let paths = Paths::of(here, console, args.local);
         let tree = view.tree().await?;
+        let missing = request::notes::missing(&tree.missing());
         let limit = if args.limit == 0 { tree.len() } else { args.limit };
         let here = paths.here().inside().map(|inside| inside.repo.clone());
         let (asked, typed) = (args.clone(), query.clone());
@@ -78,8 +79,12 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
                 near.len()
             );
         }
+        if let Some(missing) = missing {
+            note!(to console, "codesearch: incomplete: {missing}");
+            return Ok(crate::FAILED);
+        }
         if near.is_empty() {
-            let missing = match &args.repo {
+            let unknown = match &args.repo {
                 Some(repo) => missing_repository(view, std::slice::from_ref(repo)).await,
                 None => None,
             };
@@ -88,7 +93,7 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
                 format!("{} was left out of the index ({why})", paths.joined(&repo, &path))
             });
             let why =
-                missing.or(left_out).unwrap_or_else(|| format!("no path is similar to {query}"));
+                unknown.or(left_out).unwrap_or_else(|| format!("no path is similar to {query}"));
             note!(to console, "codesearch: nothing found: {why}");
         }
         Ok(if near.is_empty() { crate::NOTHING } else { crate::FOUND })

@@ -231,8 +231,8 @@ async fn place(view: &View, here: &Here, text: &str) -> Result<Place> {
     let on_disk = here.locate(file).filter(|at| !at.path.is_empty());
     // The name of a repository may look like a path in the current folder.
     let tree = view.tree().await?;
-    if let Some(InRepo { repo, path, .. }) =
-        on_disk.clone().filter(|at| tree.file(&at.repo, &at.path).is_some())
+    if let Some(InRepo { repo, path, .. }) = on_disk.clone()
+        && tree.file(&repo, &path)?.is_some()
     {
         return Ok(Place { line, column, ..Place::file(repo, path) });
     }
@@ -279,7 +279,8 @@ fn report(console: &Console, stats: &Stats, all: usize, shown: usize, what: &str
             note!(to console, "codesearch: timed out after {timeout:?}");
         }
         Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
-            note!(to console, "codesearch: incomplete: {error}");
+            let missing = request::notes::missing(&stats.shown_missing());
+            note!(to console, "codesearch: incomplete: {}", missing.as_ref().unwrap_or(error));
         }
         None => {}
     }

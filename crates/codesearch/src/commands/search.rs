@@ -257,7 +257,7 @@ impl Search<'_> {
         }
         let done = match (done, collected) {
             (Ok(()), Some(collected)) => {
-                let ordered = collected.into_files(view, request, &stats, wants_near).await?;
+                let ordered = collected.into_files(view, request, &mut stats, wants_near).await?;
                 let Ordered { files, scores: explained, near, cut, dropped } = ordered;
                 answer.lines_left += dropped;
                 audit::told().files(&files);
@@ -421,6 +421,7 @@ fn printer(
 /// Prints to stderr whether the result is incomplete and, with `--stats`, the work done.
 fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, is_ranked: bool) {
     let stats = &stats.shown();
+    let missing = request::notes::missing(&stats.missing);
     match &stats.stopped {
         Some(Stopped::Limit) if !args.how.explain && !args.output.quiet => {
             let thing = if select == Select::Repos { "repository" } else { "file" };
@@ -447,10 +448,13 @@ fn report(console: &Console, args: &SearchArgs, select: Select, stats: &Stats, i
             );
         }
         Some(Stopped::Shards(error) | Stopped::Revision(error)) => {
-            let missing = request::notes::missing(stats).filter(|_| !stats.is_restricted);
-            note!(to console, "codesearch: incomplete: {}", missing.as_ref().unwrap_or(error));
+            let missing = missing.as_ref();
+            note!(to console, "codesearch: incomplete: {}", missing.unwrap_or(error));
         }
         _ => {}
+    }
+    if let (Some(missing), Some(Stopped::Limit | Stopped::Timeout(_))) = (missing, &stats.stopped) {
+        note!(to console, "codesearch: {missing}");
     }
     if let Some(left) = request::notes::unsearched(stats).filter(|_| !args.output.quiet) {
         note!(to console, "codesearch: {left}");

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use answer::{FileMatch, Line, LineChange};
 use query::Select;
+use request::notes::MissingJson;
 use search::Stats;
 use serde::Serialize;
 use serde_json::json;
@@ -221,11 +222,14 @@ impl Printer for Json {
     }
 
     fn end(&mut self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
-        let data = json!({
+        let mut data = json!({
             "elapsed_total": ElapsedJson::of(stats.duration),
             "stats": StatsJson::of(self.totals, stats.duration),
             "complete": stats.is_complete(),
         });
+        if let Some(missing) = MissingJson::of(&stats.shown_missing()) {
+            data["missing"] = json!(missing);
+        }
         writeln!(out, "{}", json!({ "data": data, "type": "summary" }))
     }
 }

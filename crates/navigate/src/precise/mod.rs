@@ -18,7 +18,7 @@ use super::place::Error;
 use super::request::{NameRequest, NameScope, parts};
 use answer::FileMatch;
 use search::View;
-use search::{Scip, Stats, Stopped};
+use search::{Missing, Scip, Stats, Stopped};
 
 /// Most documents that are examined.
 const MOST: usize = 500;
@@ -34,6 +34,8 @@ pub(super) struct Precise {
     pub(super) references: Vec<FileMatch>,
     /// Whether there are more documents than were examined.
     is_cut: bool,
+    /// What could not be read.
+    missing: Missing,
 }
 
 impl Precise {
@@ -52,6 +54,7 @@ impl Precise {
 
     /// Marks a search as incomplete if not all documents were examined.
     pub(super) fn note(&self, stats: &mut Stats) {
+        stats.note_missing(self.missing.clone());
         if self.is_cut {
             stats.stopped.get_or_insert(Stopped::Limit);
         }
@@ -76,30 +79,31 @@ pub(super) async fn precise(
     let meant: Vec<Meaning> =
         told.iter().flat_map(|place| meanings(place, &origin.text, &spot, last)).collect();
     if meant.is_empty() {
-        scip.done();
-        return Ok(Precise::default());
+        return Ok(Precise { missing: scip.done(), ..Precise::default() });
     }
     let mut found = Mentions { near: repo, here: told, all: Vec::new(), is_cut: false };
     found.look_up(&mut scip, &catalog, &meant).await?;
     let more = related(&found.all, &meant);
     found.look_up(&mut scip, &catalog, &more).await?;
-    scip.done();
+    let mut missing = scip.done();
     let defining: HashSet<String> =
         meant.iter().chain(&more).filter(|one| one.defines).map(|one| one.symbol.clone()).collect();
     let is_cut = found.is_cut;
     let wanted = ScopeFilter::of(request, &catalog)?;
     let places = found.all.into_iter().filter(|(place, _)| wanted.has(place)).collect();
-    let (definitions, references) = files_of(view, places, &defining, &catalog).await?;
+    let (definitions, references) =
+        files_of(view, places, &defining, &catalog, &mut missing).await?;
     let symbols = meant.into_iter().map(|one| one.symbol).collect();
-    Ok(Precise { symbols, definitions, references, is_cut })
+    Ok(Precise { symbols, definitions, references, is_cut, missing })
 }
 
-/// Converts places to files with lines: those that define, and those that refer.
+/// Converts places to files with lines: those that define, and those that refer. Adds what cannot be read to `missing`.
 async fn files_of(
     view: &View,
     places: Vec<Mention>,
     defining: &HashSet<String>,
     catalog: &Catalog,
+    missing: &mut Missing,
 ) -> Result<(Vec<FileMatch>, Vec<FileMatch>), Error> {
     // Several indexes may cover a file.
     let mut files: BTreeMap<(ShardId, BlobId, RepoId, String), Vec<Mention>> = BTreeMap::new();
@@ -116,10 +120,12 @@ async fn files_of(
         let Some(shard) = catalog.shards.iter().find(|shard| shard.id == id) else { continue };
         let all: Vec<(BlobId, usize)> = blobs.iter().map(|(blob, n)| (*blob, *n)).collect();
         let ids: Vec<BlobId> = blobs.into_keys().collect();
-        for (blob, text) in view.texts(shard, &all).await? {
+        let read = view.texts(shard, &all).await;
+        for (blob, text) in view.or_missing(shard, read, missing)? {
             texts.insert((id, blob), text);
         }
-        for row in view.symbols_of(shard, &ids).await? {
+        let read = view.symbols_of(shard, &ids).await;
+        for row in view.or_missing(shard, read, missing)? {
             rows.insert((id, row.blob), row);
         }
     }

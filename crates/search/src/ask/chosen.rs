@@ -39,9 +39,12 @@ pub(super) struct AskedShard {
     pub(super) symbols: Option<Arc<ShardSymbols>>,
     pub(super) lengths: Arc<Lengths>,
     pub(super) visible: Arc<VisibleChunks>,
-    /// Why it cannot be asked: its node does not answer.
-    pub(super) failed: Option<String>,
+    /// The node that does not answer, if it cannot be asked for that.
+    pub(super) silent: Option<Silent>,
 }
+
+/// The host and port of a node that does not answer.
+pub(super) type Silent = String;
 
 impl Chosen {
     /// Chooses files of a catalog with the visible repositories.
@@ -116,7 +119,8 @@ impl Chosen {
         }
     }
 
-    /// Returns the shards with files that the question is about, given the lengths of the chunks of each shard. Which chunks
+    /// Returns the shards with files that the question is about, given the lengths of the chunks of each shard, or the node that
+    /// does not tell. Which chunks
     /// are visible is kept in `memory`, which comes with the number of its generation before the lengths were read.
     ///
     /// # Errors
@@ -124,7 +128,7 @@ impl Chosen {
     pub(super) async fn shards(
         self: &Arc<Self>,
         view: &View,
-        lengths: Vec<Arc<Lengths>>,
+        lengths: Vec<(Arc<Lengths>, Option<Silent>)>,
         memory: Option<(&AskMemory, u64)>,
         clock: &Arc<Clock>,
     ) -> Result<Vec<AskedShard>, store::Error> {
@@ -133,13 +137,13 @@ impl Chosen {
             .shards
             .iter()
             .zip(lengths)
-            .map(|(candidate, lengths)| AskedShard {
+            .map(|(candidate, (lengths, silent))| AskedShard {
                 shard: candidate.shard.clone(),
                 files: candidate.cached.files.clone(),
                 symbols: candidate.cached.symbols.clone(),
                 lengths,
                 visible: Arc::default(),
-                failed: None,
+                silent,
             })
             .collect();
         let among = self.among();
@@ -153,11 +157,11 @@ impl Chosen {
         let known = self.visible_in_memory(&all, known, clock).await;
         let make = all.iter().zip(known).map(|(one, known)| async move {
             let visible = match known {
+                _ if one.silent.is_some() => return Ok(one.clone()),
                 Some(visible) => visible,
                 None => match self.read_visible(view, one, clock).await {
-                    Err(error @ store::Error::Node { .. }) => {
-                        let failed = Some(error.to_string());
-                        return Ok(AskedShard { failed, ..one.clone() });
+                    Err(store::Error::Node { node, .. }) => {
+                        return Ok(AskedShard { silent: Some(node), ..one.clone() });
                     }
                     read => Arc::new(read?),
                 },
@@ -170,7 +174,7 @@ impl Chosen {
         // If the time was over, some files were not looked at.
         if let Some((memory, generation)) = memory.filter(|_| clock.goes_on()) {
             let new = done.iter().zip(is_new);
-            let new = new.filter(|(one, is_new)| *is_new && one.failed.is_none());
+            let new = new.filter(|(one, is_new)| *is_new && one.silent.is_none());
             let new: Vec<_> = new
                 .map(|(one, _)| (&one.shard, one.lengths.upto(), Arc::clone(&one.visible)))
                 .collect();

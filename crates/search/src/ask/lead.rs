@@ -13,12 +13,14 @@ use super::first::{CANDIDATES, best};
 use super::look::{Look, texts_of_all, weigh};
 use super::paths::Named;
 use crate::clock::{Clock, EndClock};
+use crate::missing::Missing;
 use crate::order;
 use crate::types::{Error, Request, Resume, Texts};
 use crate::view::View;
 
 impl View {
-    /// Returns the texts that have the words, at most as many as questions rank; `None` if there is no word to look up.
+    /// Returns the texts that have the words, at most as many as questions rank, and what could not be read; `None` if there
+    /// is no word to look up.
     /// `among` has only conditions on files. With `all`, each has all words.
     ///
     /// # Errors
@@ -29,7 +31,7 @@ impl View {
         all: bool,
         among: &'a Query,
         (switch, timeout): (Switch, Option<Duration>),
-    ) -> BoxFuture<'a, Result<Option<Texts>, Error>> {
+    ) -> BoxFuture<'a, Result<Option<(Texts, Missing)>, Error>> {
         Box::pin(async move {
             let mut words = words::question(words);
             words.retain(words::QuestionWord::is_looked_up);
@@ -59,7 +61,7 @@ impl View {
             for blobs in found.values_mut() {
                 blobs.sort_unstable();
             }
-            Ok(Some(found))
+            Ok(Some((found, looked.missing)))
         })
     }
 }

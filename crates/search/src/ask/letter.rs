@@ -48,8 +48,8 @@ pub(super) async fn ask(view: &View, asking: &AskRequest) -> Result<Option<Asked
         }
     };
     let (stats, ()) = tokio::join!(view.search(&request, send), ranking);
-    let stats = stats?;
-    let best = ranked.best(view, &request, &stats, false).await?;
+    let mut stats = stats?;
+    let best = ranked.best(view, &request, &mut stats, false).await?;
     if best.found == 0 && stats.stopped.is_none() {
         return Ok(None);
     }

@@ -128,13 +128,17 @@ impl Asking<'_> {
         };
         asked.unindexed = shards.iter().map(|one| one.visible.unindexed).sum();
         asked.stats.shards_searched = looked.shards.iter().flatten().count();
+        let unlooked = looked.shards.iter().filter(|of| of.is_none()).count();
         if let Some(why) = looked.failed {
             asked.stats.stopped = Some(Stopped::Shards(why));
-        } else if looked.shards.iter().any(Option::is_none) {
+        } else if unlooked > looked.missing.shards.len() {
             asked.stats.stopped.clone_from(&late);
         } else {
             asked.stats.stopped.clone_from(&named.stopped);
         }
+        asked.stats.is_restricted = chosen.catalog.visible().is_some();
+        asked.stats.note_missing(looked.missing);
+        asked.stats.note_missing(named.missing.clone());
         let showing = self.show(&mut asked, &chosen, shards, (looked.shards, named));
         // What was found is shown, even if finding it took all the time.
         match clock.wait_at_least(SHOWING, showing).await {

@@ -10,6 +10,7 @@ use store::{BlobId, ShardId, Switch};
 use tokio::sync::mpsc;
 use words::{QuestionWord, Role, Word};
 
+use crate::missing::Missing;
 use crate::order;
 use crate::stats::Stopped;
 use crate::types::{Error, Request, Resume};
@@ -34,6 +35,8 @@ pub(super) struct Named {
     pub(super) texts: HashMap<ShardId, HashMap<BlobId, usize>>,
     /// Why there may be more that could not be looked up.
     pub(super) stopped: Option<Stopped>,
+    /// What could not be looked up.
+    pub(super) missing: Missing,
 }
 
 /// Returns the files, of those that `among` chooses, whose paths have all words.
@@ -64,7 +67,9 @@ pub(super) async fn named(
         }
     };
     let (stats, ()) = tokio::join!(view.search_plain(&request, send), counting);
-    named.stopped = stats?.stopped.filter(|why| !matches!(why, Stopped::Limit));
+    let stats = stats?;
+    named.stopped = stats.stopped.filter(|why| !matches!(why, Stopped::Limit));
+    named.missing = stats.missing;
     Ok(named)
 }
 

@@ -9,10 +9,11 @@ use store::{Shard, ShardId, WordField, WordRow};
 use words::{QuestionWord, Word};
 
 use super::brute::Texts;
-use super::chosen::AskedShard;
+use super::chosen::{AskedShard, Silent};
 use super::first::{Counted, Occurrences, Place};
 use super::lengths::Lengths;
 use crate::clock::Clock;
+use crate::missing::Missing;
 use crate::threads;
 use crate::view::View;
 
@@ -30,10 +31,13 @@ pub(super) struct Looked {
     pub(super) shards: Vec<Option<Counted>>,
     /// The error of the first shard that failed.
     pub(super) failed: Option<String>,
+    /// The shards whose nodes do not answer.
+    pub(super) missing: Missing,
 }
 
 impl Source {
-    /// Returns the lengths of the chunks of some shards. Those from the index are kept in memory.
+    /// Returns the lengths of the chunks of some shards; for each, the node that does not answer if they are not known for
+    /// that. Those from the index are kept in memory.
     ///
     /// # Errors
     /// The database query fails.
@@ -42,9 +46,10 @@ impl Source {
         view: &View,
         shards: &[Shard],
         generation: u64,
-    ) -> Result<Vec<Arc<Lengths>>, store::Error> {
+    ) -> Result<Vec<(Arc<Lengths>, Option<Silent>)>, store::Error> {
         if let Self::Texts(texts) = self {
-            return Ok(texts.iter().map(|texts| Arc::new(texts.lengths())).collect());
+            let lengths = |texts: &Texts| (Arc::new(texts.lengths()), None);
+            return Ok(texts.iter().map(lengths).collect());
         }
         let memory = view.ask_memory();
         let mut known: Vec<Arc<Lengths>> = shards.iter().map(|one| memory.lengths(one)).collect();
@@ -56,24 +61,28 @@ impl Source {
             .map(|(shard, lengths)| (shard.id, lengths.upto()))
             .collect();
         if short.is_empty() {
-            return Ok(known);
+            return Ok(known.into_iter().map(|lengths| (lengths, None)).collect());
         }
         let reads = view.store().in_groups(short, |(shard, _)| *shard).into_iter();
         let reads: Vec<_> = reads
             .map(async |asked| {
                 let mut lease = view.store().lease().await?;
                 let read = match lease.word_lengths(&asked).await {
-                    // What reads the files of these shards tells.
-                    Err(store::Error::Node { .. }) => return Ok(Vec::new()),
+                    Err(store::Error::Node { node, .. }) => {
+                        let shards = asked.iter().map(|(shard, _)| (*shard, node.clone()));
+                        return Ok((Vec::new(), shards.collect()));
+                    }
                     read => read?,
                 };
                 lease.done();
-                Ok::<_, store::Error>(read)
+                Ok::<_, store::Error>((read, Vec::new()))
             })
             .collect();
         let mut read: HashMap<ShardId, Vec<(i32, Vec<u8>)>> = HashMap::new();
         let mut reads = stream::iter(reads).buffer_unordered(view.parallel());
-        while let Some(rows) = reads.try_next().await? {
+        let mut silent: HashMap<ShardId, Silent> = HashMap::new();
+        while let Some((rows, without)) = reads.try_next().await? {
+            silent.extend(without);
             for row in rows {
                 read.entry(row.shard).or_default().push((row.first, row.codes));
             }
@@ -84,7 +93,8 @@ impl Source {
                 memory.keep_lengths(generation, shard, lengths);
             }
         }
-        Ok(known)
+        let with = |(shard, lengths): (&Shard, _)| (lengths, silent.remove(&shard.id));
+        Ok(shards.iter().zip(known).map(with).collect())
     }
 
     /// Looks up the words of a question in some shards, until the clock ends. A shard that fails is left out.
@@ -103,16 +113,22 @@ impl Source {
             let each = each.map(|(one, texts)| {
                 clock.goes_on().then(|| texts.occurrences(question, &one.visible).counted())
             });
-            return Ok(Looked { shards: each.collect(), failed: None });
+            return Ok(Looked { shards: each.collect(), ..Looked::default() });
         }
-        let failed = shards.iter().find_map(|one| one.failed.clone());
-        let mut looked = Looked { shards: Vec::new(), failed };
+        let mut looked = Looked::default();
         looked.shards.resize_with(shards.len(), || None);
+        for one in shards.iter() {
+            if let Some(node) = &one.silent {
+                let place = (one.shard.id, view.store().group_of(one.shard.id));
+                looked.missing.add(place, one.shard.bytes, node);
+            }
+        }
         let mut words: Vec<Word> = question.iter().map(|word| word.word).collect();
         words.sort_unstable();
         words.dedup();
         let words = &words;
-        let seen = shards.iter().enumerate().filter(|(_, one)| one.visible.count > 0);
+        let is_seen = |one: &AskedShard| one.visible.count > 0 && one.silent.is_none();
+        let seen = shards.iter().enumerate().filter(|(_, one)| is_seen(one));
         let seen: Vec<(usize, ShardId)> = seen.map(|(at, one)| (at, one.shard.id)).collect();
         let groups = view.store().in_groups(seen, |(_, shard)| *shard);
         let asks: Vec<_> = groups
@@ -136,7 +152,12 @@ impl Source {
                         Ok(work.await.expect("decoding does not panic"))
                     }
                     Err(error @ (store::Error::Unreachable(_) | store::Error::Busy)) => Err(error),
-                    Err(error) => Ok(vec![(group[0].0, Some(Err(error.to_string())))]),
+                    Err(store::Error::Node { node, .. }) => {
+                        let none =
+                            |(at, _): &(usize, ShardId)| (*at, Answered::Silent(node.clone()));
+                        Ok(group.iter().map(none).collect())
+                    }
+                    Err(error) => Ok(vec![(group[0].0, Answered::Failed(error.to_string()))]),
                 }
             })
             .collect();
@@ -145,12 +166,16 @@ impl Source {
             while let Some(group) = answers.try_next().await? {
                 for (at, counted) in group {
                     match counted {
-                        Some(Ok(counted)) => looked.shards[at] = Some(counted),
-                        Some(Err(why)) => {
+                        Answered::Counted(counted) => looked.shards[at] = Some(counted),
+                        Answered::Failed(why) => {
                             tracing::error!("a shard could not be asked: {why}");
                             looked.failed.get_or_insert(why);
                         }
-                        None => {}
+                        Answered::Silent(node) => {
+                            let Shard { id, bytes, .. } = shards[at].shard;
+                            looked.missing.add((id, view.store().group_of(id)), bytes, &node);
+                        }
+                        Answered::Late => {}
                     }
                 }
             }
@@ -161,7 +186,7 @@ impl Source {
         drop(answers);
         // Nothing is known of a shard without visible words, nor has to be.
         for (one, counted) in shards.iter().zip(&mut looked.shards) {
-            if one.visible.count == 0 {
+            if one.visible.count == 0 && one.silent.is_none() {
                 let nothing = Occurrences::of(question.len(), &one.visible).counted();
                 counted.get_or_insert(nothing);
             }
@@ -170,8 +195,17 @@ impl Source {
     }
 }
 
-/// A shard's number, and where words occur in it or the error; `None` if the clock ended.
-type Decoded = (usize, Option<Result<Counted, String>>);
+/// What a shard answers.
+enum Answered {
+    /// Where the words occur in it.
+    Counted(Counted),
+    /// An error.
+    Failed(String),
+    /// Nothing: its node does not answer.
+    Silent(Silent),
+    /// Nothing yet: the clock ended.
+    Late,
+}
 
 /// Decodes the rows of some shards, on several threads.
 fn decode_all(
@@ -180,7 +214,7 @@ fn decode_all(
     shards: &[AskedShard],
     question: &[QuestionWord],
     clock: &Clock,
-) -> Vec<Decoded> {
+) -> Vec<(usize, Answered)> {
     let mut of_shard: HashMap<ShardId, Vec<&WordRow>> = HashMap::new();
     for row in rows {
         of_shard.entry(row.shard).or_default().push(row);
@@ -188,7 +222,12 @@ fn decode_all(
     threads::matching().install(|| {
         let decode = |(at, id): &(usize, ShardId)| {
             let rows = of_shard.get(id).map_or(&[][..], Vec::as_slice);
-            (*at, clock.goes_on().then(|| decode(rows, &shards[*at], question)))
+            let answered = match clock.goes_on().then(|| decode(rows, &shards[*at], question)) {
+                Some(Ok(counted)) => Answered::Counted(counted),
+                Some(Err(why)) => Answered::Failed(why),
+                None => Answered::Late,
+            };
+            (*at, answered)
         };
         group.par_iter().map(decode).collect()
     })

@@ -49,6 +49,10 @@ pub(super) async fn among<'s>(
                 let among = |shard| needs.blobs(&lists(rows.get(shard)?, words)?);
                 group.iter().map(|(at, shard)| (*at, Ok(among(shard)))).collect()
             }
+            Err(Error::Node { node, why }) => {
+                let silent = || Error::Node { node: node.clone(), why: why.clone() };
+                group.iter().map(|(at, _)| (*at, Err(silent()))).collect()
+            }
             // One answer for the group is enough to tell why.
             Err(error) => vec![(group[0].0, Err(error))],
         }

@@ -12,6 +12,7 @@ use super::change_log::change_logs_last;
 use super::show::show_docs;
 use super::types::{Dictionary, Docs, DocsError, DocsRequest, DocsStopped, MAX_QUERY, ShardHit};
 use crate::fresh::Covered;
+use crate::missing::Missing;
 use crate::view::View;
 use ::docs::words;
 
@@ -81,7 +82,9 @@ pub fn find<'a>(
         // Ranking may have used all the time. Showing the results still happens, since it takes milliseconds.
         match in_time(deadline.map(|end| end.max(Instant::now() + SHOWING)), showing).await {
             Some(shown) => {
-                docs.docs = change_logs_last(shown?, &request.query);
+                let (shown, missing) = shown?;
+                docs.docs = change_logs_last(shown, &request.query);
+                docs.note_missing(missing);
                 docs.docs.truncate(request.limit);
             }
             None => docs.stopped = timeout.map(DocsStopped::Timeout),
@@ -93,6 +96,9 @@ pub fn find<'a>(
                 let lacks = || docs.covered.lacks().map(DocsStopped::Shards);
                 (docs.docs.len() < docs.matched).then_some(DocsStopped::Limit).or_else(lacks)
             };
+        }
+        if catalog.visible().is_some() {
+            docs.missing = docs.missing.hidden();
         }
         docs.duration = begun.elapsed();
         Ok(docs)
@@ -138,15 +144,17 @@ async fn best_docs(
         return Ok(Vec::new());
     };
     let ask = async |(at, among): (usize, Result<Among, store::Error>)| {
-        let mut search = search.clone();
-        search.among = among?;
-        if search.among.as_ref().is_some_and(Vec::is_empty) {
-            return Ok((at, ShardDocs::default()));
-        }
-        let mut lease = view.store().lease().await?;
-        let found = lease.docs(catalog.shards[at].id, &search).await?;
-        lease.done();
-        Ok((at, found))
+        let asking = async {
+            let search = ShardDocsQuery { among: among?, ..search.clone() };
+            if search.among.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(ShardDocs::default());
+            }
+            let mut lease = view.store().lease().await?;
+            let found = lease.docs(catalog.shards[at].id, &search).await?;
+            lease.done();
+            Ok::<_, store::Error>(found)
+        };
+        (at, asking.await)
     };
     let mut answers =
         futures_util::stream::iter(asked.into_iter().map(ask)).buffer_unordered(view.parallel());
@@ -154,17 +162,22 @@ async fn best_docs(
     loop {
         match in_time(deadline, answers.next()).await {
             Some(None) => break,
-            Some(Some(Ok((at, found)))) => {
+            Some(Some((at, Ok(found)))) => {
                 docs.matched += found.matched as usize;
                 docs.ranked += found.ranked as usize;
                 hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
             }
             // A shard that fails degrades the answer; an unreachable database ends the search.
-            Some(Some(Err(error @ (store::Error::Unreachable(_) | store::Error::Busy)))) => {
+            Some(Some((_, Err(error @ (store::Error::Unreachable(_) | store::Error::Busy))))) => {
                 return Err(error);
             }
-            Some(Some(Err(error))) => {
+            Some(Some((at, Err(error)))) => {
                 tracing::error!("a shard could not be searched for docs: {error}");
+                let mut missing = Missing::default();
+                let Err(error) = missing.note(view.store(), &catalog.shards[at], error) else {
+                    docs.note_missing(missing);
+                    continue;
+                };
                 docs.stopped.get_or_insert(DocsStopped::Shards(error.to_string()));
             }
             None => {
@@ -178,6 +191,17 @@ async fn best_docs(
     hits.sort_by(|a, b| b.1.rank.total_cmp(&a.1.rank).then_with(|| key(a).cmp(&key(b))));
     hits.truncate(limit);
     Ok(hits)
+}
+
+impl Docs {
+    /// Adds what could not be read.
+    fn note_missing(&mut self, missing: Missing) {
+        if !missing.is_empty() {
+            let why = "a node of the index does not answer";
+            self.stopped.get_or_insert(DocsStopped::Shards(why.to_owned()));
+        }
+        self.missing.join(missing);
+    }
 }
 
 /// Waits for some work until a deadline; returns `None` after it.

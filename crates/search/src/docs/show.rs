@@ -10,18 +10,19 @@ use store::{Catalog, DocHit, File, FileFilter, Headline};
 
 use super::snippet;
 use super::types::{Doc, DocKind, DocsRequest, ShardHit, TextRun};
+use crate::missing::Missing;
 use crate::view::View;
 use ::docs::DocText;
 use ::docs::words;
 
-/// Loads and marks the docs of some hits.
+/// Loads and marks the docs of some hits. Returns them with the shards whose nodes do not answer.
 pub(super) async fn show_docs(
     view: &View,
     catalog: &Catalog,
     filter: &FileFilter,
     request: &DocsRequest,
     hits: Vec<ShardHit>,
-) -> Result<Vec<Doc>, store::Error> {
+) -> Result<(Vec<Doc>, Missing), store::Error> {
     let mut by_shard: HashMap<usize, Vec<DocHit>> = HashMap::new();
     for (at, hit) in &hits {
         by_shard.entry(*at).or_default().push(*hit);
@@ -65,11 +66,16 @@ pub(super) async fn show_docs(
         let loaded = work.await.expect("extracting docs does not panic");
         Ok(loaded)
     };
+    let load = async |of: (usize, Vec<DocHit>)| (of.0, load(of).await);
     let loads = futures_util::stream::iter(by_shard.into_iter().map(load));
     let mut loads = loads.buffer_unordered(view.parallel());
     let mut loaded = HashMap::new();
-    while let Some(some) = loads.next().await {
-        loaded.extend(some?);
+    let mut missing = Missing::default();
+    while let Some((at, some)) = loads.next().await {
+        match some {
+            Ok(some) => loaded.extend(some),
+            Err(error) => missing.note(view.store(), &catalog.shards[at], error)?,
+        }
     }
     drop(loads);
     let mut rows = Vec::new();
@@ -82,7 +88,7 @@ pub(super) async fn show_docs(
         rows.push((hit, file, same));
     }
     if rows.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), missing));
     }
     let mut lease = view.store().lease().await?;
     let shown = words::websearch_query(&request.query, false);
@@ -102,7 +108,7 @@ pub(super) async fn show_docs(
             rank: hit.rank,
             same,
         });
-    Ok(docs.collect())
+    Ok((docs.collect(), missing))
 }
 
 /// Splits a marked text into runs, on one line.

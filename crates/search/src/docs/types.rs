@@ -5,6 +5,7 @@ use std::time::Duration;
 use query::Matcher;
 
 use crate::fresh::Covered;
+use crate::missing::Missing;
 
 /// Maximum number of matching contents ranked by all their words, unless a request overrides it.
 pub const MAX_RANKED: usize = 5_000;
@@ -77,6 +78,8 @@ pub struct Docs {
     pub shards: usize,
     /// Why the answer is incomplete; `None` if it is complete.
     pub stopped: Option<DocsStopped>,
+    /// What was not searched since a node of the index did not answer, as far as whoever sees these repositories is told.
+    pub missing: Missing,
     /// How fresh the repositories are that the search covers.
     pub covered: Covered,
     /// Duration of the search.

@@ -7,6 +7,7 @@ use git::{Clone as GitClone, Oid, RevisionError};
 use query::{CompiledQuery, Expr, Predicate, TreeField, TreeName, TreeTerm};
 use store::{CatalogRepo, CatalogRepos, ClonePlace, RepoId};
 
+use crate::missing::Missing;
 use crate::types::Error;
 
 /// Maximum number of repositories in which a revision is searched on demand.
@@ -57,6 +58,8 @@ pub(crate) struct Notes {
     pub(crate) notes: Vec<String>,
     /// The sentence about the first commit that was not searched, or not as a whole.
     pub(crate) cut: Option<String>,
+    /// The shards whose files of indexed trees are not known, since their nodes do not answer.
+    pub(crate) missing: Missing,
 }
 
 impl Notes {

@@ -201,9 +201,16 @@ async fn known(from: Sources<'_>, listing: &Listing) -> Result<HashMap<Oid, Know
         languages: None,
         trees: TreeFilter::All,
     };
-    let mut lease = from.store.lease().await?;
-    let mut files = lease.files_of_shards(&asked, &filter).await?;
-    lease.done();
+    let mut files: HashMap<ShardId, Vec<store::File>> = HashMap::new();
+    for group in from.store.in_groups(asked.clone(), |(shard, _)| *shard) {
+        let mut lease = from.store.lease().await?;
+        match lease.files_of_shards(&group, &filter).await {
+            // What is stored there is read from the clone.
+            Err(store::Error::Node { .. }) => continue,
+            read => files.extend(read?),
+        }
+        lease.done();
+    }
     for (id, _) in asked {
         let mut files = files.remove(&id).unwrap_or_default().into_iter().peekable();
         for blob in &by_shard[&id] {

@@ -16,6 +16,7 @@ use super::read::MAX_BYTES;
 use crate::cache::files::ShardFiles;
 use crate::cache::{CachedShard, ShardCache};
 use crate::clock::Clock;
+use crate::missing::Missing;
 use crate::types::Error;
 
 /// The files that a search on demand searches.
@@ -102,7 +103,7 @@ impl OnDemand {
             }
         }
         if !asked.indexed.is_empty() {
-            add_indexed(from, &asked.indexed, &mut shards).await?;
+            add_indexed(from, &asked.indexed, &mut shards, &mut notes.missing).await?;
         }
         let left_out = |(one, files): &(&Chosen, Arc<CommitFiles>)| {
             let repo = one.place.repo;
@@ -184,6 +185,7 @@ async fn add_indexed(
     from: Sources<'_>,
     repos: &[RepoId],
     shards: &mut BTreeMap<ShardId, ShardRows>,
+    missing: &mut Missing,
 ) -> Result<(), store::Error> {
     let Sources { store, cache, catalog, .. } = from;
     let filter = FileFilter {
@@ -196,7 +198,13 @@ async fn add_indexed(
         let kept = cache.and_then(|cache| cache.view().of(shard).files);
         let files = match kept {
             Some(files) => files.of(None, &filter),
-            None => stored(store, shard, &filter).await?,
+            None => match stored(store, shard, &filter).await {
+                Ok(files) => files,
+                Err(error) => {
+                    missing.note(store, shard, error)?;
+                    continue;
+                }
+            },
         };
         if !files.is_empty() {
             shards.entry(shard.id).or_default().files.extend(files);

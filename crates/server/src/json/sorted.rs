@@ -85,9 +85,9 @@ impl Sort {
                 ));
             }
         }
-        let stats = running.end()?;
+        let mut stats = running.end()?;
         let Best { files, near, results, stale, .. } =
-            ranked.best(server.view(), &request, &stats, true).await?;
+            ranked.best(server.view(), &request, &mut stats, true).await?;
         let files = files.into_iter().map(|(ranked, explained)| (ranked.file, explained));
         let (files, scores): (Vec<_>, Vec<_>) = files.unzip();
         let next = Cursor::after(&request, &stats, Some(order), (shown + files.len(), results));

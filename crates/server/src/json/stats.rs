@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
 use request::fresh::{self, OldestJson};
+use request::notes::MissingJson;
 use search::{Stats, Stopped, SymbolsLeft};
 use serde::Serialize;
 
@@ -30,28 +31,6 @@ pub(crate) struct StatsJson {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest: Option<OldestJson>,
-}
-
-/// What was not searched since nodes of the index did not answer.
-#[derive(Debug, Serialize)]
-struct MissingJson {
-    groups: Vec<i16>,
-    shards: usize,
-    bytes: u64,
-    nodes: Vec<String>,
-}
-
-impl MissingJson {
-    /// `None` if nothing is missing, or for a view that does not show all repositories.
-    fn of(stats: &Stats) -> Option<Self> {
-        let missing = &stats.missing;
-        (!stats.is_restricted && !missing.shards.is_empty()).then(|| Self {
-            groups: missing.groups.iter().copied().collect(),
-            shards: missing.shards.len(),
-            bytes: missing.bytes(),
-            nodes: missing.nodes.iter().cloned().collect(),
-        })
-    }
 }
 
 /// What a search cost.
@@ -119,7 +98,7 @@ impl From<&Stats> for StatsJson {
             stopped_because: stopped
                 .map(|(word, _)| word)
                 .or((!stats.is_complete()).then_some("symbols")),
-            missing: MissingJson::of(stats),
+            missing: MissingJson::of(&stats.shown_missing()),
             skipped: stats.skipped.clone(),
             symbols: (stats.symbols != SymbolsLeft::default()).then(|| SymbolsLeftJson {
                 pending: stats.symbols.pending,

@@ -31,8 +31,8 @@ struct Item {
     here: bool,
 }
 
-/// Returns the tree around a file as HTML: the items of its folder and of each folder above. `place` is the repository as
-/// addresses name it.
+/// Returns the tree around a file as HTML: the items of its folder and of each folder above; nothing if a part of the
+/// repository cannot be read. `place` is the repository as addresses name it.
 pub(super) fn files_around(
     tree: &Tree,
     repo: &RepoTree,
@@ -44,7 +44,8 @@ pub(super) fn files_around(
     let mut inner = String::new();
     for depth in (0..parts.len()).rev() {
         let folder = parts[..depth].join("/");
-        let children = tree.folder(repo, &folder).unwrap_or_default();
+        let Ok(children) = tree.folder(repo, &folder) else { return String::new() };
+        let children = children.unwrap_or_default();
         let is_last = depth + 1 == parts.len();
         inner = level(children, (place, rev), &folder, parts[depth], is_last, inner);
     }

@@ -233,7 +233,11 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         let repo = rev.map_or_else(|| wanted.place(), |rev| link::in_tree(&wanted.repo, rev));
         format!("{repo}/{}", wanted.path)
     });
-    let symbols = navigate::outline_of_text(server.view(), &document).await?;
+    let symbols = match navigate::outline_of_text(server.view(), &document).await {
+        // The text is there; its outline says nothing.
+        Err(store::Error::Node { .. }) => None,
+        symbols => symbols?,
+    };
     let symbols = symbols.or_else(|| rev.map(|_| Outline::not_indexed(&document)));
     let is_markdown =
         document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;

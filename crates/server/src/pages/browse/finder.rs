@@ -22,6 +22,7 @@ use crate::params::names::{FORMAT, LANG, REPO};
 use crate::params::{DeclaredParams, Param, StrictParams, wants_page};
 use crate::server::Server;
 use request::human::{self, grouped};
+use request::notes::MissingJson;
 use statistics::{Kind, Outcome};
 
 /// Number of files listed without `limit=`.
@@ -33,6 +34,8 @@ struct FindPage<'a> {
     query: &'a str,
     typed: &'a str,
     summary: String,
+    /// A sentence about what was not searched.
+    missing: Option<String>,
     rows: Vec<(String, Vec<Piece>, String)>,
 }
 
@@ -108,7 +111,12 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
     });
     let (near, count) = work.await.map_err(|_| Failure::panicked())?.map_err(wrong)?;
     audit::told().results(near.iter().map(|near| near.repo.as_str()));
-    counted.ended(if count > near.len() { Outcome::Limit } else { Outcome::Complete });
+    let missing = tree.missing();
+    counted.ended(match missing.is_empty() {
+        false => Outcome::ShardError,
+        true if count > near.len() => Outcome::Limit,
+        true => Outcome::Complete,
+    });
     if !wants_page(headers, wanted.format.as_deref()) {
         let files: Vec<_> = near
             .iter()
@@ -121,8 +129,13 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
                 })
             })
             .collect();
-        let complete = files.len() == count && !lacks_files(server, &wanted.repo).await?;
-        let body = json!({ "files": files, "found": count, "complete": complete });
+        let complete = files.len() == count
+            && missing.is_empty()
+            && !lacks_files(server, &wanted.repo).await?;
+        let mut body = json!({ "files": files, "found": count, "complete": complete });
+        if let Some(missing) = MissingJson::of(&missing) {
+            body["missing"] = json!(missing);
+        }
         return Ok(Json(body).into_response());
     }
     let rows = near
@@ -138,5 +151,6 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
         shown if shown == count => all,
         shown => format!("the nearest {} of {all}", grouped(shown)),
     };
-    Ok(render(StatusCode::OK, &FindPage { query: "", typed: &wanted.q, summary, rows }))
+    let missing = request::notes::missing(&missing);
+    Ok(render(StatusCode::OK, &FindPage { query: "", typed: &wanted.q, summary, missing, rows }))
 }

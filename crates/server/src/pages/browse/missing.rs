@@ -78,11 +78,11 @@ pub(super) async fn no_such_file(server: &Server, wanted: &BrowseParams, page: b
     let tree = server.view().tree().await?;
     let Some(repo) = tree.repo(&wanted.repo) else { return no_such_repo(&tree, wanted, page) };
     let path = wanted.path.trim_matches('/');
-    let is_folder = tree.folder(repo, path).is_some();
+    let is_folder = tree.folder(repo, path)?.is_some();
     if is_folder && page {
         return Ok(redirect(link::folder(&repo.name, path), wanted));
     }
-    let is_file = tree.file(&repo.name, path).is_some();
+    let is_file = tree.file(&repo.name, path)?.is_some();
     if is_file && page {
         return Ok(redirect(link::file(&repo.name, path, &wanted.q, None), wanted));
     }
@@ -130,7 +130,7 @@ pub(super) async fn no_such_text(
 ) -> Answered {
     let tree = server.view().tree().await?;
     let (repo, path) = (wanted.repo.as_str(), wanted.path.as_str());
-    if tree.file(repo, path).is_none() {
+    if tree.file(repo, path)?.is_none() {
         return no_such_file(server, wanted, page).await;
     }
     let mut failure = Failure::not_stored(&format!("{repo}/{path}"), hash);

@@ -124,7 +124,7 @@ pub(super) async fn one_repo(
     if let Some(rev) = &wanted.rev {
         return one_revision(server, &repo, folder, rev, page).await;
     }
-    let Some(children) = tree.folder(of, folder) else {
+    let Some(children) = tree.folder(of, folder)? else {
         return no_such_file(server, wanted, page).await;
     };
     if !page {
@@ -177,7 +177,8 @@ async fn one_revision(
     let no_such = || Failure::no_such(format!("{name} has no folder {folder} at {rev}"));
     let at = at.ok_or_else(no_such)?;
     let tree = at.tree();
-    let children = tree.repo(name).and_then(|of| tree.folder(of, folder)).ok_or_else(no_such)?;
+    let children = tree.repo(name).map(|of| tree.folder(of, folder)).transpose()?.flatten();
+    let children = children.ok_or_else(no_such)?;
     if page {
         let rows = folder_rows(name, folder, children, Some(rev), at.is_indexed());
         let search = format!("{} {} ", search_in(name, folder), query::written("rev", rev));
@@ -295,7 +296,7 @@ async fn about(
         }
     }
     let of = tree.repo(&repo.name);
-    let languages = of.map(|of| tree.languages(of)).unwrap_or_default();
+    let languages = of.map(|of| tree.languages(of)).transpose()?.unwrap_or_default();
     let all: usize = languages.iter().map(|(_, counted)| counted.bytes).sum();
     let languages = languages.into_iter().take(12).map(|(name, counted)| {
         let share = 100.0 * counted.bytes as f64 / all.max(1) as f64;

@@ -212,7 +212,7 @@ async fn tracked(server: &Server, wanted: &HistoryParams) -> Result<Tracked, Fai
     let has_file = match &wanted.rev {
         // What is left out of a revision is not shown here, either.
         Some(rev) => ::browse::file_text_at(server.view(), repo, path, rev).await?.is_some(),
-        None => server.view().tree().await?.file(repo, path).is_some(),
+        None => server.view().tree().await?.file(repo, path)?.is_some(),
     };
     let (true, Some(found)) = (has_file, found) else {
         return Err(match &wanted.rev {
@@ -268,7 +268,7 @@ pub(super) async fn text_before(
     let Some(of) = browse::repo(server, repo).await?.filter(|of| of.commit.is_some()) else {
         return Ok(None);
     };
-    if server.view().tree().await?.file(repo, path).is_none() {
+    if server.view().tree().await?.file(repo, path)?.is_none() {
         return Ok(None);
     }
     let Some(_turn) = server.turn_of_git().await? else { return Ok(None) };

@@ -2,6 +2,7 @@
 
 use answer::symbol::Symbol;
 use navigate::{Definitions, Outline, OutlineSymbol, References, SymbolsState};
+use request::notes::MissingJson;
 use search::{Stats, View};
 use serde_json::{Value, json};
 
@@ -137,6 +138,9 @@ fn tree_in<'v>(view: &'v View, repo: &str) -> Option<&'v str> {
 fn end(told: &mut Value, stats: &Stats, complete: bool) {
     told["complete"] = complete.into();
     told["note"] = why(stats).into();
+    if let Some(missing) = MissingJson::of(&stats.shown_missing()) {
+        told["missing"] = json!(missing);
+    }
 }
 
 fn container(symbol: &Symbol) -> Option<&str> {

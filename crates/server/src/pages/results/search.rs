@@ -208,7 +208,7 @@ impl Search {
                 "the results up to this page are too large to sort; narrow the query, or sort by relevance",
             ));
         }
-        let stats = running.end()?;
+        let mut stats = running.end()?;
         let select = request.query().settings.select;
         let only = {
             let mut found = ranked.top().repos.keys();
@@ -232,7 +232,7 @@ impl Search {
             facets.extend(choice_of_trees(&params.q, &names, &trees));
         }
         let Best { files: mut best, near, found, results, stale } =
-            ranked.best(server.view(), &request, &stats, true).await?;
+            ranked.best(server.view(), &request, &mut stats, true).await?;
         audit::told().files(best.iter().map(|(ranked, _)| &ranked.file).chain(&near));
         let seen = shown + best.len();
         let next = Cursor::after(&request, &stats, Some(order), (seen, results))

@@ -69,7 +69,8 @@ impl UnrenderedFiles {
         }
         if let Some(switch) = self.enclosing {
             let files = self.files.iter_mut().map(|of| &mut of.file);
-            view.add_enclosing(files.collect(), switch).await?;
+            // The lines themselves are there, whatever is missing around them.
+            let _missing = view.add_enclosing(files.collect(), switch).await?;
         }
         let has_trees = self.files.iter().any(|of| !of.file.trees.is_empty());
         let trees = if has_trees { TreeFields::of(view).await? } else { TreeFields::default() };
