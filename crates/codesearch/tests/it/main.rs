@@ -43,6 +43,7 @@ mod loading;
 mod memory;
 mod metadata;
 mod mirror;
+mod missing;
 mod monitors;
 mod nodes;
 mod options;

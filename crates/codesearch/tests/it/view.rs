@@ -117,7 +117,7 @@ impl Both {
     }
 }
 
-fn write_repo(fixture: &Fixture, name: &str, only: &str) {
+pub(crate) fn write_repo(fixture: &Fixture, name: &str, only: &str) {
     let at = |path: &str| format!("{name}/{path}");
     fixture
         .write(&at("a.rs"), format!("fn shared() {{ needle(); }}\nfn {only}() {{}}\n// {name}\n"));
@@ -135,7 +135,7 @@ fn write_repo(fixture: &Fixture, name: &str, only: &str) {
 
 /// Imports a SCIP index of a repository.
 #[track_caller]
-fn import(fixture: &Fixture, repo: &str) {
+pub(crate) fn import(fixture: &Fixture, repo: &str) {
     let documents = [
         document("src/run.ts", DEFINING, Unit::Utf16, &[("run", 0, RUN, DEFINES)]),
         document("src/main.ts", USING, Unit::Utf16, &[("run", 0, RUN, 2), ("run", 1, RUN, 0)]),
@@ -497,34 +497,44 @@ fn agents_are_told_of_half() {
     }
 }
 
-#[test]
-fn commands_tell_of_half() {
-    let both = Both::new();
+/// Returns commands that read.
+pub(crate) fn commands() -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = Vec::new();
+    let mut add = |args: &[&str]| all.push(args.iter().map(|arg| (*arg).to_owned()).collect());
     for query in QUERIES {
         for options in [&["--limit", "0"][..], &["-l"], &["-c"], &["--json"], &["--sort", "path"]] {
-            both.check(&[&["search"], options, &["--", query]].concat());
+            add(&[&["search"], options, &["--", query]].concat());
         }
     }
     for query in ["kettle", "boils water", "hidden"] {
-        both.check(&["docs", query]);
+        add(&["docs", query]);
     }
     for question in QUESTIONS {
-        both.check(&["ask", question]);
-        both.check(&["ask", "--explain", "--limit", "100", "--repo", "one", question]);
+        add(&["ask", question]);
+        add(&["ask", "--explain", "--limit", "100", "--repo", "one", question]);
     }
     for query in ["a.rs", "hidden-one/a.rs", "readme"] {
-        both.check(&["files", query]);
-        both.check(&["files", "--json", query]);
+        add(&["files", query]);
+        add(&["files", "--json", query]);
     }
     for name in ["shared", "only_hidden", "run"] {
-        both.check(&["def", name]);
-        both.check(&["refs", name]);
+        add(&["def", name]);
+        add(&["refs", name]);
     }
     for repo in ["seen-one", "hidden-one"] {
-        both.check(&["outline", &format!("{repo}/a.rs")]);
-        both.check(&["repos", "--skipped", repo]);
-        both.check(&["diff", "HEAD~1..", "--repo", repo]);
-        both.check(&["def", "--from", &format!("{repo}/src/main.ts:3:1")]);
+        add(&["outline", &format!("{repo}/a.rs")]);
+        add(&["repos", "--skipped", repo]);
+        add(&["diff", "HEAD~1..", "--repo", repo]);
+        add(&["def", "--from", &format!("{repo}/src/main.ts:3:1")]);
     }
-    both.check(&["repos"]);
+    add(&["repos"]);
+    all
+}
+
+#[test]
+fn commands_tell_of_half() {
+    let both = Both::new();
+    for args in commands() {
+        both.check(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    }
 }
