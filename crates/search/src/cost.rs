@@ -2,7 +2,7 @@
 //! `store::cost`.
 //!
 //! Times are of one core of an ordinary machine of 2025; only their ratios matter. `benches/levers.md`
-//! records what each constant gained, and what changes without it.
+//! and `docs/design` record what each constant gained, and what changes without it.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The cost model of statements: how much one statement asks for. The rest of the model is `search::cost`;
-//! `benches/levers.md` records what each constant gained.
+//! `benches/levers.md` and `docs/design` record what each constant gained.
 
 /// Chunks in a row of an answer. One row per chunk takes twice as long, here and in the server. With one row for all
 /// chunks, server and client wait for each other, and the row outgrows the processor's cache.
