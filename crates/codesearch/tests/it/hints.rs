@@ -80,7 +80,7 @@ fn a_command_line_that_is_none_says_what_to_write() {
         (&["search", "--limit", "-1", "x"], "codesearch: --limit: -1 cannot be its value"),
         (
             &["db"],
-            "codesearch: codesearch db needs a command: status, start, stop, list, servers, url, psql-hint",
+            "codesearch: codesearch db needs a command: status, start, stop, list, servers, nodes, rebalance, rebuild, url, psql-hint",
         ),
         (
             &["search", "class:Server"],
