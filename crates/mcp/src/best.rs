@@ -293,7 +293,7 @@ impl Page {
             }
             Some(Stopped::Revision(why)) => head += &format!(", and there may be more: {why}."),
             Some(Stopped::Shards(_)) => {
-                head += &format!(", and there may be more: {}", broken(stats))
+                head += &format!(", and there may be more: {}", broken(stats));
             }
             Some(Stopped::Limit) => {
                 let which = if goes_on { "next" } else { "first" };

@@ -107,7 +107,7 @@ async fn look(
                 continue;
             }
             done => drop(done?),
-        };
+        }
         // A monitor may have been resumed, too.
         found.notify_one();
         if let Ok(changed) = tokio::time::timeout(6 * LOOK_EVERY, changes.next()).await {

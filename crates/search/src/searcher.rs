@@ -83,6 +83,19 @@ impl Searcher {
         self.keeping_earlier()
     }
 
+    /// Has filters and file tables read ahead only until this process has so many bytes of memory. Searches read the others
+    /// from Postgres.
+    ///
+    /// # Panics
+    /// Searches have begun.
+    #[must_use]
+    pub fn within_memory(mut self, bytes: u64) -> Self {
+        if let Some(cache) = &mut self.cache {
+            Arc::get_mut(cache).expect("no search uses it yet").within(bytes);
+        }
+        self
+    }
+
     /// Keeps earlier epochs for some minutes, so that searches can go on in them. [`refresh`](Self::refresh) must be
     /// called periodically, since their rows are not deleted meanwhile.
     #[must_use]

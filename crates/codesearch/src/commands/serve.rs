@@ -163,10 +163,12 @@ pub(crate) fn serve(
     let is_behind_proxy = settings.identity.has_proxy() && proxy.proxy_socket.is_none();
     let bounds = server::Bounds::of(proxy.trust_forwarded || is_behind_proxy);
     let bounds = bounds.finishing_within(args.drain.unwrap_or_default());
-    let cache = args.cache_bytes.unwrap_or_else(|| postgres::Memory::available().bytes / 4);
+    let memory = postgres::Memory::available().bytes;
+    let cache = args.cache_bytes.unwrap_or(memory / 4);
     let (store, visible) = (database.store.clone(), database.visible());
     let searcher = Searcher::new(store.clone(), cores())
         .with_cache(cache)
+        .within_memory(memory / 2)
         .with_max_time(args.operator.max_time)
         .with_runtime(database.runtime.handle().clone());
     let searcher = Arc::new(searcher);

@@ -10,6 +10,7 @@ pub(crate) mod texts;
 
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -33,6 +34,10 @@ pub(crate) struct ShardCache {
     /// A semaphore with one permit: segments that searches missed are loaded one at a time.
     loading: Arc<Semaphore>,
     index: Mutex<CachedIndex>,
+    /// Bytes of this process's memory above which no filters and files are read ahead.
+    most: u64,
+    /// Number of shards whose filters were left out for that.
+    left_out: AtomicUsize,
 }
 
 /// The index whose data is cached.
@@ -46,6 +51,13 @@ struct CachedIndex {
 }
 
 type Shards = BTreeMap<ShardId, Entry>;
+
+/// Returns the bytes of memory that this process has now; `None` if the system does not tell.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -95,7 +107,25 @@ impl ShardCache {
     /// Creates a cache for up to `bytes` bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
         let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
-        Self { shards: RwLock::default(), texts, loading, index: Mutex::default() }
+        let left_out = AtomicUsize::new(0);
+        Self {
+            shards: RwLock::default(),
+            texts,
+            loading,
+            index: Mutex::default(),
+            most: u64::MAX,
+            left_out,
+        }
+    }
+
+    /// Reads no more filters and files ahead once this process has so many bytes of memory.
+    pub(crate) fn within(&mut self, bytes: u64) {
+        self.most = bytes;
+    }
+
+    /// Returns whether this process has as much memory as it may have for filters and files.
+    fn is_full(&self) -> bool {
+        self.most < u64::MAX && resident().is_some_and(|bytes| bytes > self.most)
     }
 
     /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the database was
@@ -154,8 +184,24 @@ impl ShardCache {
             }
             Ok(()) => Ok(()),
         };
+        let mut left_out = 0;
         for shard in &catalog.shards {
-            pass(self.read_files(store, catalog, shard).await)?;
+            if self.is_full() {
+                left_out += usize::from(self.view().of(shard).filters.is_none());
+            } else {
+                pass(self.read_files(store, catalog, shard).await)?;
+            }
+        }
+        if self.left_out.swap(left_out, Ordering::Relaxed) != left_out && left_out > 0 {
+            tracing::warn!(
+                "the filters of {left_out} of {} shards do not fit into half of the memory; searches read them from \
+                 Postgres, which takes longer; give the server and Postgres more memory",
+                catalog.shards.len()
+            );
+        }
+        // What follows takes memory, too.
+        if left_out > 0 {
+            return Ok(());
         }
         let this = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || this.combine_filters());
