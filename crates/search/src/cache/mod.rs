@@ -486,4 +486,14 @@ mod tests {
         cache.add_unless_cleared(cache.generation(), || added = true);
         assert!(added);
     }
+    #[test]
+    fn nothing_is_read_ahead_beyond_the_memory() {
+        let mut cache = ShardCache::new(0);
+        assert!(resident().unwrap() > 1 << 20);
+        assert!(!cache.is_full());
+        cache.within(1 << 50);
+        assert!(!cache.is_full());
+        cache.within(1 << 20);
+        assert!(cache.is_full());
+    }
 }
