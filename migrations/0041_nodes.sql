@@ -8,7 +8,7 @@ comment on column state.groups is 'On Citus, how many groups of shards there are
 
 -- What a later migration changes in a parent reaches the tables of its shards only by this function, since on Citus they
 -- are no partitions of it.
-create function each_table(parent text, statement text) returns void
+create or replace function each_table(parent text, statement text) returns void
     language plpgsql set search_path = codesearch, pg_catalog, pg_temp as $$
 declare
     one name;

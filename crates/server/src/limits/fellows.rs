@@ -168,8 +168,9 @@ impl Fellows {
                 if self.leads.send_replace(leads) != leads {
                     tracing::info!("this server ingests and mirrors for the index");
                 }
-            } else {
-                // Its configuration may have changed. Another one, which has something to do, must not wait for ever.
+            } else if self.others() > 0 {
+                // Its configuration may have changed. Another one, which has something to do, must not wait for ever; alone,
+                // this one still has to tell what its configuration has left.
                 self.leads.send_if_modified(std::mem::take);
                 membership.follow().await?;
             }
