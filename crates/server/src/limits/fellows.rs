@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use store::{Error, Membership, NewServer, Store};
 use tokio::sync::watch;
@@ -24,6 +24,10 @@ use statistics::Refusal;
 /// Interval at which servers look for each other: with others, and alone. A server that comes or goes tells the others.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_ALONE: Duration = Duration::from_secs(2);
+
+/// Time for which a server goes on leading whose configuration names nothing to ingest any more: it tells which hosts are
+/// left.
+const TELLS: Duration = Duration::from_secs(10);
 
 /// Time after which a part that nobody uses is given back.
 const IDLE: Duration = Duration::from_secs(3);
@@ -158,19 +162,20 @@ impl Fellows {
     ) -> Result<(), Error> {
         let mut drains = self.drains.subscribe();
         self.me.store(membership.id(), Ordering::Relaxed);
+        let mut wanted = Instant::now();
         loop {
             if self.is_draining() {
                 self.leads.send_replace(false);
                 membership.follow().await?;
                 membership.drain().await?;
             } else if wants_to_lead() {
+                wanted = Instant::now();
                 let leads = membership.lead().await?;
                 if self.leads.send_replace(leads) != leads {
                     tracing::info!("this server ingests and mirrors for the index");
                 }
-            } else if self.others() > 0 {
-                // Its configuration may have changed. Another one, which has something to do, must not wait for ever; alone,
-                // this one still has to tell what its configuration has left.
+            } else if wanted.elapsed() > TELLS {
+                // Its configuration may have changed. Another one, which has something to do, must not wait for ever.
                 self.leads.send_if_modified(std::mem::take);
                 membership.follow().await?;
             }
