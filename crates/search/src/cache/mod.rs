@@ -192,7 +192,7 @@ impl ShardCache {
                 pass(self.read_files(store, catalog, shard).await)?;
             }
         }
-        if self.left_out.swap(left_out, Ordering::Relaxed) != left_out && left_out > 0 {
+        if self.left_out.swap(left_out, Ordering::Relaxed) == 0 && left_out > 0 {
             tracing::warn!(
                 "the filters of {left_out} of {} shards do not fit into half of the memory; searches read them from \
                  Postgres, which takes longer; give the server and Postgres more memory",
