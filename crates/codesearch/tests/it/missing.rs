@@ -80,7 +80,7 @@ fn tells(text: &str) -> bool {
 }
 
 /// Checks all endpoints, tools and commands before, while and after a part of the index is lost.
-fn check<'f>(fixture: &'f Fixture, lose: fn(&'f Fixture) -> Lost<'f>) {
+fn check<'f>(fixture: &'f Fixture, begin: fn(&'f Fixture) -> Lost<'f>) {
     // Completions claim nothing; the others are about no shards.
     let claims = |address: &String| !address.starts_with("/suggest");
     let addresses: Vec<String> = addresses().into_iter().filter(claims).collect();
@@ -123,7 +123,7 @@ fn check<'f>(fixture: &'f Fixture, lose: fn(&'f Fixture) -> Lost<'f>) {
     };
     let (server, mut wrong) = (fixture.serve_with(&["--cache", "0"]), Vec::new());
     let mut agent = Agent::of(fixture);
-    let lost = lose(fixture);
+    let lost = begin(fixture);
     let mut told = 0;
     let all = ask_all(&server);
     for (at, (before, now)) in whole.0.iter().zip(&all).enumerate() {
