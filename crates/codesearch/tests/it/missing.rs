@@ -13,7 +13,8 @@ use crate::view::{
 const TABLES: [&str; 5] = ["chunks", "documents", "files", "docs", "symbols"];
 
 /// How answers and errors tell it.
-const TELLS: [&str; 3] = ["does not answer", "shard_error", "could not be searched"];
+const TELLS: [&str; 4] =
+    ["does not answer", "shard_error", "could not be searched", "\"missing\":{"];
 
 /// How that of livegrep does, which has no other word.
 const LIVEGREP: &str = "\"why\":\"TIMEOUT\"";
