@@ -243,7 +243,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
     let is_rendered = is_markdown && wanted.rendered;
     let (q, place) = (wanted.q.clone(), wanted.place());
-    let bytes = document.text.len();
+    let (bytes, missing) = (document.text.len(), tree.missing());
     // Highlighting and matching may take as long as a search, so they wait for a turn, too.
     let _turn = server.turn().await?;
     let work = tokio::task::spawn_blocking(move || {
@@ -266,6 +266,10 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     facts.retain(|fact| !fact.is_empty());
     if bytes > MAX_COLOURED {
         facts.push("too large to highlight".to_owned());
+    }
+    if tree.is_empty() {
+        // Why its folder is not listed.
+        facts.extend(request::notes::missing(&missing));
     }
     if let Some(tree) = &wanted.tree {
         facts.push(format!("{} {}", tree.kind.word(), tree.tree));
