@@ -269,7 +269,7 @@ pub(crate) async fn plan(
             skips_secrets,
             from_commit,
             languages,
-            is_lost: false,
+            is_lost,
         };
         let part = part.map(|(_, is_complete)| is_complete);
         let size = sizes.get(Path::new(&row.source)).copied();

@@ -230,14 +230,17 @@ async fn apply(
         // Publish the repositories of this group. The last group also removes the repositories that are gone.
         let upto =
             group.upto.map_or(repos.len(), |next| repos.partition_point(|repo| repo.id < next));
-        let done: Vec<RepoRow> = repos.drain(..upto).collect();
+        let mut done: Vec<RepoRow> = repos.drain(..upto).collect();
         session.take_known(&done).await?;
-        for repo in &done {
+        for repo in &mut done {
+            let lacked = std::mem::take(&mut repo.is_lost);
             let Some((others, max_bytes)) = trees.remove(&repo.id) else { continue };
             let shared = Shared { store, room: &room, max_bytes, full: plan.full, progress };
             let begun = Instant::now();
             report.trees += others.now.len();
-            let more = trees::settle(session, repo.id, others, &shared).await?;
+            let (more, are_read) = trees::settle(session, repo.id, others, &shared).await?;
+            // A tree that cannot be read lacks what was on the node.
+            repo.is_lost = lacked && !are_read;
             report.stored += more.stored;
             filled.extend(&more.filled);
             report.trees_time += begun.elapsed();

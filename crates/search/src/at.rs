@@ -206,7 +206,7 @@ impl View {
                         languages: Arc::default(),
                     };
                     let shards = vec![(shard, Arc::new(ShardFiles::new(rows)))];
-                    Arc::new(Tree::new(only, shards, Missing::default()))
+                    Arc::new(Tree::new(only, shards, Missing::default(), Instant::now()))
                 }
             };
             let tree = tokio::task::spawn_blocking(work).await.expect("listing does not panic");
@@ -261,7 +261,7 @@ impl View {
 
     /// Returns the files of a catalog, without keeping them.
     async fn tree_of(&self, catalog: Arc<Catalog>) -> Result<Arc<Tree>, store::Error> {
-        let mut read = Vec::with_capacity(catalog.shards.len());
+        let (begun, mut read) = (Instant::now(), Vec::with_capacity(catalog.shards.len()));
         for shard in &catalog.shards {
             let known = self.searcher.cache().and_then(|cache| cache.view().of(shard).files);
             let files = match known {
@@ -270,7 +270,7 @@ impl View {
             };
             read.push((shard.clone(), files));
         }
-        self.tree_of_read(catalog, read).await
+        self.tree_of_read(catalog, read, begun).await
     }
 
     /// Returns a shard by its number, whether files of visible repositories lie in it or not.

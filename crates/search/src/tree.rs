@@ -12,8 +12,9 @@ use super::missing::Missing;
 use crate::cache::files::ShardFiles;
 use fuzzy::{PathIndex, fold};
 
-/// Longest time for which a tree is kept that lacks the files of some shards.
+/// Least time for which a tree is kept that lacks the files of some shards; or so many times as long as its files were read.
 const KEPT_IN_PART: Duration = Duration::from_secs(1);
+const KEPT_TIMES: u32 = 4;
 
 /// All files of an epoch, by repository and path, as far as their shards could be read.
 #[derive(Debug)]
@@ -30,8 +31,8 @@ pub struct Tree {
     path_index: OnceLock<PathIndex>,
     /// The shards that could not be read.
     missing: Missing,
-    /// When it was made.
-    made: Instant,
+    /// Until when it is kept if it lacks some.
+    kept_until: Instant,
 }
 
 /// A repository in a tree.
@@ -69,12 +70,13 @@ pub struct FileTotals {
 }
 
 impl Tree {
-    /// Creates the tree from the files of all shards but the missing ones. Sorts all paths, so it should run on a separate
-    /// thread.
+    /// Creates the tree from the files of all shards but the missing ones, whose reading began at `begun`. Sorts all paths,
+    /// so it should run on a separate thread.
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         shards: Vec<(Shard, Arc<ShardFiles>)>,
         missing: Missing,
+        begun: Instant,
     ) -> Self {
         let mut repos: Vec<(&str, RepoId)> =
             catalog.repos.iter().map(|(id, repo)| (repo.name.as_str(), *id)).collect();
@@ -109,8 +111,10 @@ impl Tree {
                 }
             })
             .collect();
-        let (languages, path_index, made) = (Vec::new(), OnceLock::new(), Instant::now());
-        let mut tree = Self { catalog, shards, files, repos, languages, path_index, missing, made };
+        let (languages, path_index) = (Vec::new(), OnceLock::new());
+        let kept_until = Instant::now() + KEPT_IN_PART.max(begun.elapsed() * KEPT_TIMES);
+        let mut tree =
+            Self { catalog, shards, files, repos, languages, path_index, missing, kept_until };
         tree.languages = tree.count_languages();
         tree
     }
@@ -131,7 +135,7 @@ impl Tree {
 
     /// Returns whether somebody may look at it: one that lacks shards may soon lack them no more.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.missing.is_empty() || self.made.elapsed() < KEPT_IN_PART
+        self.missing.is_empty() || Instant::now() < self.kept_until
     }
 
     /// Refuses to say that a repository has no more files, if it has some in a missing shard.
@@ -169,7 +173,7 @@ impl Tree {
             languages: Vec::new(),
             path_index: OnceLock::new(),
             missing: self.missing.clone(),
-            made: self.made,
+            kept_until: self.kept_until,
         };
         tree.languages = tree.count_languages();
         tree

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -350,6 +350,7 @@ impl View {
 
     /// Reads the files of a catalog, and puts them in order.
     async fn read_tree(&self, catalog: Arc<Catalog>) -> Result<Arc<Tree>, store::Error> {
+        let begun = Instant::now();
         let epoch = catalog.epoch;
         let read = catalog.shards.clone().into_iter().map(|shard| {
             let known = self.searcher.cache().and_then(|cache| cache.view().of(&shard).files);
@@ -369,10 +370,10 @@ impl View {
         });
         let read: Vec<_> = read.collect();
         let read: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
-        self.tree_of_read(catalog, read).await
+        self.tree_of_read(catalog, read, begun).await
     }
 
-    /// Makes the tree of a catalog, given the files of each shard or why they could not be read.
+    /// Makes the tree of a catalog, given the files of each shard or why they could not be read, and when reading began.
     ///
     /// # Errors
     /// A shard could not be read, for any reason but a node that does not answer.
@@ -380,6 +381,7 @@ impl View {
         &self,
         catalog: Arc<Catalog>,
         read: Vec<(Shard, Result<Arc<ShardFiles>, store::Error>)>,
+        begun: Instant,
     ) -> Result<Arc<Tree>, store::Error> {
         let (mut shards, mut missing) = (Vec::with_capacity(read.len()), Missing::default());
         for (shard, files) in read {
@@ -388,7 +390,9 @@ impl View {
                 Err(error) => missing.note(self.store(), &shard, error)?,
             }
         }
-        let work = tokio::task::spawn_blocking(|| Arc::new(Tree::new(catalog, shards, missing)));
+        let work = tokio::task::spawn_blocking(move || {
+            Arc::new(Tree::new(catalog, shards, missing, begun))
+        });
         Ok(work.await.expect("putting files in order does not panic"))
     }
 }

@@ -108,15 +108,13 @@ impl Store {
             .await?;
         if groups.are_distributed() {
             nodes::make(&mut tx, shards, groups, 0..groups.count(shards)).await?;
+            nodes::set_up(&mut tx).await?;
         } else {
             for table in tables::ALL {
                 tx.execute(AssertSqlSafe(table.make(shards, groups))).await?;
             }
         }
         tx.commit().await?;
-        if groups.are_distributed() {
-            nodes::set_up(&mut conn).await?;
-        }
         self.keep_groups(groups);
         Ok(shards)
     }

@@ -236,7 +236,7 @@ pub(crate) async fn commit_as_one_with(conn: &mut PgConnection, shard: ShardId) 
 /// nothing else. Has Citus end those that a killed program left. Does nothing on plain Postgres.
 ///
 /// # Errors
-/// A node does not answer, or does not end a transaction.
+/// [`Error::Node`] if one does not answer; one does not end a transaction.
 pub(crate) async fn settle(conn: &mut PgConnection, groups: Groups) -> Result<()> {
     if groups.are_distributed() { settle_without(conn, &[]).await } else { Ok(()) }
 }
@@ -257,10 +257,13 @@ async fn settle_without(conn: &mut PgConnection, lost: &[i32]) -> Result<()> {
         .fetch_all(&mut *conn)
         .await?;
         if let Some((node, ..)) = states.iter().find(|(_, success, _)| !success) {
-            return Err(Error::Unreachable(format!(
-                "the node {node} does not answer; an ingest needs all nodes (if it is lost for good, run: codesearch db \
-                 rebuild {node})"
-            )));
+            return Err(Error::Node {
+                node: node.clone(),
+                why: format!(
+                    "nothing changes in the index before all nodes answer; start it, or if it is lost for good, run: \
+                     codesearch db rebuild {node}"
+                ),
+            });
         }
         if states.iter().all(|(.., count)| count == "0") {
             return Ok(());

@@ -11,8 +11,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -159,6 +159,8 @@ impl Ran {
 pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) index: String,
+    /// Whether its database exists, on Citus; elsewhere, the first command makes it.
+    made: Once,
 }
 
 impl Fixture {
@@ -166,10 +168,14 @@ impl Fixture {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let index = format!("test_{}_{next}", std::process::id());
+        Self { folder: tempfile::tempdir().unwrap(), index, made: Once::new() }
+    }
+
+    /// Makes its database, on Citus.
+    fn make(&self, template: citus::Template) {
         if citus::programs().is_some() {
-            citus::create_database(&socket_folder(), &index);
+            self.made.call_once(|| citus::create_database(&socket_folder(), &self.index, template));
         }
-        Self { folder: tempfile::tempdir().unwrap(), index }
     }
 
     /// Returns the folder of its repositories.
@@ -186,6 +192,7 @@ impl Fixture {
 
     /// Returns the binary as a command on this index.
     pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
+        self.make(citus::Template::of(args));
         let mut command = clean_command();
         command.arg("--home").arg(home()).args(["--index", &self.index]).args(args);
         command.current_dir(self.path());
@@ -194,6 +201,7 @@ impl Fixture {
 
     /// Returns another program as a command, in which `codesearch` is the binary on this index.
     pub(crate) fn program(&self, program: &str) -> Command {
+        self.make(citus::Template::Nodes);
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folder = Path::new(BINARY).parent().unwrap().to_owned();
@@ -238,6 +246,7 @@ impl Fixture {
 
     /// Returns the binary as a command on this index, connected by a URL.
     pub(crate) fn command_on(&self, url: &str, args: &[&str]) -> Command {
+        self.make(citus::Template::of(args));
         let mut command = clean_command();
         command.env("DATABASE_URL", url).args(args).current_dir(self.path());
         command
@@ -280,7 +289,7 @@ impl Fixture {
     /// Creates the database without the binary, as on someone else's server.
     pub(crate) fn create_database(&self) {
         if citus::programs().is_some() {
-            // It is there.
+            self.make(citus::Template::Nodes);
             return;
         }
         on(async {
@@ -349,7 +358,9 @@ impl Fixture {
 impl Drop for Fixture {
     fn drop(&mut self) {
         if citus::programs().is_some() {
-            on(citus::drop_database(&socket_folder(), &self.index));
+            if self.made.is_completed() {
+                on(citus::drop_database(&socket_folder(), &self.index));
+            }
             return;
         }
         on(async {

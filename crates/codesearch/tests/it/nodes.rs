@@ -71,7 +71,7 @@ fn a_node_that_does_not_answer_costs_its_shards_until_it_is_back() {
     assert_eq!(nodes().iter().filter(|node| node["answers"] == false).count(), 1);
     fixture.write("one/b.txt", "another needle\n");
     let refused = fixture.run(&["ingest", "--depth", "1", "."]);
-    assert!(refused.err.contains("an ingest needs all nodes"), "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("before all nodes answer"), "{}{}", refused.out, refused.err);
 
     port(5999, 5434);
     assert_eq!(fixture.search(&["needle"]).len(), 3);

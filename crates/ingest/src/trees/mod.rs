@@ -88,13 +88,13 @@ pub(crate) fn format() -> i64 {
 }
 
 /// Compares the trees of a repository with its main tree, which is loaded, loads what they have besides, and plans their
-/// publishing. Returns what was loaded.
+/// publishing. Returns what was loaded, and whether all trees could be read: others stay as they were.
 pub(crate) async fn settle(
     session: &mut Session,
     repo: RepoId,
     mut trees: OtherTrees,
     shared: &Shared<'_>,
-) -> Result<Group, Error> {
+) -> Result<(Group, bool), Error> {
     let state = session.tree_state(repo, format()).await?;
     let max_bytes = shared.max_bytes;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -122,6 +122,7 @@ pub(crate) async fn settle(
     for (at, tree) in &others {
         files[*tree] += i64::from(is_text(&state.files[*at]));
     }
+    let are_read = trees.now.iter().all(|tree| tree.files.is_some());
     let rows = trees.now.into_iter().zip(bits).zip(files).map(|((tree, bit), files)| {
         // Of a worktree of which only a part was looked at, the rest may be older.
         let is_listed = tree.files.is_some()
@@ -134,7 +135,7 @@ pub(crate) async fn settle(
     });
     let rows = rows.collect();
     session.plan_trees(state, rows, counted.members, &counted.of, format()).await?;
-    Ok(group)
+    Ok((group, are_read))
 }
 
 /// Returns the bit of each tree: the one that it had, or the lowest that is free.

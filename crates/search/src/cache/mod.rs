@@ -34,7 +34,7 @@ pub(crate) struct ShardCache {
     /// A semaphore with one permit: segments that searches missed are loaded one at a time.
     loading: Arc<Semaphore>,
     index: Mutex<CachedIndex>,
-    /// Bytes of this process's memory above which no filters and files are read ahead.
+    /// Bytes of this process's memory besides texts, above which the filters and files of no more shards are read ahead.
     most: u64,
     /// Number of shards whose filters were left out for that.
     left_out: AtomicUsize,
@@ -118,14 +118,16 @@ impl ShardCache {
         }
     }
 
-    /// Reads no more filters and files ahead once this process has so many bytes of memory.
+    /// Reads the filters and files of no more shards ahead once this process has so many bytes of memory besides texts.
     pub(crate) fn within(&mut self, bytes: u64) {
         self.most = bytes;
     }
 
-    /// Returns whether this process has as much memory as it may have for filters and files.
+    /// Returns whether this process has as much memory as it may have for filters and files. Texts have a limit of their own.
     fn is_full(&self) -> bool {
-        self.most < u64::MAX && resident().is_some_and(|bytes| bytes > self.most)
+        let texts = self.texts.usage().0;
+        self.most < u64::MAX
+            && resident().is_some_and(|bytes| bytes.saturating_sub(texts) > self.most)
     }
 
     /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the database was
@@ -186,8 +188,9 @@ impl ShardCache {
         };
         let mut left_out = 0;
         for shard in &catalog.shards {
-            if self.is_full() {
-                left_out += usize::from(self.view().of(shard).filters.is_none());
+            // What is in memory is renewed: it takes about as much as before.
+            if self.entry(shard).is_none() && self.is_full() {
+                left_out += 1;
             } else {
                 pass(self.read_files(store, catalog, shard).await)?;
             }

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use store::{Error, Membership, NewServer, Store};
-use tokio::sync::watch;
+use store::{Error, Membership, NewServer, Store, TakenAllowance};
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::client::Client;
 use super::part::{Needs, Part, Rejection};
@@ -225,8 +225,8 @@ impl Fellows {
 
     async fn give_back(&self, client: &Arc<Client>, part: &Part) {
         // Whoever asks for more gives back what is left, too.
-        let Ok(_turn) = part.turn.try_lock() else { return };
-        self.exchange(client, part, false).await;
+        let Ok(turn) = Arc::clone(&part.turn).try_lock_owned() else { return };
+        self.exchange(client, part, false, turn).await;
     }
 
     /// Makes sure that this server has enough of a client's limits for a request.
@@ -246,7 +246,7 @@ impl Fellows {
         }
         let waiting = client.running.as_ref().filter(|_| needs == Needs::Slot);
         let _waiting = waiting.map(|running| running.wait());
-        let _turn = part.turn.lock().await;
+        let mut turn = Arc::clone(&part.turn).lock_owned().await;
         if is_enough() {
             return Ok(());
         }
@@ -255,7 +255,9 @@ impl Fellows {
         }
         let mut pauses = RECALLED.iter();
         loop {
-            let Some(taken) = self.exchange(client, part, true).await else { return Ok(()) };
+            let taken;
+            (taken, turn) = self.exchange(client, part, true, turn).await;
+            let Some(taken) = taken else { return Ok(()) };
             let Some(rejection) = client.refuse(&taken, needs) else { return Ok(()) };
             let is_elsewhere =
                 rejection.reason == Refusal::AtOnce && taken.others_running.is_some_and(|n| n > 0);
@@ -269,13 +271,15 @@ impl Fellows {
     }
 
     /// Gives back what this server has of a client's limits, and takes some again if it wants any; `None` if nobody
-    /// answers.
+    /// answers. Whoever asks may be gone before that: what was taken is noted nevertheless, so this runs by itself, with the
+    /// client's turn.
     async fn exchange(
         &self,
         client: &Arc<Client>,
         part: &Part,
         wants: bool,
-    ) -> Option<store::TakenAllowance> {
+        turn: OwnedMutexGuard<()>,
+    ) -> (Option<TakenAllowance>, OwnedMutexGuard<()>) {
         let (me, others) = (self.me.load(Ordering::Relaxed), self.others());
         {
             let mut holders = self.holders();
@@ -283,17 +287,22 @@ impl Fellows {
                 holders.insert(part.name.clone(), Arc::downgrade(client));
             }
         }
-        let asked = client.ask(others == 0, wants, others + 1);
-        match self.store.take_allowance(&part.name, me, asked).await {
-            Ok(taken) => {
-                client.receive(&taken, me);
-                Some(taken)
-            }
-            Err(error) => {
-                tracing::debug!("the limits of a client are unknown: {error}");
-                client.go_without(&asked, me, wants);
-                None
-            }
-        }
+        let (store, client, name) = (self.store.clone(), Arc::clone(client), part.name.clone());
+        let exchanging = tokio::spawn(async move {
+            let asked = client.ask(others == 0, wants, others + 1);
+            let taken = match store.take_allowance(&name, me, asked).await {
+                Ok(taken) => {
+                    client.receive(&taken, me);
+                    Some(taken)
+                }
+                Err(error) => {
+                    tracing::debug!("the limits of a client are unknown: {error}");
+                    client.go_without(&asked, me, wants);
+                    None
+                }
+            };
+            (taken, turn)
+        });
+        exchanging.await.expect("exchanging does not panic")
     }
 }

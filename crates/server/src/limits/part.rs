@@ -1,6 +1,6 @@
 //! The part that this server has of a client's limits.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use statistics::Refusal;
@@ -31,7 +31,7 @@ pub(super) struct Part {
     /// The name that all servers give to the client.
     pub(super) name: String,
     /// Held while this server asks for more.
-    pub(super) turn: tokio::sync::Mutex<()>,
+    pub(super) turn: Arc<tokio::sync::Mutex<()>>,
     state: Mutex<PartState>,
 }
 
@@ -46,7 +46,7 @@ struct PartState {
 impl Part {
     pub(super) fn new(name: String) -> Self {
         let state = PartState { server: None, used: Instant::now(), refused: None };
-        Self { name, turn: tokio::sync::Mutex::default(), state: Mutex::new(state) }
+        Self { name, turn: Arc::default(), state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, PartState> {

@@ -39,7 +39,8 @@ pub struct RepoRow {
     pub from_commit: bool,
     /// A hash of what decides the languages of its files besides their names and texts; `None` if it is unknown.
     pub languages: Option<i64>,
-    /// Whether some of its files were on a node that is lost, so that all of it must be compared, whatever has changed.
+    /// Whether some of its files were on a node that is lost and were not read again, so that all of it must be compared,
+    /// whatever has changed.
     pub is_lost: bool,
 }
 

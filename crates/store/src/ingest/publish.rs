@@ -498,12 +498,15 @@ async fn update_repos(
               from_commit = given.from_commit, languages = given.languages,
               skipped = coalesce(k.skipped, 0), listed_at = coalesce(to_timestamp(given.listed), r.listed_at),
               looked_at = coalesce(to_timestamp(given.looked), r.looked_at),
-              failed_at = null, failure = null, failures = 0, lost = null
+              failed_at = case when given.is_lost then r.failed_at end,
+              failure = case when given.is_lost then r.failure end,
+              failures = case when given.is_lost then r.failures else 0 end,
+              lost = case when given.is_lost then r.lost end
          from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
                      $9::boolean[], $10::boolean[], $11::float8[], $12::boolean[], $13::bigint[],
-                     $14::text[], $15::float8[])
+                     $14::text[], $15::float8[], $16::boolean[])
              given (id, name, source, web, commit, files, bytes, shards, no_ignore, skips, listed, from_commit,
-                    languages, tree_shards, looked)
+                    languages, tree_shards, looked, is_lost)
          left join (select repo, count(*) skipped
                     from skipped where valid_to = {FOREVER} and trees >= 0 and repo = any($1) group by repo) k
            on k.repo = given.id
@@ -524,6 +527,7 @@ async fn update_repos(
     .bind(repos.iter().map(|repo| repo.languages).collect::<Vec<_>>())
     .bind(tree_shards.collect::<Vec<_>>())
     .bind(repos.iter().map(|repo| looked.get(&repo.id).copied()).collect::<Vec<Option<f64>>>())
+    .bind(repos.iter().map(|repo| repo.is_lost).collect::<Vec<_>>())
     .execute(conn)
     .await?;
     Ok(renamed + ranked + trusted)

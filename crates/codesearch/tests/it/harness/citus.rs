@@ -141,50 +141,121 @@ fn as_owner(home: &Path, programs: &Path, program: &str, args: &str) {
     assert!(ran.status.success(), "{program} {args}: {}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// The database, on each node, of which those of indexes are copies: a coordinator that knows its workers, and no index.
-const TEMPLATE: &str = "nodes";
-
-/// Creates the database of an index on all nodes.
-pub(super) fn create_database(socket: &Path, name: &str) {
-    static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| on(make_template(socket)));
-    on(async {
-        for port in std::iter::once(5432).chain(WORKERS) {
-            let mut conn = connect_at(socket, port, "postgres").await;
-            // The daemon that Citus has in each database.
-            let sql = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1";
-            sqlx::query(sql).bind(TEMPLATE).execute(&mut conn).await.unwrap();
-            let sql = format!("create database {name} template {TEMPLATE}");
-            conn.execute(AssertSqlSafe(sql)).await.unwrap();
-        }
-    });
+/// A database, on each node, of which those of indexes are copies. To make the tables of an index takes seconds on nodes, to
+/// copy them tenths of a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Template {
+    /// A coordinator that knows its workers, and no index.
+    Nodes,
+    /// An index of four shards, as most tests have it.
+    Index,
 }
 
-async fn make_template(socket: &Path) {
-    for port in std::iter::once(5432).chain(WORKERS) {
-        let mut conn = connect_at(socket, port, "postgres").await;
-        conn.execute(AssertSqlSafe(format!("create database {TEMPLATE}"))).await.unwrap();
-        let mut conn = connect_at(socket, port, TEMPLATE).await;
-        conn.execute("create extension citus").await.unwrap();
+impl Template {
+    /// Returns the one for an index whose first command has these arguments.
+    pub(super) fn of<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Self {
+        let args: Vec<&std::ffi::OsStr> = args.iter().map(AsRef::as_ref).collect();
+        let has = |option: [&str; 2]| args.windows(2).any(|pair| pair == option);
+        if has(["--shards", "4"]) { Self::Index } else { Self::Nodes }
     }
-    let mut conn = connect_at(socket, 5432, TEMPLATE).await;
-    let at = socket.display();
-    let mut sql = format!("select citus_set_coordinator_host('{at}', 5432)");
-    for port in WORKERS {
-        sql += &format!("; select citus_add_node('{at}', {port})");
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Index => "index_of_4",
+        }
     }
-    conn.execute(AssertSqlSafe(sql)).await.unwrap();
-    drop(conn);
-    for port in std::iter::once(5432).chain(WORKERS) {
+}
+
+/// The ports of all nodes.
+fn ports() -> impl Iterator<Item = u16> {
+    std::iter::once(5432).chain(WORKERS)
+}
+
+/// Creates the database of an index on all nodes.
+pub(super) fn create_database(socket: &Path, name: &str, template: Template) {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| make_templates(socket));
+    on(copy_database(socket, name, template));
+    if template == Template::Index {
+        // Of no other index.
+        on(async {
+            let mut conn = connect_at(socket, 5432, name).await;
+            let sql = "update codesearch.state set identity = (random() * 9e18)::bigint";
+            conn.execute(sql).await.unwrap();
+        });
+    }
+}
+
+/// Creates a database as a copy of a template on all nodes, at once.
+async fn copy_database(socket: &Path, name: &str, template: Template) {
+    let template = template.name();
+    // What belongs to a database and is not copied with it.
+    let sql = format!(
+        "set allow_system_table_mods = on;
+         update pg_database d set datacl = t.datacl from pg_database t
+         where d.datname = '{name}' and t.datname = '{template}';
+         insert into pg_db_role_setting
+         select d.oid, s.setrole, s.setconfig from pg_db_role_setting s join pg_database t on t.oid = s.setdatabase
+         cross join pg_database d where t.datname = '{template}' and d.datname = '{name}'"
+    );
+    let mut copies = tokio::task::JoinSet::new();
+    for port in ports() {
+        let (socket, sql) = (socket.to_owned(), sql.clone());
+        let create = format!("create database {name} template {template}");
+        copies.spawn(async move {
+            let mut conn = connect_at(&socket, port, "postgres").await;
+            // The daemon that Citus has in each database.
+            let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1";
+            sqlx::query(end).bind(template).execute(&mut conn).await.unwrap();
+            conn.execute(AssertSqlSafe(create)).await.unwrap();
+            conn.execute(AssertSqlSafe(sql)).await.unwrap();
+        });
+    }
+    copies.join_all().await;
+}
+
+/// Makes the templates.
+fn make_templates(socket: &Path) {
+    on(async {
+        let name = Template::Nodes.name();
+        for port in ports() {
+            let mut conn = connect_at(socket, port, "postgres").await;
+            conn.execute(AssertSqlSafe(format!("create database {name}"))).await.unwrap();
+            let mut conn = connect_at(socket, port, name).await;
+            conn.execute("create extension citus").await.unwrap();
+        }
+        let mut conn = connect_at(socket, 5432, name).await;
+        let at = socket.display();
+        let mut sql = format!("select citus_set_coordinator_host('{at}', 5432)");
+        for port in WORKERS {
+            sql += &format!("; select citus_add_node('{at}', {port})");
+        }
+        conn.execute(AssertSqlSafe(sql)).await.unwrap();
+        drop(conn);
+        close(socket, Template::Nodes).await;
+        copy_database(socket, Template::Index.name(), Template::Nodes).await;
+    });
+    let home = socket.parent().unwrap();
+    let mut init = clean_command();
+    init.arg("--home").arg(home).args(["--index", Template::Index.name(), "init"]);
+    let ran = init.args(["--shards", "4"]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    on(close(socket, Template::Index));
+}
+
+/// Has nobody connect to a template any more: it could not be copied meanwhile.
+async fn close(socket: &Path, template: Template) {
+    for port in ports() {
         let mut conn = connect_at(socket, port, "postgres").await;
-        let sql = format!("alter database {TEMPLATE} with allow_connections false");
+        let sql = format!("alter database {} with allow_connections false", template.name());
         conn.execute(AssertSqlSafe(sql)).await.unwrap();
     }
 }
 
 /// Drops the database of an index on all nodes.
 pub(super) async fn drop_database(socket: &Path, name: &str) {
-    for port in std::iter::once(5432).chain(WORKERS) {
+    for port in ports() {
         let mut conn: PgConnection = connect_at(socket, port, "postgres").await;
         let sql = format!("drop database if exists {name} with (force)");
         let _ = conn.execute(AssertSqlSafe(sql)).await;

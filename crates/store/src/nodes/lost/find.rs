@@ -1,5 +1,7 @@
 //! Finds the nodes that are to be given up, and checks that they are lost.
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::{Error, Result};
@@ -15,6 +17,33 @@ pub(super) struct Lost<'n> {
     /// Their numbers in `pg_dist_node`.
     pub(super) ids: Vec<i32>,
     pub(super) groups: Vec<i16>,
+}
+
+/// Number of looks at a node that does not answer before it counts as lost, and the pause between two: it may be starting.
+const LOOKS: u32 = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
+/// Returns the numbers of the nodes that answer none of several looks.
+async fn silent(conn: &mut PgConnection) -> Result<Vec<i32>> {
+    let sql = format!(
+        "select r.nodeid from {QUIETLY}
+         cross join lateral run_command_on_all_nodes('select 1' || left(quiet, 0), parallel => true,
+             give_warning_for_connection_errors => true) r
+         where not r.success"
+    );
+    let look = async |conn: &mut PgConnection| {
+        sqlx::query_scalar::<_, i32>(AssertSqlSafe(sql.clone())).fetch_all(conn).await
+    };
+    let mut silent = look(conn).await?;
+    for _ in 1..LOOKS {
+        if silent.is_empty() {
+            break;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        let still = look(conn).await?;
+        silent.retain(|id| still.contains(id));
+    }
+    Ok(silent)
 }
 
 /// Finds nodes and their groups, and checks that they are lost and the others are not. `None` if they were given up before, and
@@ -58,14 +87,16 @@ pub(super) async fn find<'n>(
             "no other node can take the groups of {names}; add one on the coordinator: select citus_add_node('HOST', PORT)"
         ));
     }
-    let silent: Vec<i32> = sqlx::query_scalar(AssertSqlSafe(format!(
-        "select r.nodeid from {QUIETLY}
-         cross join lateral run_command_on_all_nodes('select 1' || left(quiet, 0), parallel => true,
-             give_warning_for_connection_errors => true) r
-         where not r.success",
-    )))
-    .fetch_all(&mut *conn)
-    .await?;
+    if !sqlx::query_scalar::<_, bool>("select has_table_privilege('pg_dist_node', 'update')")
+        .fetch_one(&mut *conn)
+        .await?
+    {
+        return refuse(
+            "only a superuser of the coordinator can give a node up; use its name in DATABASE_URL"
+                .to_owned(),
+        );
+    }
+    let silent = silent(conn).await?;
     let found = |of: &dyn Fn(&i32) -> bool| known.iter().find(|(id, ..)| of(id)).map(|of| &of.2);
     // What was given up is empty by now, whatever comes back.
     if given_up.is_none()
