@@ -19,6 +19,10 @@ lint:
 test:
     cargo test --workspace
 
+# The tests on Citus, with three workers that they start: `just citus /usr/lib/postgresql/15/bin nodes::`
+citus bin filter="":
+    CODESEARCH_CITUS={{bin}} cargo test --release -p codesearch --test it {{filter}} -- --test-threads=4
+
 # Generated queries against a plain scan, many of them: `just property 20000 7`
 property queries="20000" seed="1":
     CODESEARCH_PROPERTY_QUERIES={{queries}} CODESEARCH_PROPERTY_SEED={{seed}} \

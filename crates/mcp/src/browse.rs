@@ -303,7 +303,9 @@ pub(super) async fn find_file(view: &View, asked: FindFile) -> Result<Answer> {
     // The search visits every path.
     let languages = asked.language.as_deref().map_or(Ok(Vec::new()), query::languages);
     let languages = languages.map_err(|why| anyhow!("{why}"))?;
-    let (typed, missing) = (asked.typed.clone(), request::notes::missing(&tree.missing()));
+    let lacking = tree.lacking(asked.repo.as_deref());
+    let missing = request::notes::missing(&tree.missing()).or(lacking);
+    let typed = asked.typed.clone();
     let work = tokio::task::spawn_blocking(move || found(&tree, &asked, &languages));
     let (files, all) = work.await.expect("finding does not panic").context("typed")?;
     audit::told().results(files.iter().filter_map(|(_, item)| item["repo"].as_str()));

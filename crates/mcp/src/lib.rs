@@ -186,17 +186,19 @@ impl Tools {
     }
 }
 
-/// Returns whether a read failed since a node of the index does not answer.
+/// Returns whether a read failed since a node of the index does not answer or is lost.
 fn is_of_node(error: &anyhow::Error) -> bool {
+    let of_store =
+        |error: &store::Error| matches!(error, store::Error::Node { .. } | store::Error::Lost(_));
     let of_search = |error: &::search::Error| match error {
-        ::search::Error::Store(error) => matches!(error, store::Error::Node { .. }),
+        ::search::Error::Store(error) => of_store(error),
         _ => false,
     };
     let of_navigation = |error: &navigate::Error| match error {
         navigate::Error::Search(error) => of_search(error),
         _ => false,
     };
-    matches!(error.downcast_ref(), Some(store::Error::Node { .. }))
+    error.downcast_ref().is_some_and(of_store)
         || error.downcast_ref().is_some_and(of_search)
         || error.downcast_ref().is_some_and(of_navigation)
 }

@@ -43,6 +43,16 @@ pub struct FailedRepo {
     pub is_lost: bool,
 }
 
+/// Returns the sentence, without a full stop, that so many repositories lack files of a lost node; `None` for none.
+pub(crate) fn lacking(repos: usize) -> Option<String> {
+    let which = match repos {
+        0 => return None,
+        1 => "1 repository lacks".to_owned(),
+        more => format!("{more} repositories lack"),
+    };
+    Some(format!("{which} files of a lost node until they are ingested again"))
+}
+
 impl Covered {
     /// Returns the freshness of some repositories of a catalog; `None` stands for all. Needs no database.
     pub(crate) fn of(catalog: &Catalog, among: Option<&[RepoId]>) -> Self {
@@ -71,12 +81,7 @@ impl Covered {
     /// Returns why an answer about files lacks some although all shards were searched, in one sentence without a full stop;
     /// `None` if it does not.
     pub(crate) fn lacks(&self) -> Option<String> {
-        let which = match self.lost {
-            0 => return None,
-            1 => "1 repository lacks".to_owned(),
-            more => format!("{more} repositories lack"),
-        };
-        Some(format!("{which} files of a lost node until they are ingested again"))
+        lacking(self.lost)
     }
 
     /// Adds the freshness of other repositories.

@@ -230,16 +230,9 @@ impl View {
         if let Some(why) = notes.cut {
             done.stopped.get_or_insert(Stopped::Revision(why));
         }
-        // An ingest may have deleted rows of an unlocked epoch during the search.
-        if self.searcher.snapshots().may_be_old(&catalog) && !catalog.is_held().await {
+        if let Err(error) = self.refuse_if_gone(&catalog).await {
             // Without a cursor, repeating the same search finds the newest epoch.
-            return Err(if search.request.resume.is_some() {
-                Error::Gone
-            } else {
-                let why =
-                    "the connection that held this snapshot of the index failed; search again";
-                store::Error::Unreachable(why.to_owned()).into()
-            });
+            return Err(if search.request.resume.is_some() { Error::Gone } else { error.into() });
         }
         Ok(Some((search, catalog)))
     }

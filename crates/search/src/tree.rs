@@ -10,6 +10,7 @@ use store::{BlobId, Catalog, Epoch, Error, RepoId, Shard, ShardId};
 use super::entry::FileEntry;
 use super::missing::Missing;
 use crate::cache::files::ShardFiles;
+use crate::fresh;
 use fuzzy::{PathIndex, fold};
 
 /// Least time for which a tree is kept that lacks the files of some shards; or so many times as long as its files were read.
@@ -138,10 +139,23 @@ impl Tree {
         self.missing.is_empty() || Instant::now() < self.kept_until
     }
 
-    /// Refuses to say that a repository has no more files, if it has some in a missing shard.
-    fn refuse_if_lacking(&self, repo: RepoId) -> Result<(), Error> {
-        let shards = self.catalog.repos.get(&repo).into_iter().flat_map(|repo| &repo.shards);
+    /// Refuses to say that a repository has no more files, if it has some in a missing shard, or lacks those of a lost node.
+    fn refuse_if_lacking(&self, repo: &RepoTree) -> Result<(), Error> {
+        if self.catalog.is_lost(repo.id) {
+            return Err(Error::Lost(repo.name.clone()));
+        }
+        let shards = self.catalog.repos.get(&repo.id).into_iter().flat_map(|repo| &repo.shards);
         self.missing.refuse(shards.copied())
+    }
+
+    /// Returns the sentence that repositories whose names have this part lack files since a node of the index was lost; `None`
+    /// if none does.
+    pub fn lacking(&self, part: Option<&str>) -> Option<String> {
+        let part = part.map(str::to_lowercase);
+        let is_asked =
+            |of: &&RepoTree| part.as_ref().is_none_or(|part| of.name.to_lowercase().contains(part));
+        let lost = self.repos.iter().filter(|repo| self.catalog.is_lost(repo.id));
+        fresh::lacking(lost.filter(is_asked).count())
     }
 
     /// Returns whether it lists files of the state of a catalog.
@@ -237,7 +251,7 @@ impl Tree {
     /// Returns a file by repository and path.
     ///
     /// # Errors
-    /// It may be in a shard of the repository that could not be read.
+    /// It may be in a shard of the repository that could not be read, or was lost.
     pub fn file(&self, repo: &str, path: &str) -> Result<Option<FileEntry<'_>>, Error> {
         Ok(self.locate(repo, path)?.map(|(_, entry)| entry))
     }
@@ -253,12 +267,12 @@ impl Tree {
     /// Returns a file by repository and path, and the shard that contains it.
     ///
     /// # Errors
-    /// It may be in a shard of the repository that could not be read.
+    /// It may be in a shard of the repository that could not be read, or was lost.
     pub fn locate(&self, repo: &str, path: &str) -> Result<Option<(&Shard, FileEntry<'_>)>, Error> {
         let Some(repo) = self.repo(repo) else { return Ok(None) };
         match self.found(repo, path) {
             Some(found) => Ok(Some(found)),
-            None => self.refuse_if_lacking(repo.id).map(|()| None),
+            None => self.refuse_if_lacking(repo).map(|()| None),
         }
     }
 
@@ -272,9 +286,9 @@ impl Tree {
     /// `folder` has no slash at its ends, and is empty for the root of the repository.
     ///
     /// # Errors
-    /// A shard of the repository could not be read.
+    /// A shard of the repository could not be read, or was lost.
     pub fn folder(&self, repo: &RepoTree, folder: &str) -> Result<Option<Vec<FolderItem>>, Error> {
-        self.refuse_if_lacking(repo.id)?;
+        self.refuse_if_lacking(repo)?;
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let files = &self.files[repo.files.clone()];
         let from = files.partition_point(|file| self.entry(*file).path < prefix.as_str());
@@ -308,9 +322,9 @@ impl Tree {
     /// Returns the languages of a repository with their totals, largest first.
     ///
     /// # Errors
-    /// A shard of the repository could not be read.
+    /// A shard of the repository could not be read, or was lost.
     pub fn languages(&self, repo: &RepoTree) -> Result<Vec<(String, FileTotals)>, Error> {
-        self.refuse_if_lacking(repo.id)?;
+        self.refuse_if_lacking(repo)?;
         let mut languages: HashMap<&str, FileTotals> = HashMap::new();
         for entry in self.files(repo) {
             languages.entry(entry.language.unwrap_or("other")).or_default().add(&entry);

@@ -242,9 +242,17 @@ impl View {
         self.searcher.ask_memory()
     }
 
-    /// Returns whether a catalog may no longer be the newest.
-    pub(crate) fn may_be_old(&self, catalog: &Catalog) -> bool {
-        self.searcher.snapshots().may_be_old(catalog)
+    /// Refuses an answer that was read from a state of the index which may be gone: once its epoch is not pinned any more, an
+    /// ingest may have deleted rows of it, and a rebuild of lost nodes emptied its tables.
+    ///
+    /// # Errors
+    /// The connection that pinned the epoch is lost, and it may not be the newest.
+    pub(crate) async fn refuse_if_gone(&self, read: &Catalog) -> Result<(), store::Error> {
+        if self.searcher.snapshots().may_be_old(read) && !read.is_held().await {
+            let why = "the connection that held this snapshot of the index failed; ask again";
+            return Err(store::Error::Unreachable(why.to_owned()));
+        }
+        Ok(())
     }
 
     pub(crate) fn parallel(&self) -> usize {
@@ -370,7 +378,9 @@ impl View {
         });
         let read: Vec<_> = read.collect();
         let read: Vec<_> = stream::iter(read).buffered(self.parallel()).try_collect().await?;
-        self.tree_of_read(catalog, read, begun).await
+        let tree = self.tree_of_read(Arc::clone(&catalog), read, begun).await?;
+        self.refuse_if_gone(&catalog).await?;
+        Ok(tree)
     }
 
     /// Makes the tree of a catalog, given the files of each shard or why they could not be read, and when reading began.

@@ -196,6 +196,9 @@ impl From<store::Error> for Failure {
                 let message = "a node of the index does not answer; try again in a moment";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_unreachable", message)
             }
+            store::Error::Lost(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", error.to_string())
+            }
             store::Error::Damaged(_) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", error.to_string())
             }

@@ -319,6 +319,13 @@ impl Catalog {
         self.restricted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether a repository lacks files since a node of the index was lost.
+    pub fn is_lost(&self, repo: RepoId) -> bool {
+        let freshness = self.freshness();
+        let failed = freshness.get(repo).and_then(|of| of.failed.as_ref());
+        failed.is_some_and(|failed| failed.is_lost)
+    }
+
     /// Returns the repositories that may be seen, ascending; `None` if all of the epoch may.
     pub fn visible(&self) -> Option<&[RepoId]> {
         self.visible.as_deref()

@@ -20,6 +20,12 @@ pub enum Error {
         /// What the server says.
         why: String,
     },
+    /// A repository lacks files since a node of Citus was lost, and what was asked for may be one of them.
+    #[error(
+        "{0} lacks files of a lost node until it is ingested again, and what was asked for may be one of them; run: \
+         codesearch ingest --now {0}"
+    )]
+    Lost(String),
     /// All connections were in use for too long.
     #[error(
         "all connections to the database are busy: too many searches at once, or Postgres does not respond; try again \

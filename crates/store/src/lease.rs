@@ -20,6 +20,9 @@ use crate::target::{CONNECT, answered};
 /// Longest time that a search waits for a free connection before it fails.
 const ACQUIRE: Duration = Duration::from_secs(30);
 
+/// Longest time in which a node says by itself that it refuses a statement.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
 /// A connection for some statements of a search.
 ///
 /// If dropped before it is [done](Lease::done), because the search was abandoned or a statement
@@ -209,9 +212,13 @@ impl Lease {
         let backend = self.backend.as_mut().expect("there until it is done");
         let of_nodes = self.store.is_distributed();
         let again = (self.untested || of_nodes).then(|| bound.clone());
+        let begun = Instant::now();
         match (bound.rows(&mut backend.conn).await, again) {
-            // The server may have kept a connection to the node since before that started again.
-            (Err(Error::Node { .. }), Some(again)) => again.rows(&mut backend.conn).await,
+            // The server may have kept a connection to the node since before that started again. One that does not respond
+            // would take as long again.
+            (Err(Error::Node { .. }), Some(again)) if begun.elapsed() < AT_ONCE => {
+                again.rows(&mut backend.conn).await
+            }
             (Err(Error::Unreachable(_)), Some(again)) if self.untested => {
                 // The other pooled connections are as old.
                 self.pool.idle().clear();

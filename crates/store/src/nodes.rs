@@ -18,6 +18,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, PgPool};
 
 use crate::ShardId;
 use crate::error::{Error, Result};
+use crate::schema;
 use crate::tables::{ALL, FILES, Groups, Table, Unit};
 
 /// Longest time to wait until nodes have ended the transactions that a killed ingest left to them, and the pause between
@@ -113,6 +114,16 @@ pub(crate) async fn make(
     Ok(())
 }
 
+/// Returns whether an index on nodes has what it needs besides its tables: since the newest migration of this program, if not
+/// of a newer one.
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+pub(crate) async fn is_set_up(conn: &mut PgConnection) -> Result<bool> {
+    let newest: i64 = sqlx::query_scalar("select set_up from state").fetch_one(conn).await?;
+    Ok(newest >= schema::newest())
+}
+
 /// Prepares what an index on nodes needs besides its tables. It may run again.
 ///
 /// # Errors
@@ -141,6 +152,8 @@ pub(crate) async fn set_up(conn: &mut PgConnection) -> Result<()> {
         }
     }
     conn.execute("reset client_min_messages").await?;
+    let done = sqlx::query("update state set set_up = $1").bind(schema::newest());
+    done.execute(conn).await?;
     Ok(())
 }
 

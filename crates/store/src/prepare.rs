@@ -167,6 +167,9 @@ impl ServerProperties {
             Applied::Ours => {}
         }
         let (format, groups) = filters::format(conn).await?;
+        if groups.are_distributed() && !nodes::is_set_up(conn).await? {
+            return Ok(None);
+        }
         Ok((format == filters::FORMAT).then_some(groups))
     }
 }
@@ -227,8 +230,7 @@ impl Store {
         refuse_beside_others(conn).await?;
         conn.execute("create schema if not exists codesearch").await?;
         ensure_trgm(conn).await?;
-        let is_old = !is_made(conn).await? || applied(conn).await? == Applied::Others;
-        if is_old {
+        if !is_made(conn).await? || applied(conn).await? == Applied::Others {
             let is_citus = nodes::is_citus(conn).await?;
             if is_citus {
                 conn.execute(nodes::QUIET).await?;
@@ -245,7 +247,7 @@ impl Store {
         let no_recheck = ensure_operator(conn).await?;
         let (format, groups) = filters::format(conn).await?;
         self.keep_groups(groups);
-        if groups.are_distributed() && is_old {
+        if groups.are_distributed() && !nodes::is_set_up(conn).await? {
             nodes::set_up(conn).await?;
         }
         self.convert_derived(conn, format).await?;

@@ -25,7 +25,8 @@ pub(crate) fn run(index: &Index<'_>, console: &Console, args: &FilesArgs) -> Res
         let view = &here.in_view(view);
         let paths = Paths::of(here, console, args.local);
         let tree = view.tree().await?;
-        let missing = request::notes::missing(&tree.missing());
+        let lacking = tree.lacking(args.repo.as_deref());
+        let missing = request::notes::missing(&tree.missing()).or(lacking);
         let limit = if args.limit == 0 { tree.len() } else { args.limit };
         let here = paths.here().inside().map(|inside| inside.repo.clone());
         let (asked, typed) = (args.clone(), query.clone());

@@ -207,8 +207,7 @@ fn no_answer_hides_a_lost_shard() {
 
 #[test]
 fn no_answer_hides_a_lost_node() {
-    if citus::programs().is_none() {
-        println!("left out: CODESEARCH_CITUS names no folder of a Postgres with Citus");
+    if citus::is_absent() {
         return;
     }
     check(&ingested(), Lost::node);
@@ -243,4 +242,55 @@ fn monitors_wait_for_a_lost_shard() {
     let news = news();
     assert_eq!((&news[0]["appeared"], &news[0]["disappeared"]), (&json!(2), &json!(0)), "{news}");
     assert_eq!(news.as_array().unwrap().len(), 1, "{news}");
+}
+
+/// After a rebuild of a lost node, all shards answer; the repositories that had files there lack them.
+#[test]
+fn no_answer_hides_files_of_a_lost_node() {
+    let fixture = Fixture::new();
+    for name in ["lacking-one", "whole"] {
+        fixture.write(&format!("{name}/a.rs"), "// a needle\n");
+        fixture.write(&format!("{name}/README.md"), "# A needle\n");
+    }
+    fixture.ingest();
+    fixture.exec(
+        "update repos set lost = 'ten:5432', failure = 'a node of the index is lost', failures = 1,
+             failed_at = clock_timestamp() where name = 'lacking-one'",
+    );
+    let server = fixture.serve();
+    let mut agent = Agent::of(&fixture);
+    let why = "lacks files of a lost node";
+    for asked in ["", "&repo=lacking", "&repo=LACK"] {
+        let (status, answer) = server.json(&format!("/files?q=a.rs{asked}"));
+        assert_eq!((status, &answer["complete"]), (200, &json!(false)), "{asked}: {answer}");
+        let (_, _, page) = server.get(&format!("/files?q=a.rs{asked}"), "text/html");
+        assert!(page.contains(why), "{asked}: {page}");
+    }
+    assert_eq!(server.json("/files?q=a.rs&repo=whole").1["complete"], true);
+    let ran = fixture.run(&["files", "a.rs"]).code(2);
+    assert!(ran.err.contains(why) && ran.out.contains("whole/a.rs"), "{}{}", ran.out, ran.err);
+    let (_, told) = agent.call("find_file", &json!({ "typed": "a.rs" }));
+    assert!(told.contains(why), "{told}");
+    for address in ["/docs?q=needle", "/ask?q=needle"] {
+        let (_, answer) = server.json(address);
+        assert!(answer.to_string().contains("\"complete\":false"), "{address}: {answer}");
+    }
+    // What is there is shown; of nothing else is it said that it is not there.
+    let there = server.get("/file?repo=lacking-one&path=a.rs", "text/html");
+    assert!(there.0 == 200 && there.2.contains(why), "{there:?}");
+    for address in ["/file?repo=lacking-one&path=b.rs", "/repos?repo=lacking-one&path=src"] {
+        for accept in ["application/json", "text/html"] {
+            let (status, _, body) = server.get(address, accept);
+            assert_eq!(status, 503, "{address}: {body}");
+            assert!(body.contains(why) && body.contains("ingest --now lacking-one"), "{body}");
+        }
+        assert_eq!(server.get(&address.replace("lacking-one", "whole"), "text/html").0, 404);
+    }
+    let (is_error, told) =
+        agent.call("read_file", &json!({ "repo": "lacking-one", "path": "b.rs" }));
+    assert!(is_error && told.contains(why), "{told}");
+    fixture.ingest();
+    assert_eq!(server.json("/file?repo=lacking-one&path=b.rs").0, 404);
+    assert!(fixture.sql::<bool>("select bool_and(lost is null) from repos"));
+    assert_eq!(fixture.run(&["files", "a.rs"]).code(0).err, "");
 }

@@ -145,11 +145,7 @@ impl Asking<'_> {
             Some(shown) => shown?,
             None => asked.stats.stopped = late,
         }
-        // An ingest may have deleted rows of an unlocked epoch meanwhile.
-        if view.may_be_old(&all) && !all.is_held().await {
-            let why = "the connection that held this snapshot of the index failed; ask again";
-            return Err(store::Error::Unreachable(why.to_owned()).into());
-        }
+        view.refuse_if_gone(&all).await?;
         Ok(asked)
     }
 

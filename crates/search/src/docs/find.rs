@@ -100,6 +100,7 @@ pub fn find<'a>(
         if catalog.visible().is_some() {
             docs.missing = docs.missing.hidden();
         }
+        view.refuse_if_gone(&catalog).await?;
         docs.duration = begun.elapsed();
         Ok(docs)
     })

@@ -35,6 +35,15 @@ pub(crate) fn programs() -> Option<PathBuf> {
     std::env::var_os("CODESEARCH_CITUS").filter(|bin| !bin.is_empty()).map(PathBuf::from)
 }
 
+/// Returns whether the tests do not run on Citus; then says that one is left out.
+pub(crate) fn is_absent() -> bool {
+    let is_absent = programs().is_none();
+    if is_absent {
+        println!("left out: CODESEARCH_CITUS names no folder of a Postgres with Citus");
+    }
+    is_absent
+}
+
 /// Returns whether the tests run on Citus; then says why one is left out there.
 pub(crate) fn leaves_out(why: &str) -> bool {
     let leaves_out = programs().is_some();

@@ -220,3 +220,28 @@ fn another_users_worktree_is_not_followed() {
     );
     fixture.check_invariants();
 }
+
+#[test]
+fn a_worktree_that_stays_unread_lacks_what_was_on_a_lost_node() {
+    let fixture = with_worktree();
+    ingest(&fixture);
+    let is_lost =
+        || fixture.sql::<bool>("select lost is not null and failed_at is not null from repos");
+    // As after the rebuild of a node that had files of the repository.
+    fixture.exec(
+        "update repos set lost = 'ten:5432', failure = 'a node of the index is lost', failures = 1,
+             failed_at = clock_timestamp()",
+    );
+    fixture.git("in/r", &["worktree", "lock", "../w"]);
+    let (here, away) = (fixture.path().join("in/w"), fixture.path().join("away"));
+    fs::rename(&here, &away).unwrap();
+    ingest(&fixture);
+    assert!(is_lost(), "the worktree was not read");
+    let ran = fixture.run(&["search", "one"]).code(2);
+    assert!(ran.err.contains("r lacks files until it is ingested again"), "{}", ran.err);
+    fs::rename(&away, &here).unwrap();
+    ingest(&fixture);
+    assert!(!is_lost());
+    fixture.run(&["search", "one"]).code(0);
+    check(&fixture);
+}

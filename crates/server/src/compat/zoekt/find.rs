@@ -236,7 +236,7 @@ pub(super) async fn whole_repos(
     let repos = tree.repos().iter().filter(|repo| names.contains_key(&repo.name));
     let shown = limits.files.unwrap_or(usize::MAX).min(limits.matches.unwrap_or(usize::MAX));
     let mut counts = SearchStats::of(&stats);
-    counts.crashes += usize::from(!tree.missing().is_empty());
+    counts.crashes += usize::from(!tree.missing().is_empty() || tree.lacking(None).is_some());
     let mut files = Vec::new();
     for repo in repos {
         for (at, entry) in tree.files(repo).enumerate() {

@@ -235,7 +235,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     });
     let symbols = match navigate::outline_of_text(server.view(), &document).await {
         // The text is there; its outline says nothing.
-        Err(store::Error::Node { .. }) => None,
+        Err(store::Error::Node { .. } | store::Error::Lost(_)) => None,
         symbols => symbols?,
     };
     let symbols = symbols.or_else(|| rev.map(|_| Outline::not_indexed(&document)));
@@ -243,7 +243,9 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
         document.language.as_deref() == Some("Markdown") && document.text.len() <= MAX_COLOURED;
     let is_rendered = is_markdown && wanted.rendered;
     let (q, place) = (wanted.q.clone(), wanted.place());
-    let (bytes, missing) = (document.text.len(), tree.missing());
+    let missing = request::notes::missing(&tree.missing());
+    let missing = missing.or_else(|| tree.lacking(Some(&document.repo)));
+    let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn, too.
     let _turn = server.turn().await?;
     let work = tokio::task::spawn_blocking(move || {
@@ -269,7 +271,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     }
     if tree.is_empty() {
         // Why its folder is not listed.
-        facts.extend(request::notes::missing(&missing));
+        facts.extend(missing);
     }
     if let Some(tree) = &wanted.tree {
         facts.push(format!("{} {}", tree.kind.word(), tree.tree));

@@ -80,16 +80,6 @@ async fn files(
     answered(&headers, "", wanted.format.as_deref(), done)
 }
 
-/// Returns whether a repository, or one of all if none is named, lacks files since a node of the index is lost.
-async fn lacks_files(server: &Server, repo: &str) -> Result<bool, store::Error> {
-    let catalog = server.view().catalog().await?;
-    let freshness = catalog.freshness();
-    let name = repo.split('@').next().unwrap_or_default();
-    let is_asked = |id| name.is_empty() || catalog.repos.get(id).is_some_and(|of| of.name == name);
-    let failed = freshness.failed(catalog.visible());
-    Ok(failed.iter().any(|(id, failed)| failed.is_lost && is_asked(id)))
-}
-
 async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams) -> Answered {
     let limit = wanted.limit.unwrap_or(FOUND);
     let language = wanted.lang.as_deref();
@@ -112,7 +102,8 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
     let (near, count) = work.await.map_err(|_| Failure::panicked())?.map_err(wrong)?;
     audit::told().results(near.iter().map(|near| near.repo.as_str()));
     let missing = tree.missing();
-    counted.ended(match missing.is_empty() {
+    let lacking = tree.lacking(wanted.repo.split('@').next());
+    counted.ended(match missing.is_empty() && lacking.is_none() {
         false => Outcome::ShardError,
         true if count > near.len() => Outcome::Limit,
         true => Outcome::Complete,
@@ -129,9 +120,7 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
                 })
             })
             .collect();
-        let complete = files.len() == count
-            && missing.is_empty()
-            && !lacks_files(server, &wanted.repo).await?;
+        let complete = files.len() == count && missing.is_empty() && lacking.is_none();
         let mut body = json!({ "files": files, "found": count, "complete": complete });
         if let Some(missing) = MissingJson::of(&missing) {
             body["missing"] = json!(missing);
@@ -151,6 +140,6 @@ async fn files_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParam
         shown if shown == count => all,
         shown => format!("the nearest {} of {all}", grouped(shown)),
     };
-    let missing = request::notes::missing(&missing);
+    let missing = request::notes::missing(&missing).or(lacking);
     Ok(render(StatusCode::OK, &FindPage { query: "", typed: &wanted.q, summary, missing, rows }))
 }
