@@ -211,7 +211,7 @@ async fn copy_database(socket: &Path, name: &str, template: Template) {
     let mut copies = tokio::task::JoinSet::new();
     for port in ports() {
         let (socket, sql) = (socket.to_owned(), sql.clone());
-        let create = format!("create database {name} template {template}");
+        let create = format!("create database {name} template {template} strategy file_copy");
         copies.spawn(async move {
             let mut conn = connect_at(&socket, port, "postgres").await;
             // The daemon that Citus has in each database.
