@@ -212,6 +212,23 @@ fn on_nodes(statement: &str, columns: &str) -> String {
     )
 }
 
+/// Has each node run a command. Returns what each said, or why it failed, with its host and port.
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+pub(crate) async fn on_each(
+    conn: &mut PgConnection,
+    command: &str,
+) -> Result<Vec<(String, String)>> {
+    let sql = format!(
+        "select format('%s:%s', n.nodename, n.nodeport), r.result from {QUIETLY}
+         cross join lateral run_command_on_all_nodes($1 || left(quiet, 0), parallel => true,
+             give_warning_for_connection_errors => true) r
+         join pg_dist_node n on n.nodeid = r.nodeid order by 1"
+    );
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).bind(command).fetch_all(conn).await?)
+}
+
 /// Merges the pending lists of the trigram indexes of a table of a shard into the indexes, where the table lies.
 ///
 /// # Errors

@@ -35,6 +35,46 @@ fn check(fixture: &Fixture) -> Ran {
     fixture.run(&["check"])
 }
 
+/// Makes an index whose order its values have no more, as after an update of the system's collation.
+const DISORDER: &str = "do $do$ begin
+    perform set_config('citus.enable_ddl_propagation', 'off', true);
+    create function codesearch.odd(int, int) returns int language sql immutable as 'select btint4cmp($1, $2)';
+    create operator class codesearch.odd for type int4 using btree as operator 1 <, operator 2 <=, operator 3 =,
+        operator 4 >=, operator 5 >, function 1 codesearch.odd(int, int);
+    create table codesearch.odd (a int);
+    insert into codesearch.odd select generate_series(1, 1000);
+    create index odd_a on codesearch.odd using btree (a codesearch.odd);
+    create or replace function codesearch.odd(int, int) returns int language sql immutable as 'select btint4cmp($2, $1)';
+end $do$";
+
+#[test]
+fn an_index_out_of_order_is_found() {
+    let fixture = Fixture::new();
+    fixture.write("r/a.rs", "needle\n");
+    fixture.ingest();
+    check(&fixture).code(0);
+    // On Citus, tables of shards and their indexes lie on the workers.
+    let on_worker = citus::programs().is_some();
+    if on_worker {
+        fixture.exec(&format!("select run_command_on_workers($sql${DISORDER}$sql$)"));
+    } else {
+        fixture.exec(DISORDER);
+    }
+    let ran = check(&fixture);
+    if !fixture
+        .sql::<bool>("select exists (select from pg_available_extensions where name = 'amcheck')")
+    {
+        println!("left out: the server has no amcheck");
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("the index odd_a: item order invariant violated"), "{}", ran.out);
+    assert_eq!(ran.out.matches("odd_a").count(), if on_worker { 3 } else { 1 }, "{}", ran.out);
+    assert_eq!(ran.out.contains("on "), on_worker, "{}", ran.out);
+    let left = "select exists (select from pg_extension where extname = 'amcheck')";
+    assert!(!fixture.sql::<bool>(left), "the extension is gone again");
+}
+
 #[test]
 fn what_was_damaged_is_found() {
     let fixture = indexed();

@@ -1,14 +1,18 @@
 //! Checks the indexes with the server's own extension, and the collation that sorts them.
 
-use sqlx::{Connection, Executor};
+use sqlx::Executor;
 
 use super::{Check, Problem};
 use crate::error::Result;
+use crate::nodes;
+
+/// Checks the indexes of one server.
+const INDEXES: &str = include_str!("indexes.sql");
 
 impl Check {
     /// Returns the problems of the indexes that `amcheck`
     /// (<https://www.postgresql.org/docs/current/amcheck.html>) finds, if the server has it and
-    /// this role may use it. It checks B-trees, and from Postgres 18 on also GIN indexes.
+    /// this role may use it, on all nodes. It checks B-trees, and from Postgres 18 on also GIN indexes.
     ///
     /// # Errors
     /// The server cannot be reached or refuses a statement.
@@ -27,40 +31,36 @@ impl Check {
                     .to_owned(),
             ));
         }
-        // The extension is added within a transaction that is rolled back.
-        let mut tx = self.conn.begin().await?;
-        if let Err(error) = tx.execute("create extension if not exists amcheck").await {
-            tracing::debug!("amcheck is not available: {error}");
-            tx.rollback().await?;
+        if self.store.is_distributed() {
+            for (node, said) in nodes::on_each(&mut self.conn, INDEXES).await? {
+                let found = found(&said).unwrap_or_else(|| vec![format!("not checked: {said}")]);
+                problems
+                    .extend(found.into_iter().map(|what| problem(format!("on {node}, {what}"))));
+            }
             return Ok(problems);
         }
-        let checks: Vec<(String, String)> = sqlx::query_as(
-            "select c.relname, format('select %s(%s::regclass%s)', p.oid::regproc, c.oid,
-                                      case a.amname when 'btree' then ', true' else '' end)
-             from pg_class c join pg_index i on i.indexrelid = c.oid join pg_am a on a.oid = c.relam
-                  join pg_proc p on p.proname = case a.amname when 'btree' then 'bt_index_check' else 'gin_index_check' end
-                                and p.pronargs = case a.amname when 'btree' then 2 else 1 end
-             where c.relnamespace = 'codesearch'::regnamespace and c.relkind = 'i' and i.indisvalid
-               and a.amname in ('btree', 'gin')
-             order by 1",
-        )
-        .fetch_all(&mut *tx)
-        .await?;
-        for (index, sql) in checks {
-            let mut one = tx.begin().await?;
-            let checked = one.execute(sqlx::AssertSqlSafe(sql)).await;
-            one.rollback().await?;
-            match checked {
-                Ok(_) => {}
-                Err(sqlx::Error::Database(error)) => {
-                    problems.push(problem(format!("the index {index}: {error}")));
-                }
-                Err(error) => return Err(error.into()),
+        match self.conn.execute(INDEXES).await {
+            Err(sqlx::Error::Database(said)) => {
+                let Some(found) = found(said.message()) else {
+                    return Err(sqlx::Error::Database(said).into());
+                };
+                problems.extend(found.into_iter().map(problem));
             }
+            ended => drop(ended?),
         }
-        tx.rollback().await?;
         Ok(problems)
     }
+}
+
+/// Returns what a server found that ended [`INDEXES`] with this error, if it was checked or cannot be.
+fn found(said: &str) -> Option<Vec<String>> {
+    let said = said.trim_start_matches("ERROR:").trim_start();
+    if let Some(why) = said.strip_prefix("unavailable: ") {
+        tracing::debug!("amcheck is not available: {why}");
+        return Some(Vec::new());
+    }
+    let found = said.strip_prefix("checked: ")?;
+    Some(found.split('\u{1f}').filter(|one| !one.is_empty()).map(str::to_owned).collect())
 }
 
 fn problem(what: String) -> Problem {

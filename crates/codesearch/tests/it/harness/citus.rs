@@ -20,10 +20,11 @@ const SETTINGS: &str = "
 shared_preload_libraries = 'citus'
 wal_level = logical
 max_wal_senders = 10
-max_prepared_transactions = 400
-max_connections = 300
+max_prepared_transactions = 250
+max_connections = 250
 max_worker_processes = 200
-max_locks_per_transaction = 1024
+max_locks_per_transaction = 512
+shared_buffers = 64MB
 fsync = off
 full_page_writes = off
 citus.enable_statistics_collection = off
@@ -87,7 +88,7 @@ pub(super) fn prepare(home: &Path, programs: &Path) {
         let mut text = fs::read_to_string(&conf).unwrap();
         text += &common;
         text += &format!(
-            "port = {port}\nlisten_addresses = ''\nunix_socket_directories = '{}'\nunix_socket_permissions = 0700\nshared_buffers = 32MB\njit = off\n",
+            "port = {port}\nlisten_addresses = ''\nunix_socket_directories = '{}'\nunix_socket_permissions = 0700\njit = off\n",
             socket.display()
         );
         fs::write(&conf, text).unwrap();
