@@ -157,6 +157,7 @@ fn node_of(reply: &dyn DatabaseError) -> Option<String> {
     let context = || reply.try_downcast_ref::<PgDatabaseError>()?.r#where();
     let named = message
         .split_once("connection to the remote node ")
+        .or_else(|| message.split_once("any connections to the node "))
         .or_else(|| context()?.split_once("while executing command on "))?;
     let node = named.1.split([' ', '\n']).next()?;
     Some(node.rsplit_once('@').map_or(node, |(_, node)| node).to_owned())

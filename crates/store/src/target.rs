@@ -79,6 +79,8 @@ pub(crate) fn options(target: &Target) -> Result<PgConnectOptions> {
             ("tcp_keepalives_idle", "10"),
             ("tcp_keepalives_interval", "5"),
             ("tcp_keepalives_count", "3"),
+            // On Citus, for how long it waits for a node that does not respond; elsewhere, nobody reads it.
+            ("citus.node_connection_timeout", "3s"),
         ])
         // Each shard has statements of its own.
         .statement_cache_capacity(2048)

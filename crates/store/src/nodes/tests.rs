@@ -105,6 +105,13 @@ fn a_node_that_does_not_answer_is_named() {
         );
         let Error::Node { node, .. } = lost.await else { panic!("it is an error of a node") };
         assert_eq!(node, "127.0.0.1:6502");
+        let silent = raise(
+            "08006",
+            "could not establish any connections to the node ten:5432 after 3000 ms",
+        );
+        let Error::Node { node, why } = silent.await else { panic!("it is an error of a node") };
+        assert_eq!(node, "ten:5432");
+        assert!(why.ends_with("after 3000 ms"), "{why}");
         assert!(matches!(
             raise("08006", "server closed the connection").await,
             Error::Unreachable(_)
