@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
@@ -157,22 +157,23 @@ fn as_owner(home: &Path, programs: &Path, program: &str, args: &str) {
 pub(super) enum Template {
     /// A coordinator that knows its workers, and no index.
     Nodes,
-    /// An index of four shards, as most tests have it.
-    Index,
+    /// An index of so many shards.
+    Index(u16),
 }
 
 impl Template {
     /// Returns the one for an index whose first command has these arguments.
     pub(super) fn of<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Self {
-        let args: Vec<&std::ffi::OsStr> = args.iter().map(AsRef::as_ref).collect();
-        let has = |option: [&str; 2]| args.windows(2).any(|pair| pair == option);
-        if has(["--shards", "4"]) { Self::Index } else { Self::Nodes }
+        let mut args = args.iter().map(|arg| arg.as_ref().to_string_lossy());
+        let shards = args.find(|arg| arg == "--shards").and(args.next());
+        shards.and_then(|shards| shards.parse().ok()).map_or(Self::Nodes, Self::Index)
     }
 
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Self::Nodes => "nodes",
-            Self::Index => "index_of_4",
+            // Another run may have left some.
+            Self::Nodes => format!("nodes_{}", std::process::id()),
+            Self::Index(shards) => format!("index_of_{shards}_{}", std::process::id()),
         }
     }
 }
@@ -184,10 +185,18 @@ fn ports() -> impl Iterator<Item = u16> {
 
 /// Creates the database of an index on all nodes.
 pub(super) fn create_database(socket: &Path, name: &str, template: Template) {
-    static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| make_templates(socket));
+    static MADE: Mutex<Vec<Template>> = Mutex::new(Vec::new());
+    {
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        for template in [Template::Nodes, template] {
+            if !made.contains(&template) {
+                make_template(socket, template);
+                made.push(template);
+            }
+        }
+    }
     on(copy_database(socket, name, template));
-    if template == Template::Index {
+    if template != Template::Nodes {
         // Of no other index.
         on(async {
             let mut conn = connect_at(socket, 5432, name).await;
@@ -211,7 +220,7 @@ async fn copy_database(socket: &Path, name: &str, template: Template) {
     );
     let mut copies = tokio::task::JoinSet::new();
     for port in ports() {
-        let (socket, sql) = (socket.to_owned(), sql.clone());
+        let (socket, sql, template) = (socket.to_owned(), sql.clone(), template.clone());
         let create = format!("create database {name} template {template} strategy file_copy");
         copies.spawn(async move {
             let mut conn = connect_at(&socket, port, "postgres").await;
@@ -225,33 +234,37 @@ async fn copy_database(socket: &Path, name: &str, template: Template) {
     copies.join_all().await;
 }
 
-/// Makes the templates.
-fn make_templates(socket: &Path) {
-    on(async {
-        let name = Template::Nodes.name();
-        for port in ports() {
-            let mut conn = connect_at(socket, port, "postgres").await;
-            conn.execute(AssertSqlSafe(format!("create database {name}"))).await.unwrap();
-            let mut conn = connect_at(socket, port, name).await;
-            conn.execute("create extension citus").await.unwrap();
+/// Makes a template.
+fn make_template(socket: &Path, template: Template) {
+    let name = template.name();
+    match template {
+        Template::Nodes => on(make_nodes(socket, &name)),
+        Template::Index(shards) => {
+            on(copy_database(socket, &name, Template::Nodes));
+            let mut init = clean_command();
+            init.arg("--home").arg(socket.parent().unwrap()).args(["--index", &name, "init"]);
+            let ran = init.args(["--shards", &shards.to_string()]).output().unwrap();
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         }
-        let mut conn = connect_at(socket, 5432, name).await;
-        let at = socket.display();
-        let mut sql = format!("select citus_set_coordinator_host('{at}', 5432)");
-        for port in WORKERS {
-            sql += &format!("; select citus_add_node('{at}', {port})");
-        }
-        conn.execute(AssertSqlSafe(sql)).await.unwrap();
-        drop(conn);
-        close(socket, Template::Nodes).await;
-        copy_database(socket, Template::Index.name(), Template::Nodes).await;
-    });
-    let home = socket.parent().unwrap();
-    let mut init = clean_command();
-    init.arg("--home").arg(home).args(["--index", Template::Index.name(), "init"]);
-    let ran = init.args(["--shards", "4"]).output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    on(close(socket, Template::Index));
+    }
+    on(close(socket, template));
+}
+
+/// Makes a database on all nodes, whose coordinator knows its workers.
+async fn make_nodes(socket: &Path, name: &str) {
+    for port in ports() {
+        let mut conn = connect_at(socket, port, "postgres").await;
+        conn.execute(AssertSqlSafe(format!("create database {name}"))).await.unwrap();
+        let mut conn = connect_at(socket, port, name).await;
+        conn.execute("create extension citus").await.unwrap();
+    }
+    let mut conn = connect_at(socket, 5432, name).await;
+    let at = socket.display();
+    let mut sql = format!("select citus_set_coordinator_host('{at}', 5432)");
+    for port in WORKERS {
+        sql += &format!("; select citus_add_node('{at}', {port})");
+    }
+    conn.execute(AssertSqlSafe(sql)).await.unwrap();
 }
 
 /// Has nobody connect to a template any more: it could not be copied meanwhile.
