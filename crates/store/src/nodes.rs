@@ -286,12 +286,13 @@ async fn settle_without(conn: &mut PgConnection, lost: &[i32]) -> Result<()> {
         .bind(lost)
         .fetch_all(&mut *conn)
         .await?;
-        if let Some((node, ..)) = states.iter().find(|(_, success, _)| !success) {
+        if let Some((node, _, said)) = states.iter().find(|(_, success, _)| !success) {
+            let said = said.lines().next().unwrap_or_default().trim_start_matches("ERROR:").trim();
             return Err(Error::Node {
                 node: node.clone(),
                 why: format!(
-                    "nothing changes in the index before all nodes answer; start it, or if it is lost for good, run: \
-                     codesearch db rebuild {node}"
+                    "{said}; nothing changes in the index before all nodes answer; start it, or if it is lost for good, \
+                     run: codesearch db rebuild {node}"
                 ),
             });
         }

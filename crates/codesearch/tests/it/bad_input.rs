@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::harness::{Fixture, Ran, citus, run_on_url};
+use crate::harness::{Fixture, Ran, citus, run_on_url, socket_folder};
 use crate::upgrade;
 
 /// Returns the last line of stderr of a command that must fail.
@@ -143,6 +143,11 @@ fn a_role_without_rights_gets_the_same_answers() {
     fixture.exec(&format!("create role {role} login; {grants}"));
     if citus::programs().is_some() {
         fixture.exec(&format!("select run_command_on_workers('{grants}')"));
+        // The coordinator connects to itself as the role.
+        let admitted = socket_folder().parent().unwrap().join("data/pg_ident.conf");
+        let known = std::fs::read_to_string(&admitted).unwrap();
+        std::fs::write(&admitted, format!("{known}owner /^(.*)$ \"{role}\"\n")).unwrap();
+        fixture.exec("select pg_reload_conf()");
     }
     let url = fixture.run(&["db", "url"]).code(0).out;
     let url = format!("{}&options=-c%20role%3D{role}", url.trim());
