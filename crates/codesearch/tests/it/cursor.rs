@@ -430,7 +430,7 @@ fn a_search_whose_state_is_deleted_meanwhile_says_so() {
         }
         assert!(first < files, "it had ended before");
         let told = search.await.unwrap().unwrap_err().to_string();
-        assert!(told.contains("search again"), "{told}");
+        assert!(told.contains("ask again"), "{told}");
         // The same search on the new state.
         let (send, mut found) = mpsc::channel(1);
         let search = run(send);
