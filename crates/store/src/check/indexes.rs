@@ -46,7 +46,9 @@ impl Check {
                 };
                 problems.extend(found.into_iter().map(problem));
             }
-            ended => drop(ended?),
+            ended => {
+                ended?;
+            }
         }
         Ok(problems)
     }
