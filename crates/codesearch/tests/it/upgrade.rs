@@ -201,7 +201,7 @@ fn make_filters_of_15(fixture: &Fixture) {
           create view codesearch_sql.left_out as select r.name as repository, k.path, k.bytes, k.reason
               from skipped k cross join state s join repos r on r.id = k.repo
               where k.valid_from <= s.epoch and s.epoch < k.valid_to;
-         alter table state drop column group_shards, drop column groups, drop column lost;
+         alter table state drop column group_shards, drop column groups, drop column lost, drop column set_up;
          alter table repos drop column lost;
          alter table scip rename to fresh;
          create table scip (like fresh) partition by list (shard);
