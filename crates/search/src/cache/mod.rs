@@ -106,15 +106,13 @@ impl CacheView<'_> {
 impl ShardCache {
     /// Creates a cache for up to `bytes` bytes of texts.
     pub(crate) fn new(bytes: u64) -> Self {
-        let (texts, loading) = (Arc::new(Texts::new(bytes)), Arc::new(Semaphore::new(1)));
-        let left_out = AtomicUsize::new(0);
         Self {
             shards: RwLock::default(),
-            texts,
-            loading,
+            texts: Arc::new(Texts::new(bytes)),
+            loading: Arc::new(Semaphore::new(1)),
             index: Mutex::default(),
             most: u64::MAX,
-            left_out,
+            left_out: AtomicUsize::new(0),
         }
     }
 
@@ -125,9 +123,8 @@ impl ShardCache {
 
     /// Returns whether this process has as much memory as it may have for filters and files. Texts have a limit of their own.
     fn is_full(&self) -> bool {
-        let texts = self.texts.usage().0;
-        self.most < u64::MAX
-            && resident().is_some_and(|bytes| bytes.saturating_sub(texts) > self.most)
+        let other = || Some(resident()?.saturating_sub(self.texts.usage().0));
+        self.most < u64::MAX && other().is_some_and(|bytes| bytes > self.most)
     }
 
     /// Clears the cache if `catalog` is of another index, or does not follow the newest epoch seen: the database was
