@@ -26,8 +26,8 @@ pub struct Report {
     pub repaired: usize,
 }
 
-/// Checks the index: the rules between tables, each text against the hash of its file, and documents and
-/// filters against the texts. Calls `told` before each shard with the number of shards read and their total.
+/// Checks the index: the rules between tables, whether repositories lack files of lost nodes, each text against the hash of its
+/// file, and documents and filters against the texts. Calls `told` before each shard with the number of shards read and their total.
 ///
 /// # Errors
 /// An ingest is running; the server cannot be reached or refuses a statement.
@@ -45,6 +45,11 @@ pub async fn check(
     if options.sample.is_none() {
         report.problems.extend(check.indexes().await?);
         report.problems.extend(check.histories().await?);
+    }
+    for (name, _) in store.lost_repos().await? {
+        let what =
+            format!("{name} lacks files of a lost node; run: codesearch ingest --now {name}");
+        report.problems.push(Problem { shard: None, what, is_derived: false });
     }
     let shards = check.shards(options.sample).await?;
     for (read, shard) in shards.iter().enumerate() {

@@ -220,10 +220,9 @@ pub fn stopped(asked: &Asked) -> Option<(&'static str, String)> {
         Some(Stopped::Timeout(timeout)) => {
             ("timeout", format!("timed out after {timeout:?}; there may be better files"))
         }
-        Some(Stopped::Shards(_)) => {
-            let missing = crate::notes::missing(&asked.stats.shown_missing());
-            let why = || "some shards could not be asked; see the server's log".to_owned();
-            ("shard_error", missing.unwrap_or_else(why))
+        Some(Stopped::Shards(why)) => {
+            let (missing, covered) = (asked.stats.shown_missing(), &asked.stats.covered);
+            ("shard_error", crate::notes::unsearched_shards(&missing, covered, why))
         }
         Some(Stopped::Revision(why)) => ("revision", why.clone()),
         None if asked.unindexed > 0 => ("unindexed", unindexed(asked)),

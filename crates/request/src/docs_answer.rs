@@ -116,7 +116,6 @@ fn joined(pieces: &[TextRun]) -> (String, Vec<Range<usize>>) {
 
 /// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
-    let missing = notes::missing(&found.missing);
     Some(match found.stopped.as_ref()? {
         DocsStopped::Limit => {
             ("limit", format!("the best {} of {}", found.docs.len(), found.matched))
@@ -132,9 +131,8 @@ pub fn stopped(found: &Docs) -> Option<(&'static str, String)> {
         DocsStopped::Timeout(timeout) => {
             ("timeout", format!("timed out after {timeout:?}; there may be more"))
         }
-        DocsStopped::Shards(_) => {
-            let why = "some shards could not be searched; see the server's log";
-            ("shard_error", missing.unwrap_or_else(|| why.to_owned()))
+        DocsStopped::Shards(why) => {
+            ("shard_error", notes::unsearched_shards(&found.missing, &found.covered, why))
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use navigate::{Outline, SymbolsState};
-use search::{Missing, Stats};
+use search::{Covered, Missing, Stats};
 use serde::Serialize;
 
 use crate::fresh;
@@ -40,6 +40,14 @@ pub fn missing(missing: &Missing) -> Option<String> {
         nodes.join(", "),
         if nodes.len() == 1 { "does" } else { "do" }
     ))
+}
+
+/// Returns a sentence without a full stop about why shards could not be searched, given the reason in the answer: nodes that do
+/// not answer, files of lost nodes, or something that only the server's log tells.
+pub fn unsearched_shards(missing: &Missing, covered: &Covered, why: &str) -> String {
+    let lacks = || covered.lacks().filter(|lacks| lacks == why);
+    let untold = || "some shards could not be searched; see the server's log".to_owned();
+    self::missing(missing).or_else(lacks).unwrap_or_else(untold)
 }
 
 /// What was not searched since nodes of the index do not answer, as JSON.

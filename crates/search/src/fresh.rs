@@ -80,7 +80,7 @@ impl Covered {
 
     /// Returns why an answer about files lacks some although all shards were searched, in one sentence without a full stop;
     /// `None` if it does not.
-    pub(crate) fn lacks(&self) -> Option<String> {
+    pub fn lacks(&self) -> Option<String> {
         lacking(self.lost)
     }
 

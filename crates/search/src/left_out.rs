@@ -12,6 +12,7 @@ use super::shards::ShardCandidate;
 use super::state::Search;
 use super::stats::SymbolsLeft;
 use crate::cache::files::ShardFiles;
+use crate::missing::Missing;
 
 /// Maximum extra time, beyond that of the search, for the files that were left out.
 pub(crate) const MOST: Duration = Duration::from_millis(50);
@@ -71,19 +72,19 @@ pub(crate) async fn count(
     Ok(counting.await.expect("counting does not panic"))
 }
 
-/// Returns what a search for symbols could not find. `found` tells whether it found anything. With all symbols in
-/// memory, it queries the database only if nothing was found in given languages, or if files with incomplete symbols
-/// are not in memory.
+/// Returns what a search for symbols could not find, and the shards of which nobody knows that. `found` tells whether it found
+/// anything. With all symbols in memory, it queries the database only if nothing was found in given languages, or if files
+/// with incomplete symbols are not in memory.
 pub(crate) async fn symbols<'s>(
     search: &'s Search,
     store: &Store,
     found: bool,
-) -> Result<SymbolsLeft, store::Error> {
-    let mut left = SymbolsLeft::default();
+) -> Result<(SymbolsLeft, Missing), store::Error> {
+    let (mut left, mut missing) = (SymbolsLeft::default(), Missing::default());
     let mut asks = false;
     search.query().expr.predicates(&mut |of| asks |= matches!(of, Predicate::Symbol(_)));
     if !asks {
-        return Ok(left);
+        return Ok((left, missing));
     }
     let selection = &search.selection;
     let stored = selection.shards.iter().filter(|of| selection.memory_at(of.shard.id).is_none());
@@ -95,8 +96,8 @@ pub(crate) async fn symbols<'s>(
     };
     let mut given_up: Vec<OfShard<'s>> = selection.shards.iter().filter_map(kept).collect();
     if unknown.is_empty() && languages.is_none() && selection.memory().is_none() {
-        left.given_up = reasons(search, store, given_up).await?;
-        return Ok(left);
+        left.given_up = reasons(search, store, given_up, &mut missing).await?;
+        return Ok((left, missing));
     }
     let mut lease = store.lease().await?;
     let known = lease.symbols_languages().await?;
@@ -108,25 +109,35 @@ pub(crate) async fn symbols<'s>(
         }
         let taken = lease.symbols_upto().await?;
         let upto = |of: &store::Shard| taken.get(&of.id).copied().unwrap_or(0);
-        let shards: Vec<_> = unknown
+        let shards: Vec<(&store::Shard, i32)> = unknown
             .into_iter()
-            .map(|of| (of.shard.id, upto(&of.shard), of.shard.chunks))
-            .filter(|(_, upto, chunks)| upto < chunks)
-            .map(|(id, upto, _)| (id, upto))
+            .map(|of| (&of.shard, upto(&of.shard)))
+            .filter(|(shard, upto)| *upto < shard.chunks)
             .collect();
-        left.pending = match &selection.on_demand {
-            None => lease.files_after(&shards, &selection.files, &known).await?,
+        match &selection.on_demand {
+            None => {
+                for group in store.in_groups(shards, |(shard, _)| shard.id) {
+                    let from: Vec<_> =
+                        group.iter().map(|(shard, upto)| (shard.id, *upto)).collect();
+                    match lease.files_after(&from, &selection.files, &known).await {
+                        Err(store::Error::Node { node, .. }) => {
+                            missing.add_all(store, group.iter().map(|(shard, _)| *shard), &node);
+                        }
+                        files => left.pending += files?,
+                    }
+                }
+            }
             Some(on_demand) => {
-                let after = |(id, upto): &(ShardId, i32)| {
-                    let files = on_demand.shards.get(id)?;
+                let after = |(shard, upto): &(&store::Shard, i32)| {
+                    let files = on_demand.shards.get(&shard.id)?;
                     Some(pending(search, files, *upto, &known))
                 };
-                shards.iter().filter_map(after).sum()
+                left.pending = shards.iter().filter_map(after).sum();
             }
-        };
+        }
     }
     lease.done();
-    left.given_up = reasons(search, store, given_up).await?;
+    left.given_up = reasons(search, store, given_up, &mut missing).await?;
     // Only the clone has these texts, so no symbols of them are ever taken.
     let unread = selection.memory().map(|memory| pending(search, &memory.files, 0, &known));
     if let Some(files) = unread.filter(|files| *files > 0) {
@@ -137,7 +148,7 @@ pub(crate) async fn symbols<'s>(
     {
         left.without.clone_from(languages);
     }
-    Ok(left)
+    Ok((left, missing))
 }
 
 /// The reason why a text that is read from a clone has no symbols.
@@ -160,11 +171,12 @@ fn pending(search: &Search, files: &ShardFiles, from: i32, languages: &[String])
 /// A shard, and its blobs with incomplete symbols.
 type OfShard<'s> = (&'s ShardCandidate, Cow<'s, [GivenUp]>);
 
-/// Counts the files that the query may mean and whose symbols are incomplete, by reason.
+/// Counts the files that the query may mean and whose symbols are incomplete, by reason; not those of shards that are missing.
 async fn reasons(
     search: &Search,
     store: &Store,
     given_up: Vec<OfShard<'_>>,
+    missing: &mut Missing,
 ) -> Result<BTreeMap<String, usize>, store::Error> {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let begun = Instant::now();
@@ -175,7 +187,14 @@ async fn reasons(
             Some(files) => files.of(Some(&blobs), &search.selection.files),
             None => {
                 let mut lease = store.lease().await?;
-                let files = lease.files(of.shard.id, Some(&blobs), &search.selection.files).await?;
+                let read = lease.files(of.shard.id, Some(&blobs), &search.selection.files);
+                let files = match read.await {
+                    Err(error @ store::Error::Node { .. }) => {
+                        missing.note(store, &of.shard, error)?;
+                        continue;
+                    }
+                    files => files?,
+                };
                 lease.done();
                 files
             }

@@ -52,6 +52,18 @@ impl Missing {
         Ok(())
     }
 
+    /// Adds some shards of a node.
+    pub(crate) fn add_all<'s>(
+        &mut self,
+        store: &Store,
+        shards: impl Iterator<Item = &'s Shard>,
+        node: &str,
+    ) {
+        for shard in shards {
+            self.add((shard.id, store.group_of(shard.id)), shard.bytes, node);
+        }
+    }
+
     /// Adds a shard of a group, with its bytes of text, on a node.
     pub(crate) fn add(&mut self, (shard, group): (ShardId, i16), bytes: i64, node: &str) {
         self.shards.insert(shard, bytes.max(0).cast_unsigned());

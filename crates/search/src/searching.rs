@@ -149,7 +149,9 @@ impl View {
             if let Some((search, _)) = searched.as_ref().filter(|_| !request.is_auxiliary) {
                 let left = Box::pin(left_out::symbols(search, self.store(), done.files > 0));
                 if let Some(left) = state.clock.wait_at_least(left_out::MOST, left).await {
-                    done.symbols = left?;
+                    let (left, missing) = left?;
+                    done.symbols = left;
+                    done.note_missing(missing);
                 }
             }
             if let Some((search, catalog)) = searched.filter(|_| request.skipped) {

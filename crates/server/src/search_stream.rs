@@ -88,9 +88,14 @@ impl SearchStream {
 
 /// Returns why an answer is incomplete: a code for programs, and a sentence for people.
 pub(crate) fn stopped(stats: &Stats) -> Option<(&'static str, String)> {
-    let (code, sentence) = stopped_because(stats.stopped.as_ref()?, stats.files);
-    let missing = request::notes::missing(&stats.shown_missing());
-    Some((code, missing.unwrap_or(sentence)))
+    let stopped = stats.stopped.as_ref()?;
+    let missing = stats.shown_missing();
+    if let Stopped::Shards(why) = stopped {
+        let sentence = request::notes::unsearched_shards(&missing, &stats.covered, why);
+        return Some(("shard_error", sentence));
+    }
+    let (code, sentence) = stopped_because(stopped, stats.files);
+    Some((code, request::notes::missing(&missing).unwrap_or(sentence)))
 }
 
 /// Returns the code and the sentence for the reason why an answer with a number of results is incomplete.

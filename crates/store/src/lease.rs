@@ -30,7 +30,7 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 /// then not reused.
 #[derive(Debug)]
 pub struct Lease {
-    /// `None` once it is done.
+    /// `None` once it is done, and after a statement whose node does not respond.
     backend: Option<Backend>,
     store: Store,
     pool: ConnectionPool,
@@ -208,27 +208,56 @@ impl Lease {
         })
     }
 
+    /// Runs a statement at the end that the lease has.
     async fn rows_here(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
-        let backend = self.backend.as_mut().expect("there until it is done");
         let of_nodes = self.store.is_distributed();
         let again = (self.untested || of_nodes).then(|| bound.clone());
         let begun = Instant::now();
-        match (bound.rows(&mut backend.conn).await, again) {
+        let rows = match (self.run(bound).await, again) {
             // The server may have kept a connection to the node since before that started again. One that does not respond
             // would take as long again.
             (Err(Error::Node { .. }), Some(again)) if begun.elapsed() < AT_ONCE => {
-                again.rows(&mut backend.conn).await
+                self.run(again).await
             }
             (Err(Error::Unreachable(_)), Some(again)) if self.untested => {
                 // The other pooled connections are as old.
                 self.pool.idle().clear();
-                *backend = self.pool.connect().await?;
+                self.backend = Some(self.pool.connect().await?);
                 self.untested = false;
-                again.rows(&mut backend.conn).await
+                self.run(again).await
             }
             (rows, _) => {
                 self.untested &= rows.is_err();
                 rows
+            }
+        };
+        if of_nodes && matches!(rows, Err(Error::Node { .. })) {
+            // Until the node answers, nobody else waits for its refusal.
+            self.store.look_for_silent_nodes();
+        }
+        rows
+    }
+
+    /// Runs a statement on the connection, as long as its node may respond.
+    async fn run(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
+        let backend = match self.backend.take() {
+            Some(backend) => backend,
+            // The statement before was given up.
+            None => self.pool.connect().await?,
+        };
+        let backend = self.backend.insert(backend);
+        if !self.store.is_distributed() {
+            return bound.rows(&mut backend.conn).await;
+        }
+        self.store.silent_nodes.refuse(&bound.sql)?;
+        let sql = bound.sql.clone();
+        tokio::select! {
+            biased;
+            rows = bound.rows(&mut backend.conn) => rows,
+            error = self.store.silence_of_node(&sql) => {
+                // One more connection than allowed may be open until the statement is cancelled.
+                self.cancel(None);
+                Err(error)
             }
         }
     }
@@ -271,6 +300,14 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        let permit = self.permit.take();
+        self.cancel(permit);
+    }
+}
+
+impl Lease {
+    /// Has the server cancel the running statement, closes the connection, and frees the permit.
+    fn cancel(&mut self, permit: Option<OwnedSemaphorePermit>) {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
         // The connection is kept until the cancel request was sent, so that its process id cannot
         // have passed to another backend.
@@ -278,7 +315,6 @@ impl Drop for Lease {
             Some(replica) => replica.control.clone(),
             None => self.store.control().clone(),
         };
-        let permit = self.permit.take();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let cancelling =

@@ -92,7 +92,7 @@ pub use monitors::{
     NewNews, News, Waiting as WaitingDelivery,
 };
 pub use named::{ClonePlace, NamedBlob};
-pub use nodes::{LostNodes, Node};
+pub use nodes::{LostNodes, Move, Node};
 pub use notified::{Changes, Told};
 pub use query::Properties;
 pub use queue::{Arrivals, Change, PendingRow, Reason, Waited};

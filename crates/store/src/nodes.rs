@@ -6,10 +6,14 @@
 //! to the node of the tables that it names, which must be of one group, unless the statement joins them with tables of here.
 
 mod lost;
+mod moves;
+mod silent;
 mod status;
 
 pub use lost::LostNodes;
 pub(crate) use lost::refuse_if_lost;
+pub use moves::Move;
+pub(crate) use silent::SilentNodes;
 pub use status::Node;
 
 use std::time::{Duration, Instant};
@@ -212,19 +216,69 @@ fn on_nodes(statement: &str, columns: &str) -> String {
     )
 }
 
-/// Has each node run a command. Returns what each said, or why it failed, with its host and port.
+/// A server that Citus knows.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct Member {
+    /// Its number in `pg_dist_node`.
+    id: i32,
+    /// Its host and port.
+    name: String,
+    /// Whether it may get groups of shards.
+    takes_groups: bool,
+    /// Number of its copies' group; 0 for the coordinator.
+    group: i32,
+}
+
+impl Member {
+    /// Returns whether it is the coordinator, and has no groups of shards.
+    fn is_coordinator(&self) -> bool {
+        self.group == 0 && !self.takes_groups
+    }
+}
+
+/// Returns the servers that Citus knows, without copies of others.
 ///
 /// # Errors
 /// The server cannot be reached or refuses the statement.
-pub(crate) async fn on_each(
-    conn: &mut PgConnection,
-    command: &str,
-) -> Result<Vec<(String, String)>> {
+async fn members(conn: &mut PgConnection) -> Result<Vec<Member>> {
+    let sql = "select nodeid as id, format('%s:%s', nodename, nodeport) as name, shouldhaveshards as takes_groups,
+                      groupid as \"group\"
+               from pg_dist_node where noderole = 'primary' order by name";
+    Ok(sqlx::query_as(sql).fetch_all(conn).await?)
+}
+
+/// What a node says to a command.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(crate) struct Reply {
+    /// Its number in `pg_dist_node`.
+    pub(crate) id: i32,
+    /// Its host and port.
+    pub(crate) node: String,
+    /// Whether it ran the command.
+    pub(crate) success: bool,
+    /// The value of the only row, or why it failed.
+    pub(crate) result: String,
+}
+
+impl Reply {
+    /// Returns why it failed, in a line.
+    pub(crate) fn why(&self) -> &str {
+        let line = self.result.lines().next().unwrap_or_default();
+        line.trim_start_matches("ERROR:").trim()
+    }
+}
+
+/// Has each node run a command that returns one row, and returns what it said, by host and port.
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+pub(crate) async fn replies(conn: &mut PgConnection, command: &str) -> Result<Vec<Reply>> {
     let sql = format!(
-        "select format('%s:%s', n.nodename, n.nodeport), r.result from {QUIETLY}
+        "select n.nodeid as id, format('%s:%s', n.nodename, n.nodeport) as node, r.success, r.result
+         from {QUIETLY}
          cross join lateral run_command_on_all_nodes($1 || left(quiet, 0), parallel => true,
              give_warning_for_connection_errors => true) r
-         join pg_dist_node n on n.nodeid = r.nodeid order by 1"
+         join pg_dist_node n on n.nodeid = r.nodeid order by 2"
     );
     Ok(sqlx::query_as(AssertSqlSafe(sql)).bind(command).fetch_all(conn).await?)
 }
@@ -275,28 +329,22 @@ pub(crate) async fn settle(conn: &mut PgConnection, groups: Groups) -> Result<()
 async fn settle_without(conn: &mut PgConnection, lost: &[i32]) -> Result<()> {
     let begun = Instant::now();
     loop {
-        let states: Vec<(String, bool, String)> = sqlx::query_as(AssertSqlSafe(format!(
-            "select format('%s:%s', nodename, nodeport), success, result
-             from {QUIETLY}
-             cross join lateral run_command_on_all_nodes(
-                 $$select count(*) from pg_prepared_xacts where database = current_database() and gid like 'citus\\_%'$$
-                     || left(quiet, 0), parallel => true, give_warning_for_connection_errors => true) r
-             join pg_dist_node n on n.nodeid = r.nodeid where n.nodeid <> all($1)",
-        )))
-        .bind(lost)
-        .fetch_all(&mut *conn)
+        let states = replies(
+            conn,
+            "select count(*) from pg_prepared_xacts where database = current_database() and gid like 'citus\\_%'",
+        )
         .await?;
-        if let Some((node, _, said)) = states.iter().find(|(_, success, _)| !success) {
-            let said = said.lines().next().unwrap_or_default().trim_start_matches("ERROR:").trim();
-            return Err(Error::Node {
-                node: node.clone(),
-                why: format!(
-                    "{said}; nothing changes in the index before all nodes answer; start it, or if it is lost for good, \
-                     run: codesearch db rebuild {node}"
-                ),
-            });
+        let states: Vec<&Reply> = states.iter().filter(|reply| !lost.contains(&reply.id)).collect();
+        if let Some(silent) = states.iter().find(|reply| !reply.success) {
+            let node = silent.node.clone();
+            let why = format!(
+                "{}; nothing changes in the index before all nodes answer; start it, or if it is lost for good, run: \
+                 codesearch db rebuild {node}",
+                silent.why()
+            );
+            return Err(Error::Node { node, why });
         }
-        if states.iter().all(|(.., count)| count == "0") {
+        if states.iter().all(|reply| reply.result == "0") {
             return Ok(());
         }
         if begun.elapsed() > SETTLE {

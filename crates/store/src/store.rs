@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::ShardId;
 use crate::error::Result;
 use crate::kept::Kept;
+use crate::nodes::SilentNodes;
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
 use crate::replica::{NewestRead, Replica, Route};
@@ -46,6 +47,7 @@ pub struct Store {
     pub(crate) kept: Kept,
     /// Replicas from which searches read.
     pub(crate) replicas: Arc<OnceLock<Vec<Arc<Replica>>>>,
+    pub(crate) silent_nodes: SilentNodes,
     /// The newest state of the index that this program reads.
     pub(crate) wanted: Arc<watch::Sender<NewestRead>>,
     /// Where the request of this store reads; `None` for the primary.
@@ -76,6 +78,7 @@ impl Store {
             other_work: OtherWork::default(),
             kept: Kept::default(),
             replicas: Arc::default(),
+            silent_nodes: SilentNodes::default(),
             wanted: Arc::default(),
             route: None,
         }

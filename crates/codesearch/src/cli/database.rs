@@ -153,7 +153,7 @@ pub(crate) enum DbCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List the nodes of an index on Citus: groups of shards, texts and size on disk of each
+    /// List the nodes of an index on Citus: groups of shards, shards with text, text, size on disk and state of each
     Nodes {
         /// Print JSON, one object per line
         #[arg(long)]
@@ -161,13 +161,13 @@ pub(crate) enum DbCommand {
     },
     /// Move groups of shards between the nodes of an index on Citus, while it is searched, until each has about as much
     Rebalance {
-        /// Move all groups away from this node, so that it can be removed
+        /// Move all groups away from this node, so that it can be removed. It gets no more groups, also if this is interrupted
         #[arg(long, value_name = "HOST:PORT", value_parser = node)]
         drain: Option<(String, u16)>,
     },
     /// Rebuild the groups of shards of nodes that are lost for good on other nodes: ingest again what was in them
     ///
-    /// The nodes must not answer. Of repositories whose folders are gone, the files on other nodes stay. Run the command again
+    /// Refuses nodes that answer. Of repositories whose folders are gone, the files on other nodes stay. Run the command again
     /// if it was interrupted.
     Rebuild {
         /// A node, as codesearch db nodes prints it

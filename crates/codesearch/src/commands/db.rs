@@ -131,34 +131,47 @@ fn nodes(database: &DatabaseArgs, as_json: bool) -> Result<u8> {
         let nodes = store.nodes().await?;
         let width = nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(4);
         if !as_json {
-            say!("{:<width$} {:>7} {:>7} {:>10} {:>10}", "NODE", "GROUPS", "SHARDS", "TEXT", "ON DISK");
+            say!(
+                "{:<width$} {:>7} {:>7} {:>10} {:>10}  STATE",
+                "NODE",
+                "GROUPS",
+                "FILLED",
+                "TEXT",
+                "ON DISK"
+            );
         }
         for node in &nodes {
             if as_json {
                 let line = json!({
-                    "node": node.name, "answers": node.answers, "groups": node.groups, "shards": node.shards,
-                    "bytes": node.bytes, "disk_bytes": node.disk_bytes,
+                    "node": node.name, "answers": node.answers, "takes_groups": node.takes_groups, "groups": node.groups,
+                    "shards": node.shards, "bytes": node.bytes, "disk_bytes": node.disk_bytes,
                 });
                 say!("{line}");
                 continue;
             }
-            let disk = if node.answers {
-                size(node.disk_bytes.cast_unsigned())
-            } else {
-                "no answer".to_owned()
+            let disk = if node.answers { size(node.disk_bytes.cast_unsigned()) } else { "?".to_owned() };
+            let state = match (node.answers, node.takes_groups, node.groups.is_empty()) {
+                (false, ..) => "does not answer",
+                (true, true, _) => "ready",
+                (true, false, false) => "draining",
+                (true, false, true) => "drained",
             };
             let text = size(node.bytes.cast_unsigned());
-            let (groups, shards) = (node.groups.len(), node.shards);
-            say!("{:<width$} {groups:>7} {shards:>7} {text:>10} {disk:>10}", node.name);
+            let (groups, filled) = (node.groups.len(), node.shards);
+            say!("{:<width$} {groups:>7} {filled:>7} {text:>10} {disk:>10}  {state}", node.name);
         }
         Ok(if nodes.iter().all(|node| node.answers) { crate::FOUND } else { crate::NOTHING })
     })
 }
 
-/// Moves groups of shards between nodes, and prints where they are then.
+/// Moves groups of shards between nodes, tells each move, and prints where they are then.
 fn rebalance(database: &DatabaseArgs, drain: Option<&(String, u16)>) -> Result<u8> {
+    let told = |step: &store::Move| {
+        let store::Move { group, from, to, done, of } = step;
+        note!("moving group {group}, {} of {of}: {from} -> {to}", done + 1);
+    };
     Database::open_index(database, 1)?.run(async |store| {
-        store.rebalance(drain.map(|(host, port)| (host.as_str(), *port))).await?;
+        store.rebalance(drain.map(|(host, port)| (host.as_str(), *port)), &told).await?;
         Ok(crate::FOUND)
     })?;
     nodes(database, false)

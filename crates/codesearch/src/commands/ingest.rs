@@ -87,6 +87,19 @@ pub(crate) struct Folders {
     pub(crate) configured: Vec<Configured>,
 }
 
+/// Makes the tables of an index unless they are there, and returns its number of shards. Says so if it takes long, as on nodes of
+/// Citus.
+pub(crate) async fn make_tables(store: &Store, shards: i16) -> store::Result<i16> {
+    let mut making = Box::pin(store.init(shards));
+    tokio::select! {
+        made = &mut making => made,
+        () = tokio::time::sleep(Duration::from_secs(2)) => {
+            note!("codesearch: making the tables of {}", count(usize::from(shards.unsigned_abs()), "shard"));
+            store.in_time(making).await
+        }
+    }
+}
+
 /// Ingests, and prints a summary. `history` has the histories of lines indexed or removed; `None` for what was chosen
 /// before.
 pub(crate) async fn ingest(
@@ -96,7 +109,7 @@ pub(crate) async fn ingest(
     history: Option<bool>,
     disks: Vec<PathBuf>,
 ) -> Result<Report> {
-    let shards = store.in_time(store.init(how.shards)).await?;
+    let shards = make_tables(store, how.shards).await?;
     if shards != how.shards {
         tracing::debug!("the index has {shards} shards");
     }

@@ -187,7 +187,7 @@ pub(crate) fn remove(database: &DatabaseArgs, args: &RemoveArgs) -> Result<u8> {
 
 pub(crate) fn init(database: &DatabaseArgs, args: &InitArgs) -> Result<u8> {
     Database::open(database, 1)?.run(async |store| {
-        let shards = store.init(args.shards).await?;
+        let shards = super::ingest::make_tables(store, args.shards).await?;
         if shards != args.shards {
             anyhow::bail!("the index already has {shards} shards; the number cannot change");
         }

@@ -1,6 +1,7 @@
 //! A private Postgres shared by all tests; each test has its own folder and index.
 
 pub(crate) mod citus;
+pub(crate) mod gate;
 mod git;
 pub(crate) mod scip;
 mod server;
@@ -341,7 +342,11 @@ impl Fixture {
         let conn = runtime.block_on(async {
             let mut conn = connect(&self.index).await;
             conn.execute("begin").await.unwrap();
-            conn.execute(AssertSqlSafe(sql.to_owned())).await.unwrap();
+            let sql = match citus::programs() {
+                Some(_) => citus::with_shards(&mut conn, sql).await,
+                None => sql.to_owned(),
+            };
+            conn.execute(AssertSqlSafe(sql)).await.unwrap();
             conn
         });
         Held { conn: Some(conn), runtime }

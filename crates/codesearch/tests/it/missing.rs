@@ -214,6 +214,24 @@ fn no_answer_hides_a_lost_node() {
 }
 
 #[test]
+fn a_lost_shard_whose_symbols_are_pending_is_missing() {
+    let fixture = Fixture::new();
+    for name in ["seen-one", "hidden-one"] {
+        fixture.write(&format!("{name}/a.rs"), format!("fn needle_{}() {{}}\n", &name[..4]));
+    }
+    fixture.ingest_over(2);
+    let server = fixture.serve_with(&["--cache", "0"]);
+    let lost = match citus::programs() {
+        Some(_) => Lost::node(&fixture),
+        None => Lost::shard(&fixture),
+    };
+    let (status, answer) = server.json("/search?q=sym:needle&limit=0");
+    assert_eq!((status, &answer["stats"]["complete"]), (200, &json!(false)), "{answer}");
+    assert_eq!(answer["stats"]["missing"]["shards"], 1, "{answer}");
+    drop(lost);
+}
+
+#[test]
 fn monitors_wait_for_a_lost_shard() {
     if citus::programs().is_some() {
         println!("left out: on Citus, a node is lost");
@@ -274,7 +292,13 @@ fn no_answer_hides_files_of_a_lost_node() {
     for address in ["/docs?q=needle", "/ask?q=needle"] {
         let (_, answer) = server.json(address);
         assert!(answer.to_string().contains("\"complete\":false"), "{address}: {answer}");
+        let (_, _, page) = server.get(address, "text/html");
+        assert!(page.contains(why) && !page.contains("server's log"), "{address}: {page}");
     }
+    let checked = fixture.run(&["check"]).code(1).out;
+    let problem =
+        "lacking-one lacks files of a lost node; run: codesearch ingest --now lacking-one";
+    assert!(checked.contains(problem), "{checked}");
     // What is there is shown; of nothing else is it said that it is not there.
     let there = server.get("/file?repo=lacking-one&path=a.rs", "text/html");
     assert!(there.0 == 200 && there.2.contains(why), "{there:?}");

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::harness::gate::Gate;
 use crate::harness::{Fixture, citus, eventually, socket_folder};
 
 /// Three repositories, in shards of their own.
@@ -101,6 +102,59 @@ fn groups_move_while_the_index_is_searched() {
     let left = told.lines().find(|line| line.contains("5433")).unwrap();
     assert!(left.contains("\"groups\":[]"), "{told}");
     fixture.check_invariants();
+    let refused = |node: &str| fixture.run(&["db", "rebalance", "--drain", node]).code(2).err;
+    let node = |port: u16| format!("{}:{port}", socket_folder().display());
+    assert!(refused("nowhere:1").contains("unknown node nowhere:1"));
+    assert!(refused(&node(5432)).contains("is the coordinator, which has no groups"));
+    fixture.run(&["db", "rebalance", "--drain", &node(5434)]).code(0);
+    let why = refused(&node(5435));
+    assert!(why.contains("no other node can take the groups"), "{why}");
+    let told = fixture.run(&["db", "nodes"]).code(0).out;
+    let state = |port: &str| told.lines().find(|line| line.contains(port)).unwrap().to_owned();
+    assert!(state("5433").ends_with("drained") && state("5435").ends_with("ready"), "{told}");
+    // A node that is added gets about as much text as the others.
+    fixture.exec(&format!(
+        "select citus_set_node_property('{}', 5433, 'shouldhaveshards', true)",
+        socket_folder().display()
+    ));
+    let moved = fixture.run(&["db", "rebalance"]).code(0);
+    assert!(moved.err.contains("moving group"), "{}", moved.err);
+    let told = fixture.run(&["db", "nodes", "--json"]).code(0).out;
+    let groups = |port: &str| -> usize {
+        let line = told.lines().find(|line| line.contains(port)).unwrap();
+        serde_json::from_str::<Value>(line).unwrap()["groups"].as_array().unwrap().len()
+    };
+    assert!([1, 2].contains(&groups("5433")) && groups("5434") == 0, "{told}");
+    assert_eq!(fixture.search(&["needle"]).len(), 3);
+    fixture.check_invariants();
+}
+
+/// A node that is paused while a server has connections to it.
+#[test]
+fn a_node_that_does_not_respond_costs_its_shards() {
+    if citus::is_absent() {
+        return;
+    }
+    let fixture = ingested();
+    let gate = Gate::before(&fixture, 5434);
+    let server = fixture.serve_with(&["--cache", "0"]);
+    let answer = || server.json("/search?q=needle&limit=0&timeout=60s").1;
+    assert_eq!(answer()["stats"]["complete"], true);
+    gate.close();
+    let told = answer();
+    assert_eq!(told["stats"]["complete"], false, "{told}");
+    assert_eq!(told["files"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["stats"]["missing"]["shards"], 1, "{told}");
+    // Who asks next does not wait for it.
+    for address in ["/docs?q=needle", "/ask?q=needle", "/files?q=a.txt"] {
+        let (_, answer) = server.json(address);
+        assert!(answer.to_string().contains("\"complete\":false"), "{address}: {answer}");
+    }
+    let refused = fixture.run(&["ingest", "--depth", "1", "."]).code(2).err;
+    assert!(refused.contains("before all nodes answer"), "{refused}");
+    gate.open();
+    eventually("all is found again", || answer()["stats"]["complete"] == true);
+    fixture.check_invariants();
 }
 
 /// An index of three repositories that has lost a node, and the name of the repository that was on it.
@@ -138,7 +192,9 @@ fn a_lost_node_is_rebuilt_from_the_sources() {
     assert!(ran.out.contains(&left) && ran.out.contains("codesearch remove"), "{}", ran.out);
     let told = fixture.run(&["db", "nodes", "--json"]).code(0).out;
     assert_eq!(told.lines().count(), 2, "{told}");
-    fixture.check_invariants();
+    let checked = fixture.run(&["check"]).code(1).out;
+    assert!(checked.contains(&format!("{name} lacks files of a lost node")), "{checked}");
+    assert!(checked.contains("checked: 1 problem"), "{checked}");
     let ran = fixture.run(&["search", "--limit", "0", "needle"]).code(2);
     assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
     assert!(ran.err.contains(&format!("{name} lacks files until")), "{}", ran.err);

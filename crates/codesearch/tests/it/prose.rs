@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::Fixture;
+use crate::harness::{Fixture, citus};
 
 impl Fixture {
     /// Searches documents, and returns the answer.
@@ -190,6 +190,9 @@ fn prose_changes_with_its_files() {
 
 #[test]
 fn an_index_without_prose_gets_it_when_all_is_read_again() {
+    if citus::leaves_out("an index of before lies on one Postgres") {
+        return;
+    }
     let fixture = written();
     let before = fixture.found(&["kettle"]);
     fixture.exec(
@@ -208,6 +211,9 @@ fn an_index_without_prose_gets_it_when_all_is_read_again() {
 
 #[test]
 fn an_index_in_which_docs_have_their_old_names_gets_the_new_ones() {
+    if citus::leaves_out("an index of before lies on one Postgres") {
+        return;
+    }
     let fixture = written();
     let before = fixture.docs(&["kettle"])["docs"].clone();
     fixture.exec(

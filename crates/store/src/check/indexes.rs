@@ -32,8 +32,9 @@ impl Check {
             ));
         }
         if self.store.is_distributed() {
-            for (node, said) in nodes::on_each(&mut self.conn, INDEXES).await? {
-                let found = found(&said).unwrap_or_else(|| vec![format!("not checked: {said}")]);
+            for reply in nodes::replies(&mut self.conn, INDEXES).await? {
+                let (node, said) = (&reply.node, &reply.result);
+                let found = found(said).unwrap_or_else(|| vec![format!("not checked: {said}")]);
                 problems
                     .extend(found.into_iter().map(|what| problem(format!("on {node}, {what}"))));
             }

@@ -64,7 +64,8 @@ impl Store {
         locked.execute(&mut conn).await.map_err(|error| {
             match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
                 Some("55P03") => Error::Unsuitable(
-                    "an ingest is running; rebuild the groups of the node after it".to_owned(),
+                    "an ingest or a check is running; rebuild the groups of the node after it"
+                        .to_owned(),
                 ),
                 _ => error.into(),
             }

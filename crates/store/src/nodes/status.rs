@@ -1,12 +1,11 @@
-//! What lies on which node of Citus, and moving it.
+//! What lies on which node of Citus.
 
 use std::collections::BTreeMap;
 
 use sqlx::AssertSqlSafe;
 
-use super::QUIETLY;
+use super::{members, replies};
 use crate::error::{Error, Result};
-use crate::locks::WRITE_LOCK;
 use crate::store::Store;
 use crate::tables::FILTERS;
 
@@ -17,6 +16,8 @@ pub struct Node {
     pub name: String,
     /// Whether it answers.
     pub answers: bool,
+    /// Whether it may get groups. If not, [`Store::rebalance`] moves its groups away.
+    pub takes_groups: bool,
     /// Numbers of the groups on it, ascending.
     pub groups: Vec<i16>,
     /// Number of their shards that have texts.
@@ -45,22 +46,27 @@ impl Store {
             return Err(no_nodes());
         }
         let groups = self.groups();
-        let states: Vec<(String, bool, Option<i64>)> = sqlx::query_as(AssertSqlSafe(format!(
-            "select format('%s:%s', n.nodename, n.nodeport), r.success, case when r.success then r.result::bigint end
-             from {QUIETLY}
-             cross join lateral run_command_on_all_nodes(
-                 $$select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
-                   where c.relnamespace = to_regnamespace('codesearch') and c.relkind = 'r' and c.relname ~ '_[0-9]+_[0-9]+$'$$
-                     || left(quiet, 0), parallel => true, give_warning_for_connection_errors => true) r
-             join pg_dist_node n on n.nodeid = r.nodeid where n.shouldhaveshards or n.groupid > 0",
-        )))
-        .fetch_all(self.control())
+        let mut conn = self.control().acquire().await?;
+        let members = members(&mut conn).await?;
+        let mut replies = replies(
+            &mut conn,
+            "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
+             where c.relnamespace = to_regnamespace('codesearch') and c.relkind = 'r' and c.relname ~ '_[0-9]+_[0-9]+$'",
+        )
         .await?;
+        drop(conn);
+        replies.retain(|reply| reply.success);
         let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
-        for (name, answers, disk) in states {
-            let disk_bytes = disk.unwrap_or_default();
-            let node = Node { name: name.clone(), answers, disk_bytes, ..Node::default() };
-            nodes.insert(name, node);
+        for member in members.into_iter().filter(|member| !member.is_coordinator()) {
+            let disk = replies.iter().find(|reply| reply.id == member.id);
+            let node = Node {
+                name: member.name.clone(),
+                answers: disk.is_some(),
+                takes_groups: member.takes_groups,
+                disk_bytes: disk.and_then(|reply| reply.result.parse().ok()).unwrap_or_default(),
+                ..Node::default()
+            };
+            nodes.insert(member.name, node);
         }
         let places: Vec<(String, String)> = sqlx::query_as(AssertSqlSafe(format!(
             "select c.relname::text, format('%s:%s', n.nodename, n.nodeport)
@@ -90,48 +96,5 @@ impl Store {
             }
         }
         Ok(nodes.into_values().collect())
-    }
-
-    /// Moves groups of shards so that nodes have about as much each, or all of a node to the others. Searches go on meanwhile;
-    /// an ingest waits.
-    ///
-    /// # Errors
-    /// [`Error::Unsuitable`] if the index is on plain Postgres, an ingest runs, or there is no such node; a node does not
-    /// answer, or refuses to move a group.
-    pub async fn rebalance(&self, away_from: Option<(&str, u16)>) -> Result<()> {
-        if !self.is_distributed() {
-            return Err(no_nodes());
-        }
-        let mut conn = self.connection().await?;
-        let locked: bool = sqlx::query_scalar("select pg_try_advisory_lock($1)")
-            .bind(WRITE_LOCK)
-            .fetch_one(&mut conn)
-            .await?;
-        if !locked {
-            return Err(Error::Unsuitable(
-                "an ingest is running; move groups of shards after it".to_owned(),
-            ));
-        }
-        super::settle(&mut conn, self.groups()).await?;
-        match away_from {
-            None => {
-                sqlx::query("select rebalance_table_shards(shard_transfer_mode => 'block_writes')")
-                    .execute(&mut conn)
-                    .await?;
-            }
-            Some((host, port)) => {
-                sqlx::query(
-                    "select citus_drain_node($1, $2, shard_transfer_mode => 'block_writes')",
-                )
-                .bind(host)
-                .bind(i32::from(port))
-                .execute(&mut conn)
-                .await?;
-            }
-        }
-        // Until then, a moved table is on both nodes.
-        sqlx::raw_sql("call citus_cleanup_orphaned_resources()").execute(&mut conn).await?;
-        sqlx::query("select pg_advisory_unlock($1)").bind(WRITE_LOCK).execute(&mut conn).await?;
-        Ok(())
     }
 }

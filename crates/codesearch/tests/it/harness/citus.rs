@@ -299,17 +299,41 @@ const PARENTS: [&str; 10] = [
     "words",
 ];
 
+/// Returns the tables of shards and groups that belong to a parent.
+async fn tables_of(conn: &mut PgConnection, parent: &str) -> Vec<String> {
+    let tables = "select relname::text from pg_class
+        where relnamespace = 'codesearch'::regnamespace and relkind = 'r' and relname ~ ('^' || $1 || '_[0-9]+$')
+        order by 1";
+    sqlx::query_scalar(tables).bind(parent).fetch_all(conn).await.unwrap()
+}
+
+/// Returns a statement that locks tables as one that locks those of shards in place of their parents; any other as it is.
+pub(super) async fn with_shards(conn: &mut PgConnection, sql: &str) -> String {
+    let Some((names, mode)) =
+        sql.strip_prefix("lock table ").and_then(|rest| rest.split_once(" in "))
+    else {
+        return sql.to_owned();
+    };
+    let mut tables = Vec::new();
+    for name in names.split(", ") {
+        let parent = name.trim_start_matches("codesearch.");
+        if PARENTS.contains(&parent) {
+            let of_shards = tables_of(conn, parent).await;
+            tables.extend(of_shards.into_iter().map(|table| format!("codesearch.{table}")));
+        } else {
+            tables.push(name.to_owned());
+        }
+    }
+    format!("lock table {} in {mode}", tables.join(", "))
+}
+
 /// Makes, for a connection of a test, temporary tables with the rows of the parents that a statement names.
 pub(super) async fn copy_tables(conn: &mut PgConnection, sql: &str) {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     for parent in
         PARENTS.iter().filter(|parent| sql.split(|c| !is_part(c)).any(|word| word == **parent))
     {
-        let tables = "select relname::text from pg_class
-            where relnamespace = 'codesearch'::regnamespace and relkind = 'r' and relname ~ ('^' || $1 || '_[0-9]+$')
-            order by 1";
-        let tables: Vec<String> =
-            sqlx::query_scalar(tables).bind(parent).fetch_all(&mut *conn).await.unwrap();
+        let tables = tables_of(conn, parent).await;
         let mut sql = format!("create temp table {parent} as select * from codesearch.{parent}");
         for table in tables {
             sql += &format!("; insert into pg_temp.{parent} select * from codesearch.{table}");

@@ -5,7 +5,8 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::{Error, Result};
-use crate::nodes::QUIETLY;
+use crate::nodes::moves::{no_other, unknown};
+use crate::nodes::{members, replies};
 use crate::tables::FILTERS;
 
 /// Nodes that are lost.
@@ -25,14 +26,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// Returns the numbers of the nodes that answer none of several looks.
 async fn silent(conn: &mut PgConnection) -> Result<Vec<i32>> {
-    let sql = format!(
-        "select r.nodeid from {QUIETLY}
-         cross join lateral run_command_on_all_nodes('select 1' || left(quiet, 0), parallel => true,
-             give_warning_for_connection_errors => true) r
-         where not r.success"
-    );
     let look = async |conn: &mut PgConnection| {
-        sqlx::query_scalar::<_, i32>(AssertSqlSafe(sql.clone())).fetch_all(conn).await
+        let replies = replies(conn, "select 1").await?;
+        let silent = replies.iter().filter(|reply| !reply.success);
+        Ok::<_, Error>(silent.map(|reply| reply.id).collect::<Vec<_>>())
     };
     let mut silent = look(conn).await?;
     for _ in 1..LOOKS {
@@ -63,29 +60,23 @@ pub(super) async fn find<'n>(
     if let Some(other) = given_up.as_ref().filter(|other| **other != names) {
         return refuse(format!("first run: codesearch db rebuild {other}"));
     }
-    let known: Vec<(i32, i32, String, bool)> = sqlx::query_as(
-        "select nodeid, groupid, format('%s:%s', nodename, nodeport), shouldhaveshards from pg_dist_node",
-    )
-    .fetch_all(&mut *conn)
-    .await?;
+    let known = members(conn).await?;
     let mut ids = Vec::new();
     for node in nodes {
         let node = name(node);
-        match known.iter().find(|(.., known, _)| *known == node) {
+        match known.iter().find(|member| member.name == node) {
             None if was => return Ok(None),
-            None => return refuse(format!("unknown node {node}; codesearch db nodes lists them")),
-            Some((_, 0, ..)) => {
+            None => return Err(unknown(&node)),
+            Some(member) if member.group == 0 => {
                 return refuse(format!(
                     "{node} is the coordinator, which has more than files of repositories; restore it from its backup"
                 ));
             }
-            Some((id, ..)) => ids.push(*id),
+            Some(member) => ids.push(member.id),
         }
     }
-    if !known.iter().any(|(id, .., takes_shards)| *takes_shards && !ids.contains(id)) {
-        return refuse(format!(
-            "no other node can take the groups of {names}; add one on the coordinator: select citus_add_node('HOST', PORT)"
-        ));
+    if !known.iter().any(|member| member.takes_groups && !ids.contains(&member.id)) {
+        return Err(no_other(&names));
     }
     if !sqlx::query_scalar::<_, bool>("select has_table_privilege('pg_dist_node', 'update')")
         .fetch_one(&mut *conn)
@@ -97,7 +88,8 @@ pub(super) async fn find<'n>(
         );
     }
     let silent = silent(conn).await?;
-    let found = |of: &dyn Fn(&i32) -> bool| known.iter().find(|(id, ..)| of(id)).map(|of| &of.2);
+    let found =
+        |of: &dyn Fn(&i32) -> bool| known.iter().find(|one| of(&one.id)).map(|one| &one.name);
     // What was given up is empty by now, whatever comes back.
     if given_up.is_none()
         && let Some(node) = found(&|id| ids.contains(id) && !silent.contains(id))
