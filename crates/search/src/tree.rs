@@ -158,6 +158,12 @@ impl Tree {
         fresh::lacking(lost.filter(is_asked).count())
     }
 
+    /// Returns the sentence that this repository does.
+    pub fn lacking_in(&self, repo: &str) -> Option<String> {
+        let is_lost = self.repo(repo).is_some_and(|repo| self.catalog.is_lost(repo.id));
+        fresh::lacking(usize::from(is_lost))
+    }
+
     /// Returns whether it lists files of the state of a catalog.
     pub(crate) fn is_of_epoch(&self, catalog: &Catalog) -> bool {
         self.catalog.is_same(catalog)

@@ -77,10 +77,16 @@ impl Store {
     /// # Errors
     /// The server cannot be reached or refuses a statement.
     pub async fn init(&self, shards: i16) -> Result<i16> {
-        let mut conn = self.connection().await?;
-        let nodes = nodes::count(&mut conn).await?;
-        *self.spare() = Some(conn);
-        self.init_with(shards, Groups::of_new(shards, nodes)).await
+        let counting = async {
+            let mut conn = self.connection().await?;
+            let nodes = nodes::count(&mut conn).await?;
+            *self.spare() = Some(conn);
+            Ok(nodes)
+        };
+        let nodes = self.in_time(counting).await?;
+        let making = self.init_with(shards, Groups::of_new(shards, nodes));
+        // On nodes, hundreds of tables may take minutes.
+        if nodes == 0 { self.in_time(making).await } else { making.await }
     }
 
     /// Like [`init`](Self::init), with these groups.

@@ -23,7 +23,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, PgPool};
 use crate::ShardId;
 use crate::error::{Error, Result};
 use crate::schema;
-use crate::tables::{ALL, FILES, Groups, Table, Unit};
+use crate::tables::{ALL, FILES, FILTERS, Groups, Table, Unit};
 
 /// Longest time to wait until nodes have ended the transactions that a killed ingest left to them, and the pause between
 /// two looks.
@@ -245,6 +245,42 @@ async fn members(conn: &mut PgConnection) -> Result<Vec<Member>> {
                       groupid as \"group\"
                from pg_dist_node where noderole = 'primary' order by name";
     Ok(sqlx::query_as(sql).fetch_all(conn).await?)
+}
+
+/// Where a table of a shard or of a group lies.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct Place {
+    /// Its name here, such as `chunks_005`.
+    table: String,
+    /// The number of its node in `pg_dist_node`, and its host and port.
+    id: i32,
+    node: String,
+}
+
+/// Returns where the tables of shards lie whose names match a regular expression, by name.
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+async fn places(conn: &mut PgConnection, tables: &str) -> Result<Vec<Place>> {
+    let sql = "select c.relname::text as \"table\", n.nodeid as id, format('%s:%s', n.nodename, n.nodeport) as node
+               from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid
+               join pg_dist_placement p on p.shardid = s.shardid
+               join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+               where c.relname ~ $1 and c.relnamespace = 'codesearch'::regnamespace order by 1";
+    Ok(sqlx::query_as(sql).bind(tables).fetch_all(conn).await?)
+}
+
+/// Returns where the groups lie: their numbers, each with the table that has the filters of its shards.
+///
+/// # Errors
+/// The server cannot be reached or refuses the statement.
+async fn places_of_groups(conn: &mut PgConnection) -> Result<Vec<(i16, Place)>> {
+    let places = places(conn, &format!("^{}_[0-9]+$", FILTERS.name)).await?.into_iter();
+    let numbered = places.filter_map(|place| {
+        let number = place.table.rsplit_once('_')?.1.parse().ok()?;
+        Some((number, place))
+    });
+    Ok(numbered.collect())
 }
 
 /// What a node says to a command.

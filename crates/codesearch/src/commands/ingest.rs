@@ -95,7 +95,7 @@ pub(crate) async fn make_tables(store: &Store, shards: i16) -> store::Result<i16
         made = &mut making => made,
         () = tokio::time::sleep(Duration::from_secs(2)) => {
             note!("codesearch: making the tables of {}", count(usize::from(shards.unsigned_abs()), "shard"));
-            store.in_time(making).await
+            making.await
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn run(database: &DatabaseArgs, args: &MirrorArgs) -> Result<u8> {
     let database = Database::open(database, CONNECTIONS)?;
     let disks = database.disks();
     database.run(async |store| {
-        store.in_time(store.init(SHARDS)).await?;
+        store.init(SHARDS).await?;
         if args.dry_run {
             return dry_run(store, &settings, &options).await;
         }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Fixture, Ran, clean_command};
+use crate::harness::{Fixture, Ran, citus, clean_command};
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -155,6 +155,9 @@ fn the_indexes_of_a_server_are_listed() {
     let text = one.run(&["db", "list"]).code(0).out;
     let line = text.lines().find(|line| line.starts_with(&other.index)).unwrap();
     assert!(line.contains(" 2 "), "{line}");
+    if citus::leaves_out("each index of a test exists") {
+        return;
+    }
     // No command prints the address of an index that does not exist.
     for what in ["url", "psql-hint"] {
         let told = one.run(&["db", what]).code(0).out.replace("%5F", "_");

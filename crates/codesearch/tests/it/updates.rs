@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::equality::copy;
-use crate::harness::{Fixture, eventually};
+use crate::harness::{Fixture, citus, eventually};
 use crate::private_postgres::Home;
 
 /// Stopped processes, which continue when dropped.
@@ -44,10 +44,16 @@ fn an_epoch_is_on_disk_before_anyone_is_told() {
     sql("create trigger note after insert on switches for each row execute function note()");
     sql("checkpoint");
     {
-        // No other process flushes the log.
-        let _halted = Halted::new(&[text(
-            "select pid::text from pg_stat_activity where backend_type = 'walwriter'",
-        )]);
+        // No other process flushes the log. One that is flushing when it stops would block all others.
+        let of_writer = |what: &str| {
+            text(&format!("select {what} from pg_stat_activity where backend_type = 'walwriter'"))
+        };
+        let _halted = loop {
+            let halted = Halted::new(&[of_writer("pid::text")]);
+            if of_writer("coalesce(wait_event, '')") == "WalWriterMain" {
+                break halted;
+            }
+        };
         fs::write(home.folder().join("r/b.txt"), "new\n").unwrap();
         home.ingest();
         let flushed =
@@ -181,6 +187,9 @@ fn what_a_search_still_reads_is_not_deleted() {
 
 #[test]
 fn an_epoch_that_was_lost_is_not_taken_for_the_next_with_its_number() {
+    if citus::leaves_out("a copy of the coordinator is not one of its nodes") {
+        return;
+    }
     let (fixture, beside) = (Fixture::new(), Fixture::new());
     beside.run(&["init", "--shards", "1"]).code(0);
     fixture.write("r/a.txt", "alpha\n");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::replies;
+use super::{places, replies};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -19,7 +19,7 @@ use crate::store::Store;
 const PATIENCE: Duration = Duration::from_secs(2);
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Pause between two looks while a node does not respond.
+/// Pause between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// The nodes that do not respond, by the tables on them.
@@ -84,10 +84,10 @@ impl Store {
                     *known = tables;
                     is_new
                 });
+                tokio::time::sleep(BETWEEN_LOOKS).await;
                 if is_over {
                     break;
                 }
-                tokio::time::sleep(BETWEEN_LOOKS).await;
             }
             store.silent_nodes.looking.store(false, Ordering::Relaxed);
         });
@@ -102,16 +102,9 @@ impl Store {
         if silent.is_empty() {
             return Ok(HashMap::new());
         }
-        let tables: Vec<(String, String)> = sqlx::query_as(
-            "select c.relname::text, format('%s:%s', n.nodename, n.nodeport)
-             from pg_dist_node n join pg_dist_placement p using (groupid) join pg_dist_shard s using (shardid)
-             join pg_class c on c.oid = s.logicalrelid and c.relnamespace = 'codesearch'::regnamespace
-             where n.nodeid = any($1)",
-        )
-        .bind(silent)
-        .fetch_all(&mut *conn)
-        .await?;
-        Ok(tables.into_iter().collect())
+        let places = places(&mut conn, "").await?.into_iter();
+        let places = places.filter(|place| silent.contains(&place.id));
+        Ok(places.map(|place| (place.table, place.node)).collect())
     }
 }
 

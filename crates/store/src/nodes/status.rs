@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::AssertSqlSafe;
-
-use super::{members, replies};
+use super::{Place, members, places_of_groups, replies};
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::tables::FILTERS;
 
 /// A node of Citus with groups of shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +51,6 @@ impl Store {
              where c.relnamespace = to_regnamespace('codesearch') and c.relkind = 'r' and c.relname ~ '_[0-9]+_[0-9]+$'",
         )
         .await?;
-        drop(conn);
         replies.retain(|reply| reply.success);
         let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
         for member in members.into_iter().filter(|member| !member.is_coordinator()) {
@@ -68,25 +64,13 @@ impl Store {
             };
             nodes.insert(member.name, node);
         }
-        let places: Vec<(String, String)> = sqlx::query_as(AssertSqlSafe(format!(
-            "select c.relname::text, format('%s:%s', n.nodename, n.nodeport)
-             from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid
-             join pg_dist_placement p on p.shardid = s.shardid
-             join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
-             where c.relname ~ '^{}_[0-9]+$' and c.relnamespace = 'codesearch'::regnamespace order by 1",
-            FILTERS.name
-        )))
-        .fetch_all(self.control())
-        .await?;
+        let places = places_of_groups(&mut conn).await?;
+        drop(conn);
         let texts: Vec<(i16, i64)> =
             sqlx::query_as("select shard, bytes from shards where chunks > 0")
                 .fetch_all(self.control())
                 .await?;
-        for (table, name) in places {
-            let Some(group) = table.rsplit_once('_').and_then(|(_, n)| n.parse::<i16>().ok())
-            else {
-                continue;
-            };
+        for (group, Place { node: name, .. }) in places {
             let node =
                 nodes.entry(name.clone()).or_insert_with(|| Node { name, ..Node::default() });
             node.groups.push(group);

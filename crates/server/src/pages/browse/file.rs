@@ -244,7 +244,7 @@ async fn file_answer(server: &Server, headers: &HeaderMap, wanted: &BrowseParams
     let is_rendered = is_markdown && wanted.rendered;
     let (q, place) = (wanted.q.clone(), wanted.place());
     let missing = request::notes::missing(&tree.missing());
-    let missing = missing.or_else(|| tree.lacking(Some(&document.repo)));
+    let missing = missing.or_else(|| tree.lacking_in(&document.repo));
     let bytes = document.text.len();
     // Highlighting and matching may take as long as a search, so they wait for a turn, too.
     let _turn = server.turn().await?;

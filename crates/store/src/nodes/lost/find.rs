@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
 use crate::nodes::moves::{no_other, unknown};
-use crate::nodes::{members, replies};
-use crate::tables::FILTERS;
+use crate::nodes::{members, places_of_groups, replies};
 
 /// Nodes that are lost.
 pub(super) struct Lost<'n> {
@@ -105,17 +104,8 @@ pub(super) async fn find<'n>(
              {names} {node}"
         ));
     }
-    let tables: Vec<String> = sqlx::query_scalar(AssertSqlSafe(format!(
-        "select c.relname::text from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid
-         join pg_dist_placement p on p.shardid = s.shardid join pg_dist_node n on n.groupid = p.groupid
-         where n.nodeid = any($1) and c.relname ~ '^{}_[0-9]+$' and c.relnamespace = 'codesearch'::regnamespace
-         order by 1",
-        FILTERS.name
-    )))
-    .bind(&ids)
-    .fetch_all(conn)
-    .await?;
-    let number = |table: &String| table.rsplit_once('_')?.1.parse().ok();
-    let groups = tables.iter().filter_map(number).collect();
+    let places = places_of_groups(conn).await?.into_iter();
+    let groups =
+        places.filter(|(_, place)| ids.contains(&place.id)).map(|(group, _)| group).collect();
     Ok(Some(Lost { nodes, names, ids, groups }))
 }
