@@ -25,9 +25,8 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// A connection for some statements of a search.
 ///
-/// If dropped before it is [done](Lease::done), because the search was abandoned or a statement
-/// failed, it has the server cancel the running statement (`pg_cancel_backend`). The connection is
-/// then not reused.
+/// If it is dropped while a statement runs, because the search was abandoned, it has the server cancel
+/// the statement (`pg_cancel_backend`). The connection is then not reused.
 #[derive(Debug)]
 pub struct Lease {
     /// `None` once it is done, and after a statement whose node does not respond.
@@ -39,6 +38,8 @@ pub struct Lease {
     /// Whether it comes from the pool and has not answered yet: it may have died since its last
     /// use.
     untested: bool,
+    /// Whether a statement was sent whose end is not known.
+    is_running: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -159,6 +160,7 @@ impl Store {
             pool,
             replica: None,
             untested,
+            is_running: false,
             permit: Some(permit),
         })
     }
@@ -177,11 +179,8 @@ impl Store {
 
 impl Lease {
     /// Gives the connection back to the pool.
-    pub fn done(mut self) {
-        if let Some(mut backend) = self.backend.take() {
-            backend.used = Instant::now();
-            self.pool.idle().push(backend);
-        }
+    pub fn done(self) {
+        drop(self);
     }
 
     /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
@@ -223,7 +222,7 @@ impl Lease {
                 // The other pooled connections are as old.
                 self.pool.idle().clear();
                 self.backend = Some(self.pool.connect().await?);
-                self.untested = false;
+                (self.untested, self.is_running) = (false, false);
                 self.run(again).await
             }
             (rows, _) => {
@@ -246,20 +245,28 @@ impl Lease {
             None => self.pool.connect().await?,
         };
         let backend = self.backend.insert(backend);
-        if !self.store.is_distributed() {
-            return bound.rows(&mut backend.conn).await;
+        let is_distributed = self.store.is_distributed();
+        if is_distributed {
+            self.store.silent_nodes.refuse(&bound.sql)?;
         }
-        self.store.silent_nodes.refuse(&bound.sql)?;
-        let sql = bound.sql.clone();
-        tokio::select! {
-            biased;
-            rows = bound.rows(&mut backend.conn) => rows,
-            error = self.store.silence_of_node(&sql) => {
-                // One more connection than allowed may be open until the statement is cancelled.
-                self.cancel(None);
-                Err(error)
+        self.is_running = true;
+        let rows = if is_distributed {
+            let sql = bound.sql.clone();
+            tokio::select! {
+                biased;
+                rows = bound.rows(&mut backend.conn) => rows,
+                error = self.store.silence_of_node(&sql) => {
+                    // One more connection than allowed may be open until the statement is cancelled.
+                    self.cancel(None);
+                    Err(error)
+                }
             }
-        }
+        } else {
+            bound.rows(&mut backend.conn).await
+        };
+        // A connection that was lost is not used again.
+        self.is_running = matches!(rows, Err(Error::Unreachable(_)));
+        rows
     }
 
     /// Runs a read-only statement and decodes its rows.
@@ -300,8 +307,13 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let permit = self.permit.take();
-        self.cancel(permit);
+        if self.is_running {
+            let permit = self.permit.take();
+            self.cancel(permit);
+        } else if let Some(mut backend) = self.backend.take() {
+            backend.used = Instant::now();
+            self.pool.idle().push(backend);
+        }
     }
 }
 
