@@ -5,6 +5,7 @@ use search::ask::Asked;
 use search::{Request, Stats};
 
 use crate::human::count;
+use crate::notes::missing;
 use crate::{AskOptions, Client, Options, Refused, ask};
 use search::ask::AskRequest;
 
@@ -44,12 +45,12 @@ pub fn without<'a>(asked: &mut Asked, found: impl Iterator<Item = (&'a str, &'a 
     asked.files.retain(|one| !found.contains(&(&*one.file.repo, &*one.file.path)));
 }
 
-/// Returns why files are ranked by words, without a full stop, after a search that found `files`. Files with all words that
-/// the search did not find have them in another case or form, or where the query does not look.
+/// Returns why files are ranked by words, and what was not asked, without a full stop, after a search that found `files`. Files
+/// with all words that the search did not find have them in another case or form, or where the query does not look.
 pub fn why(files: usize, asked: &Asked) -> String {
     let all = asked.matched_all > files;
     let has = if files == 1 { "has" } else { "have" };
-    match (files, all) {
+    let why = match (files, all) {
         (0, false) => "no file has all of these words; ranked by words".to_owned(),
         (0, true) => "no file has these words exactly as typed; ranked by words".to_owned(),
         (_, false) => {
@@ -60,5 +61,9 @@ pub fn why(files: usize, asked: &Asked) -> String {
             let only = count(files, "file");
             format!("only {only} {has} these words exactly as typed; others, ranked by words")
         }
+    };
+    match missing(&asked.stats.shown_missing()) {
+        Some(missing) => format!("{why}; {missing}"),
+        None => why,
     }
 }

@@ -10,7 +10,7 @@ use super::server::Server;
 use request::{Client, by_words};
 
 /// Returns the answer that follows a search which has found some files, each by its repository and path; `None` if none
-/// does, or if it has no other file. The caller holds a turn.
+/// does, or if it has no other file and nothing is missing. The caller holds a turn.
 ///
 /// # Errors
 /// The database query fails.
@@ -28,7 +28,10 @@ pub(crate) async fn after(
     match asked(server, &question).await {
         Ok(mut asked) => {
             by_words::without(&mut asked, found.iter().map(|(repo, path)| (&**repo, &**path)));
-            Ok(Some(asked).filter(|asked| !asked.files.is_empty()))
+            // Others may be where nobody could look.
+            let tells =
+                |asked: &Asked| !asked.files.is_empty() || !asked.stats.shown_missing().is_empty();
+            Ok(Some(asked).filter(tells))
         }
         // A query may have no word that can be looked up.
         Err(failure) if failure.status.is_client_error() => Ok(None),
