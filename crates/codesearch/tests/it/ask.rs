@@ -367,11 +367,11 @@ fn what_cannot_be_asked_is_told() {
     fixture.run(&["ask", "retry"]).code(0);
     fixture.exec("alter table words_00 rename to moved");
     let failed = fixture.run(&["ask", "retry"]).code(2);
-    assert!(failed.err.contains("some shards could not be asked"), "{}", failed.err);
+    assert!(failed.err.contains("some shards could not be searched"), "{}", failed.err);
     fixture.exec("alter table moved rename to words_00");
     fixture.exec("create table kept as table words_00; update words_00 set entries = '\\xffffff'");
     let damaged = fixture.run(&["ask", "retry"]).code(2);
-    assert!(damaged.err.contains("some shards could not be asked"), "{}", damaged.err);
+    assert!(damaged.err.contains("some shards could not be searched"), "{}", damaged.err);
     // An index of before questions were answered.
     fixture.exec("delete from words_00; delete from word_segments_00; update shards set worded = 0; drop table kept");
     let lacks = "the words of 37 files are not indexed yet; run: codesearch ingest";
