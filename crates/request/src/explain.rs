@@ -111,7 +111,7 @@ pub fn done(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         }
         Some(Stopped::Timeout(timeout)) => format!("timed out after {timeout:?}"),
         Some(Stopped::Shards(error)) => crate::notes::missing(&stats.shown_missing())
-            .unwrap_or_else(|| format!("some shards could not be searched: {error}")),
+            .unwrap_or_else(|| format!("incomplete: {error}")),
         Some(Stopped::Revision(why)) => why.clone(),
     };
     writeln!(out, "ended       {why}")

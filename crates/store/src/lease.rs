@@ -178,7 +178,7 @@ impl Store {
 }
 
 impl Lease {
-    /// Gives the connection back to the pool.
+    /// Gives the connection back to the pool now, as dropping it does.
     pub fn done(self) {
         drop(self);
     }

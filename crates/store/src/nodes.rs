@@ -225,7 +225,7 @@ struct Member {
     name: String,
     /// Whether it may get groups of shards.
     takes_groups: bool,
-    /// Number of its copies' group; 0 for the coordinator.
+    /// Number that it shares with its standbys (`pg_dist_node.groupid`, no group of shards); 0 for the coordinator.
     group: i32,
 }
 
@@ -236,7 +236,7 @@ impl Member {
     }
 }
 
-/// Returns the servers that Citus knows, without copies of others.
+/// Returns the servers that Citus knows, without standbys.
 ///
 /// # Errors
 /// The server cannot be reached or refuses the statement.
@@ -257,7 +257,7 @@ struct Place {
     node: String,
 }
 
-/// Returns where the tables of shards lie whose names match a regular expression, by name.
+/// Returns where the tables of shards lie whose names match a regular expression, all for an empty one, by name.
 ///
 /// # Errors
 /// The server cannot be reached or refuses the statement.

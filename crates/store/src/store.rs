@@ -47,6 +47,7 @@ pub struct Store {
     pub(crate) kept: Kept,
     /// Replicas from which searches read.
     pub(crate) replicas: Arc<OnceLock<Vec<Arc<Replica>>>>,
+    /// Nodes of Citus that are known not to respond.
     pub(crate) silent_nodes: SilentNodes,
     /// The newest state of the index that this program reads.
     pub(crate) wanted: Arc<watch::Sender<NewestRead>>,

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::{places, replies};
 use crate::error::{Error, Result};
 use crate::store::Store;
+use crate::target::{CONNECT, answered, connect};
 
 /// Time after which a statement has the nodes asked, and the pause before it has them asked again.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -74,7 +75,9 @@ impl Store {
         let store = self.clone();
         tokio::spawn(async move {
             loop {
-                let tables = store.tables_of_silent_nodes().await.unwrap_or_else(|error| {
+                // A node may fall silent after it accepted the connection. The next look finds out on a new one.
+                let looked = answered(CONNECT, store.tables_of_silent_nodes()).await;
+                let tables = looked.unwrap_or_else(|error| {
                     tracing::debug!("nodes cannot be asked: {error}");
                     HashMap::new()
                 });
@@ -95,7 +98,8 @@ impl Store {
 
     /// Returns the names of the tables on nodes that do not respond, each with its node.
     async fn tables_of_silent_nodes(&self) -> Result<HashMap<String, String>> {
-        let mut conn = self.control().acquire().await?;
+        // Of its own: one that is given up may never be free again.
+        let mut conn = connect(&self.options).await?;
         let silent = replies(&mut conn, "select 1").await?;
         let silent = silent.iter().filter(|reply| !reply.success).map(|reply| reply.id);
         let silent: Vec<i32> = silent.collect();

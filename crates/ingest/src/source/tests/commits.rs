@@ -27,7 +27,10 @@ fn entries(source: &dyn FileSource) -> Result<(Vec<Entry>, Listing), String> {
         all.lock().unwrap().push(entry);
         ControlFlow::Continue(())
     })?;
-    Ok((all.into_inner().unwrap(), listing))
+    // Several threads list.
+    let mut all = all.into_inner().unwrap();
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok((all, listing))
 }
 
 fn said(source: &dyn FileSource) -> (Vec<Said>, Vec<u8>) {
