@@ -6,6 +6,7 @@ mod git;
 pub(crate) mod scip;
 mod server;
 mod symbols;
+mod template;
 mod wait;
 
 use std::fs;
@@ -23,6 +24,7 @@ use tokio::runtime::Runtime;
 
 pub(crate) use server::{Server, raw};
 pub(crate) use symbols::Defined;
+use template::Template;
 pub(crate) use wait::{eventually, eventually_async};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_codesearch");
@@ -160,7 +162,7 @@ impl Ran {
 pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) index: String,
-    /// Whether its database exists, on Citus; elsewhere, the first command makes it.
+    /// Passed once its database exists or the next command makes it.
     made: Once,
 }
 
@@ -172,11 +174,10 @@ impl Fixture {
         Self { folder: tempfile::tempdir().unwrap(), index, made: Once::new() }
     }
 
-    /// Makes its database, on Citus.
-    fn make(&self, template: citus::Template) {
-        if citus::programs().is_some() {
-            self.made.call_once(|| citus::create_database(&socket_folder(), &self.index, template));
-        }
+    /// Makes its database, once.
+    fn make(&self, template: Template) {
+        let create = || template::create_database(&socket_folder(), &self.index, template);
+        self.made.call_once(create);
     }
 
     /// Returns the folder of its repositories.
@@ -193,7 +194,7 @@ impl Fixture {
 
     /// Returns the binary as a command on this index.
     pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
-        self.make(citus::Template::of(args));
+        self.make(Template::of(args));
         let mut command = clean_command();
         command.arg("--home").arg(home()).args(["--index", &self.index]).args(args);
         command.current_dir(self.path());
@@ -202,7 +203,7 @@ impl Fixture {
 
     /// Returns another program as a command, in which `codesearch` is the binary on this index.
     pub(crate) fn program(&self, program: &str) -> Command {
-        self.make(citus::Template::Nodes);
+        self.make(Template::Empty);
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folder = Path::new(BINARY).parent().unwrap().to_owned();
@@ -247,7 +248,9 @@ impl Fixture {
 
     /// Returns the binary as a command on this index, connected by a URL.
     pub(crate) fn command_on(&self, url: &str, args: &[&str]) -> Command {
-        self.make(citus::Template::of(args));
+        if citus::programs().is_some() {
+            self.make(Template::of(args));
+        }
         let mut command = clean_command();
         command.env("DATABASE_URL", url).args(args).current_dir(self.path());
         command
@@ -289,8 +292,8 @@ impl Fixture {
 
     /// Creates the database without the binary, as on someone else's server.
     pub(crate) fn create_database(&self) {
+        self.make(Template::Empty);
         if citus::programs().is_some() {
-            self.make(citus::Template::Nodes);
             return;
         }
         on(async {
@@ -362,17 +365,7 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        if citus::programs().is_some() {
-            if self.made.is_completed() {
-                on(citus::drop_database(&socket_folder(), &self.index));
-            }
-            return;
-        }
-        on(async {
-            let mut conn = connect("postgres").await;
-            let sql = format!("drop database if exists {} with (force)", self.index);
-            let _ = conn.execute(AssertSqlSafe(sql)).await;
-        });
+        on(template::drop_database(&socket_folder(), &self.index));
     }
 }
 
