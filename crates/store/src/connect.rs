@@ -1,7 +1,6 @@
 //! Connects a program to its database, and makes the partitions of an index.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor};
@@ -59,10 +58,10 @@ impl Store {
             // Citus needs the parameters of a statement that joins tables of nodes with those of here, or asks several groups.
             searching = searching.options([("plan_cache_mode", "auto")]);
         }
-        let pool = ConnectionPool::new(Arc::new(searching), server.room(connections));
         let control = PgPoolOptions::new().max_connections(CONTROL).acquire_timeout(CONNECT);
         let control = control.connect_lazy_with(options.clone());
-        let mut store = Self::new(pool, control, options, server.no_recheck);
+        let pool = ConnectionPool::new(searching, server.room(connections), control);
+        let mut store = Self::new(pool, options, server.no_recheck);
         match answered(ANSWER, server.prepared(&mut first)).await? {
             Some(groups) => store.keep_groups(groups),
             None => store.no_recheck = store.prepare(target, &mut first).await?,

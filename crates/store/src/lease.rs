@@ -46,7 +46,7 @@ pub struct Lease {
 /// A statement with its parameters; each connection prepares it once.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundStatement {
-    sql: String,
+    pub(crate) sql: String,
     parameters: PgArguments,
 }
 
@@ -78,10 +78,7 @@ impl Store {
     /// [kept](Self::keep_warm). Each connection costs the server memory for its prepared
     /// statements.
     pub fn trim(&self) {
-        self.pool.trim();
-        for replica in self.replicas() {
-            replica.pool.trim();
-        }
+        self.pools().iter().for_each(ConnectionPool::trim);
     }
 
     /// Keeps this many connections for searching open and warm, used or not, and opens the missing
@@ -140,7 +137,7 @@ impl Store {
         })
     }
 
-    async fn lease_of(&self, pool: &ConnectionPool) -> Result<Lease> {
+    pub(crate) async fn lease_of(&self, pool: &ConnectionPool) -> Result<Lease> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&pool.free).acquire_owned());
         let permit = match permit.await {
             Ok(Ok(permit)) => permit,
@@ -183,12 +180,15 @@ impl Lease {
         drop(self);
     }
 
-    /// Runs a read-only statement. If the connection has died since its last use, runs it on a new
-    /// one; if a replica fails, on the primary. The future is boxed, as is that of [`Store::lease`]: so only this crate
+    /// Runs a read-only statement: on the node of its tables, if that is on this machine and answers. If the connection has
+    /// died since its last use, runs it on a new one; if a replica fails, on the primary. The future is boxed, as is that of [`Store::lease`]: so only this crate
     /// compiles sqlx's.
     pub(crate) fn rows(&mut self, bound: BoundStatement) -> BoxFuture<'_, Result<Vec<PgRow>>> {
         Box::pin(async move {
             self.store.count();
+            if let Some(rows) = self.store.rows_of_local_node(&bound).await {
+                return Ok(rows);
+            }
             let Some(replica) = self.replica.clone() else { return self.rows_here(bound).await };
             let again = bound.clone();
             let error = tokio::select! {
@@ -208,7 +208,7 @@ impl Lease {
     }
 
     /// Runs a statement at the end that the lease has.
-    async fn rows_here(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
+    pub(crate) async fn rows_here(&mut self, bound: BoundStatement) -> Result<Vec<PgRow>> {
         let of_nodes = self.store.is_distributed();
         let again = (self.untested || of_nodes).then(|| bound.clone());
         let begun = Instant::now();
@@ -323,10 +323,7 @@ impl Lease {
         let Some(Backend { conn, pid, .. }) = self.backend.take() else { return };
         // The connection is kept until the cancel request was sent, so that its process id cannot
         // have passed to another backend.
-        let control = match &self.replica {
-            Some(replica) => replica.control.clone(),
-            None => self.store.control().clone(),
-        };
+        let control = self.pool.control.clone();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let cancelling =

@@ -5,11 +5,13 @@
 //! that is nearly the whole difference: what else differs asks [`Groups::are_distributed`]. The server hands each statement
 //! to the node of the tables that it names, which must be of one group, unless the statement joins them with tables of here.
 
+mod local;
 mod lost;
 mod moves;
 mod silent;
 mod status;
 
+pub(crate) use local::LocalNodes;
 pub use lost::LostNodes;
 pub(crate) use lost::refuse_if_lost;
 pub use moves::Move;

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, Executor, PgConnection, PgPool};
 use tokio::sync::Semaphore;
 
 use crate::error::Result;
-use crate::target::connect;
+use crate::target::{CONNECT, connect};
 
 /// Time after which an unused connection is closed.
 const MAX_IDLE: Duration = Duration::from_mins(5);
@@ -34,6 +34,8 @@ pub(crate) struct ConnectionPool {
     pub(crate) free: Arc<Semaphore>,
     /// The unused connections, the most recently used on top.
     idle: Arc<Mutex<Vec<Backend>>>,
+    /// Connections to the same server for cancelling statements.
+    pub(crate) control: PgPool,
 }
 
 /// A connection and the server process at its other end.
@@ -46,11 +48,20 @@ pub(crate) struct Backend {
 }
 
 impl ConnectionPool {
-    /// Makes a pool of at most `connections` at once.
-    pub(crate) fn new(options: Arc<PgConnectOptions>, connections: u32) -> Self {
+    /// Makes a pool of at most `connections` at once, with others for cancelling their statements.
+    pub(crate) fn new(options: PgConnectOptions, connections: u32, control: PgPool) -> Self {
         let most = connections as usize;
         let free = Arc::new(Semaphore::new(most));
-        Self { options, most, min_open: Arc::default(), free, idle: Arc::default() }
+        let options = Arc::new(options);
+        Self { options, most, min_open: Arc::default(), free, idle: Arc::default(), control }
+    }
+
+    /// Makes a pool of as many connections to another server, by the same role.
+    pub(crate) fn at(&self, place: impl Fn(PgConnectOptions) -> PgConnectOptions) -> Self {
+        let options = place((*self.options).clone());
+        let control = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT);
+        let control = control.connect_lazy_with(options.clone());
+        Self::new(options, self.most as u32, control)
     }
 
     pub(crate) async fn connect(&self) -> Result<Backend> {
@@ -90,5 +101,6 @@ impl ConnectionPool {
         for backend in idle {
             let _ = backend.conn.close().await;
         }
+        self.control.close().await;
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::ShardId;
 use crate::error::Result;
 use crate::kept::Kept;
-use crate::nodes::SilentNodes;
+use crate::nodes::{LocalNodes, SilentNodes};
 use crate::other_work::OtherWork;
 use crate::pool::ConnectionPool;
 use crate::replica::{NewestRead, Replica, Route};
@@ -23,9 +23,8 @@ use crate::target::{CONNECT, connect};
 /// A connected database with the current schema.
 #[derive(Clone, Debug)]
 pub struct Store {
+    /// Connections for searching. Those for cancelling their statements are for occasional statements, too.
     pub(crate) pool: ConnectionPool,
-    /// Connections for occasional statements, and for cancelling statements of other connections.
-    control: PgPool,
     /// Number of statements made for searches and pages.
     statements: Arc<AtomicU64>,
     pub(crate) options: Arc<PgConnectOptions>,
@@ -49,6 +48,8 @@ pub struct Store {
     pub(crate) replicas: Arc<OnceLock<Vec<Arc<Replica>>>>,
     /// Nodes of Citus that are known not to respond.
     pub(crate) silent_nodes: SilentNodes,
+    /// Those on this machine.
+    pub(crate) local_nodes: LocalNodes,
     /// The newest state of the index that this program reads.
     pub(crate) wanted: Arc<watch::Sender<NewestRead>>,
     /// Where the request of this store reads; `None` for the primary.
@@ -59,15 +60,9 @@ pub struct Store {
 const CLOSE: Duration = Duration::from_secs(5);
 
 impl Store {
-    pub(crate) fn new(
-        pool: ConnectionPool,
-        control: PgPool,
-        options: PgConnectOptions,
-        no_recheck: bool,
-    ) -> Self {
+    pub(crate) fn new(pool: ConnectionPool, options: PgConnectOptions, no_recheck: bool) -> Self {
         Self {
             pool,
-            control,
             options: Arc::new(options),
             no_recheck,
             statements: Arc::default(),
@@ -80,6 +75,7 @@ impl Store {
             kept: Kept::default(),
             replicas: Arc::default(),
             silent_nodes: SilentNodes::default(),
+            local_nodes: LocalNodes::default(),
             wanted: Arc::default(),
             route: None,
         }
@@ -146,7 +142,7 @@ impl Store {
     /// Returns the connections for occasional statements. Each use counts as a statement.
     pub(crate) fn control(&self) -> &PgPool {
         self.count();
-        &self.control
+        &self.pool.control
     }
 
     /// Opens a connection for notifications. It is one of its own: a server has several for as long as it runs, and the
@@ -165,6 +161,14 @@ impl Store {
         Ok(listener)
     }
 
+    /// Returns the pools of connections for searching: to the primary, to replicas, and to nodes on this machine.
+    pub(crate) fn pools(&self) -> Vec<ConnectionPool> {
+        let mut pools = vec![self.pool.clone()];
+        pools.extend(self.replicas().iter().map(|replica| replica.pool.clone()));
+        pools.extend(self.local_nodes.pools());
+        pools
+    }
+
     /// Counts one statement.
     pub(crate) fn count(&self) {
         self.statements.fetch_add(1, Ordering::Relaxed);
@@ -179,11 +183,8 @@ impl Store {
     /// Closes all connections.
     pub async fn close(&self) {
         let closing = async {
-            self.pool.close().await;
-            self.control.close().await;
-            for replica in self.replicas() {
-                replica.pool.close().await;
-                replica.control.close().await;
+            for pool in self.pools() {
+                pool.close().await;
             }
             self.kept.close().await;
             let spare = self.spare().take();

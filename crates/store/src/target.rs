@@ -1,5 +1,6 @@
 //! The address of the database, and connecting to it.
 
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -100,6 +101,19 @@ pub(crate) fn for_searching(options: &PgConnectOptions) -> PgConnectOptions {
     ])
 }
 
+/// Returns whether a server is on this machine: it is reached by a socket or at an address of this machine.
+pub(crate) async fn is_here(options: &PgConnectOptions) -> bool {
+    let host = options.get_host();
+    if options.get_socket().is_some() || host.starts_with('/') {
+        return true;
+    }
+    let named = (host.trim_matches(['[', ']']), options.get_port());
+    let found = tokio::time::timeout(CONNECT, tokio::net::lookup_host(named)).await;
+    // Only addresses of this machine can be bound.
+    let is_own = |address: SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
+    found.is_ok_and(|found| found.is_ok_and(|mut addresses| addresses.any(is_own)))
+}
+
 fn of_url(url: &str) -> Result<PgConnectOptions> {
     let bad = |why: String| {
         Error::Unsuitable(format!(
@@ -125,5 +139,20 @@ mod tests {
         assert!(refused("mysql://x").ends_with("it must begin with postgresql://"));
         assert!(refused("postgresql://h:port/d").starts_with("DATABASE_URL is not a Postgres URL"));
         assert!(of_url("postgresql://me@host/database").is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_server_on_this_machine_is_known() {
+        for (url, here) in [
+            ("postgresql://search@localhost/codesearch", true),
+            ("postgresql://search@127.0.0.1:5433/codesearch", true),
+            ("postgresql://search@[::1]/codesearch", true),
+            ("postgresql://search@%2Frun%2Fpostgresql/codesearch", true),
+            ("postgresql://search@192.0.2.2/codesearch", false),
+            ("postgresql://search@[2001:db8::2]:5433/codesearch", false),
+        ] {
+            let options = options(&Target::Url(url.to_owned())).unwrap();
+            assert_eq!(is_here(&options).await, here, "{url}");
+        }
     }
 }

@@ -192,7 +192,9 @@ pub(crate) fn serve(
         let (wanting, wanted_by) = (Arc::clone(&keep), Arc::clone(&configuration));
         let (beside, leads) = (Arc::clone(&fellows), fellows.leads());
         let replicated = store.clone();
-        let replicating = tokio::spawn(async move { replicated.follow_replicas().await });
+        let replicating = tokio::spawn(async move {
+            tokio::join!(replicated.follow_replicas(), replicated.follow_local_nodes())
+        });
         let joining = tokio::spawn(async move {
             beside.run(&itself, joined, &|| wanting.is_needed(&wanted_by.get())).await;
         });

@@ -129,6 +129,49 @@ fn groups_move_while_the_index_is_searched() {
     fixture.check_invariants();
 }
 
+#[test]
+fn tables_of_nodes_on_the_machine_of_a_server_are_read_there() {
+    if citus::is_absent() {
+        return;
+    }
+    let fixture = ingested();
+    let server = fixture.serve_with(&["--cache", "0"]);
+    // Those of the coordinator have names of their own.
+    let direct = "pg_stat_activity where datname = current_database() and application_name like 'codesearch%'
+                  and query ~ '_[0-9]{3}'";
+    let nodes_asked = |what: &str| -> i64 {
+        fixture.sql(&format!(
+            "select count(*) filter (where result::int > 0)
+             from run_command_on_workers($$select count({what}) from {direct}$$)"
+        ))
+    };
+    let found = || {
+        let answer = server.search("needle");
+        assert_eq!(answer["stats"]["complete"], true, "{answer}");
+        answer["files"].as_array().unwrap().len()
+    };
+    let all_are_read = |files: usize| {
+        eventually("all nodes are asked without the coordinator", || {
+            assert_eq!(found(), files);
+            nodes_asked("*") == 3
+        });
+    };
+    all_are_read(3);
+    // Connections that die cost nothing.
+    assert_eq!(nodes_asked("nullif(pg_terminate_backend(pid), false)"), 3);
+    assert_eq!(found(), 3);
+    all_are_read(3);
+    // Nor do groups that move, and what comes next is seen.
+    fixture
+        .run(&["db", "rebalance", "--drain", &format!("{}:5433", socket_folder().display())])
+        .code(0);
+    assert_eq!(found(), 3);
+    fixture.write("one/b.txt", "another needle\n");
+    fixture.ingest();
+    eventually("the new file is found", || found() == 4);
+    fixture.check_invariants();
+}
+
 /// A node that is paused while a server has connections to it.
 #[test]
 fn a_node_that_does_not_respond_costs_its_shards() {
