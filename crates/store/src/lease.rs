@@ -181,8 +181,8 @@ impl Lease {
     }
 
     /// Runs a read-only statement: on the node of its tables, if that is on this machine and answers. If the connection has
-    /// died since its last use, runs it on a new one; if a replica fails, on the primary. The future is boxed, as is that of [`Store::lease`]: so only this crate
-    /// compiles sqlx's.
+    /// died since its last use, runs it on a new one; if a replica fails, on the primary. The future is boxed, as is that of
+    /// [`Store::lease`]: so only this crate compiles sqlx's.
     pub(crate) fn rows(&mut self, bound: BoundStatement) -> BoxFuture<'_, Result<Vec<PgRow>>> {
         Box::pin(async move {
             self.store.count();
