@@ -65,14 +65,17 @@ impl<'f> Lost<'f> {
 
     /// Loses a node of Citus.
     fn node(fixture: &'f Fixture) -> Self {
-        fixture.exec("update pg_dist_node set nodeport = 5999 where nodeport = 5434");
-        Self(fixture, "update pg_dist_node set nodeport = 5434 where nodeport = 5999".to_owned())
+        citus::lose(5434, &fixture.index);
+        Self(fixture, String::new())
     }
 }
 
 impl Drop for Lost<'_> {
     fn drop(&mut self) {
-        self.0.exec(&self.1);
+        match citus::programs() {
+            Some(_) => citus::find(5434, &self.0.index),
+            None => self.0.exec(&self.1),
+        }
     }
 }
 

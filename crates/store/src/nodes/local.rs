@@ -1,7 +1,8 @@
 //! Nodes on this machine: a server reads their tables from them, and not by the way of the coordinator.
 //!
 //! Each node knows where all tables lie, and has what was committed there. An epoch is not current before all nodes have ended
-//! the transactions that wrote it, so what is read at an epoch is the same here as through the coordinator.
+//! the transactions that wrote it, so what is read at an epoch is the same here as through the coordinator. A node that was given
+//! up knows nothing of that: so nodes are looked for again in each epoch, and until they are, the coordinator is asked.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +16,11 @@ use super::{places, replies};
 use crate::error::{Error, Result};
 use crate::lease::BoundStatement;
 use crate::pool::ConnectionPool;
+use crate::replica::NewestRead;
 use crate::store::Store;
 use crate::target::{ANSWER, answered, is_here};
 
-/// Pause between two looks. Meanwhile, tables that were moved away are read by the way of this node.
+/// Longest pause between two looks. Meanwhile, tables that were moved away are read by the way of this node.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// SQL: what tells a running server from all others.
@@ -30,6 +32,23 @@ pub(crate) struct LocalNodes(Arc<RwLock<Arc<Known>>>);
 
 #[derive(Debug, Default)]
 struct Known {
+    /// The state of the index for which they were looked for.
+    newest: NewestRead,
+    seen: Seen,
+    found: Arc<Found>,
+}
+
+/// What the coordinator knows of nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Seen {
+    /// Number, host and port of each that has tables.
+    nodes: Vec<(i32, String, i32)>,
+    /// The newest number of a place of a table, and how many there are.
+    placements: (i64, i64),
+}
+
+#[derive(Debug, Default)]
+struct Found {
     nodes: Vec<Arc<LocalNode>>,
     /// The node of each of their tables.
     tables: HashMap<String, Arc<LocalNode>>,
@@ -55,11 +74,11 @@ impl LocalNodes {
 
     /// Returns the pools of connections to them.
     pub(crate) fn pools(&self) -> Vec<ConnectionPool> {
-        self.known().nodes.iter().map(|node| node.pool.clone()).collect()
+        self.known().found.nodes.iter().map(|node| node.pool.clone()).collect()
     }
 }
 
-impl Known {
+impl Found {
     /// Returns the node whose tables a statement reads, if it reads none that the coordinator has for itself.
     fn node_of(&self, sql: &str) -> Option<&Arc<LocalNode>> {
         let (mut node, mut before) = (None, "");
@@ -78,13 +97,17 @@ impl Known {
 impl Store {
     /// Looks for nodes on this machine, and for their tables, for ever.
     pub async fn follow_local_nodes(&self) {
+        let (mut wanted, mut is_new) = (self.wanted.subscribe(), false);
         loop {
-            if self.is_distributed()
-                && let Err(error) = answered(ANSWER, self.look_for_local_nodes()).await
-            {
-                tracing::debug!("no nodes on this machine are looked for: {error}");
+            let newest = *wanted.borrow_and_update();
+            if self.is_distributed() {
+                let looking = self.look_for_local_nodes(newest, is_new);
+                if let Err(error) = answered(ANSWER, looking).await {
+                    tracing::debug!("no nodes on this machine are looked for: {error}");
+                }
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            // The sender lives as long as this store.
+            is_new = tokio::time::timeout(LOOK_EVERY, wanted.changed()).await.is_ok();
         }
     }
 
@@ -94,7 +117,11 @@ impl Store {
         if !self.is_distributed() {
             return None;
         }
-        let node = Arc::clone(self.local_nodes.known().node_of(&bound.sql)?);
+        let known = self.local_nodes.known();
+        if known.newest != *self.wanted.borrow() {
+            return None;
+        }
+        let node = Arc::clone(known.found.node_of(&bound.sql)?);
         let running = async { self.lease_of(&node.pool).await?.rows_here(bound.clone()).await };
         match running.await {
             Ok(rows) => Some(rows),
@@ -106,37 +133,60 @@ impl Store {
         }
     }
 
-    async fn look_for_local_nodes(&self) -> Result<()> {
+    /// Looks for them in a state of the index. If only that is new, they are the same while the coordinator knows the same.
+    async fn look_for_local_nodes(&self, newest: NewestRead, is_new: bool) -> Result<()> {
         let mut conn = self.control().acquire().await?;
-        let nodes = self.local_nodes(&mut conn).await?;
-        let mut known = Known { nodes, ..Known::default() };
-        if !known.nodes.is_empty() {
-            for place in places(&mut conn, "").await? {
-                if let Some(node) = known.nodes.iter().find(|node| node.id == place.id) {
-                    known.tables.insert(place.table, Arc::clone(node));
-                }
-            }
-            let names: Vec<String> = sqlx::query_scalar(
-                "select relname::text from pg_class
-                 where relnamespace = 'codesearch'::regnamespace and relkind in ('r', 'p', 'v')
-                   and not exists (select from pg_dist_partition where logicalrelid = pg_class.oid)",
-            )
-            .fetch_all(&mut *conn)
-            .await?;
-            known.of_coordinator.extend(names);
-        }
-        *self.local_nodes.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        let sql = "select nodeid, nodename, nodeport from pg_dist_node
+                   where noderole = 'primary' and isactive and metadatasynced and groupid > 0";
+        let nodes: Vec<(i32, String, i32)> = sqlx::query_as(sql).fetch_all(&mut *conn).await?;
+        let sql = "select coalesce(max(placementid), 0), count(*) from pg_dist_placement";
+        let placements: (i64, i64) = sqlx::query_as(sql).fetch_one(&mut *conn).await?;
+        let seen = Seen { nodes, placements };
+        let before = self.local_nodes.known();
+        let found = if is_new && before.seen == seen {
+            Arc::clone(&before.found)
+        } else {
+            Arc::new(self.find_local_nodes(&mut conn, &seen.nodes).await?)
+        };
+        let known = Arc::new(Known { newest, seen, found });
+        *self.local_nodes.0.write().unwrap_or_else(PoisonError::into_inner) = known;
         Ok(())
     }
 
-    /// Returns the nodes on this machine that answer, besides the coordinator.
-    async fn local_nodes(&self, conn: &mut PgConnection) -> Result<Vec<Arc<LocalNode>>> {
-        let sql = "select nodeid, nodename, nodeport from pg_dist_node
-                   where noderole = 'primary' and isactive and metadatasynced and groupid > 0";
-        let found: Vec<(i32, String, i32)> = sqlx::query_as(sql).fetch_all(&mut *conn).await?;
+    async fn find_local_nodes(
+        &self,
+        conn: &mut PgConnection,
+        all: &[(i32, String, i32)],
+    ) -> Result<Found> {
+        let mut found = Found { nodes: self.local_nodes(conn, all).await?, ..Found::default() };
+        if found.nodes.is_empty() {
+            return Ok(found);
+        }
+        for place in places(conn, "").await? {
+            if let Some(node) = found.nodes.iter().find(|node| node.id == place.id) {
+                found.tables.insert(place.table, Arc::clone(node));
+            }
+        }
+        let names: Vec<String> = sqlx::query_scalar(
+            "select relname::text from pg_class
+             where relnamespace = 'codesearch'::regnamespace and relkind in ('r', 'p', 'v')
+               and not exists (select from pg_dist_partition where logicalrelid = pg_class.oid)",
+        )
+        .fetch_all(conn)
+        .await?;
+        found.of_coordinator.extend(names);
+        Ok(found)
+    }
+
+    /// Returns those of all nodes that are on this machine and answer.
+    async fn local_nodes(
+        &self,
+        conn: &mut PgConnection,
+        all: &[(i32, String, i32)],
+    ) -> Result<Vec<Arc<LocalNode>>> {
         let before = self.local_nodes.known();
         let (mut nodes, mut identities) = (Vec::new(), None);
-        for (id, host, port) in found {
+        for (id, host, port) in all.iter().cloned() {
             let place = (host, port);
             if !is_here(&at(&self.options, &place)).await {
                 continue;
@@ -144,7 +194,7 @@ impl Store {
             let is_same = |node: &&Arc<LocalNode>| {
                 node.id == id && node.place == place && !node.has_failed.load(Ordering::Relaxed)
             };
-            if let Some(node) = before.nodes.iter().find(is_same) {
+            if let Some(node) = before.found.nodes.iter().find(is_same) {
                 nodes.push(Arc::clone(node));
                 continue;
             }
@@ -205,15 +255,15 @@ mod tests {
             let tables = [("files_001", 0), ("chunks_001", 0), ("files_002", 1)];
             let tables = tables.map(|(table, at)| (table.to_owned(), Arc::clone(&nodes[at])));
             let of_coordinator = HashSet::from(["blobs".to_owned(), "trees".to_owned()]);
-            let known = Known { nodes, tables: tables.into(), of_coordinator };
-            let of = |sql: &str| known.node_of(sql).map(|node| node.id);
+            let found = Found { nodes, tables: tables.into(), of_coordinator };
+            let of = |sql: &str| found.node_of(sql).map(|node| node.id);
             assert_eq!(of("select path, trees from files_001 where blob = $1"), Some(1));
             assert_eq!(of("select 1 from files_001 f join chunks_001 c on c.blob=f.blob"), Some(1));
             assert_eq!(of("select from files_002"), Some(2));
             assert_eq!(of("select from files_003"), None);
             assert_eq!(of("select from files_001 f join blobs b on b.id = f.blob"), None);
             assert_eq!(of("with t as (select from trees) select from files_001"), None);
-            known.nodes[1].has_failed.store(true, Ordering::Relaxed);
+            found.nodes[1].has_failed.store(true, Ordering::Relaxed);
             assert_eq!((of("select from files_002"), of("select from files_001")), (None, Some(1)));
         });
     }

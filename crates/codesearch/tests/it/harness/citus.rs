@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
-use super::{clean_command, connect_at, is_root};
+use super::{clean_command, connect_at, is_root, on, socket_folder};
 
 /// The ports of the workers, beside the socket of the coordinator.
 const WORKERS: [u16; 3] = [5433, 5434, 5435];
@@ -171,6 +171,25 @@ pub(super) async fn make_nodes(socket: &Path, name: &str) {
         sql += &format!("; select citus_add_node('{at}', {port})");
     }
     conn.execute(AssertSqlSafe(sql)).await.unwrap();
+}
+
+/// Has the worker at this port refuse a database, and ends the connections to it.
+pub(crate) fn lose(port: u16, database: &str) {
+    on_worker(port, &format!("alter database {database} allow_connections false"));
+    let ended = "select pg_terminate_backend(pid) from pg_stat_activity where datname";
+    on_worker(port, &format!("{ended} = '{database}'"));
+}
+
+/// Has the worker at this port admit a database again.
+pub(crate) fn find(port: u16, database: &str) {
+    on_worker(port, &format!("alter database {database} allow_connections true"));
+}
+
+fn on_worker(port: u16, sql: &str) {
+    on(async {
+        let mut conn = connect_at(&socket_folder(), port, "postgres").await;
+        conn.execute(AssertSqlSafe(sql)).await.unwrap();
+    });
 }
 
 /// The tables whose rows lie on nodes, in tables of shards or groups.
