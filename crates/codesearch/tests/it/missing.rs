@@ -199,7 +199,9 @@ fn check<'f>(fixture: &'f Fixture, begin: fn(&'f Fixture) -> Lost<'f>) {
     drop(lost);
     // Nothing of the lost part is remembered as empty.
     eventually("all files are known again", || {
+        let search = server.json("/search?q=needle").1;
         server.json("/files?q=a.rs&limit=100").1["complete"] == true
+            && search["stats"]["complete"] == true
     });
     for (address, before) in addresses.iter().zip(&whole.0) {
         let now = compared(&server, fixture, address, &[("accept", "application/json")]);
