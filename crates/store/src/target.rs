@@ -148,7 +148,7 @@ mod tests {
             ("postgresql://search@127.0.0.1:5433/codesearch", true),
             ("postgresql://search@[::1]/codesearch", true),
             ("postgresql://search@%2Frun%2Fpostgresql/codesearch", true),
-            ("postgresql://search@192.0.2.2/codesearch", false),
+            ("postgresql://search@198.51.100.77/codesearch", false),
             ("postgresql://search@[2001:db8::2]:5433/codesearch", false),
         ] {
             let options = options(&Target::Url(url.to_owned())).unwrap();
