@@ -218,6 +218,11 @@ fn on_nodes(statement: &str, columns: &str) -> String {
     )
 }
 
+/// Returns the names in a statement, with its words, in order.
+fn names(sql: &str) -> impl Iterator<Item = &str> {
+    sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| !name.is_empty())
+}
+
 /// A server that Citus knows.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Member {

@@ -65,7 +65,7 @@ impl<'f> Lost<'f> {
 
     /// Loses a node of Citus.
     fn node(fixture: &'f Fixture) -> Self {
-        citus::lose(5434, &fixture.index);
+        citus::refuse(5434, &fixture.index);
         Self(fixture, String::new())
     }
 }
@@ -73,7 +73,7 @@ impl<'f> Lost<'f> {
 impl Drop for Lost<'_> {
     fn drop(&mut self) {
         match citus::programs() {
-            Some(_) => citus::find(5434, &self.0.index),
+            Some(_) => citus::admit(5434, &self.0.index),
             None => self.0.exec(&self.1),
         }
     }

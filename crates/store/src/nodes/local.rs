@@ -12,7 +12,7 @@ use std::time::Duration;
 use sqlx::PgConnection;
 use sqlx::postgres::{PgConnectOptions, PgRow};
 
-use super::{places, replies};
+use super::{names, places, replies};
 use crate::error::{Error, Result};
 use crate::lease::BoundStatement;
 use crate::pool::ConnectionPool;
@@ -82,8 +82,7 @@ impl Found {
     /// Returns the node whose tables a statement reads, if it reads none that the coordinator has for itself.
     fn node_of(&self, sql: &str) -> Option<&Arc<LocalNode>> {
         let (mut node, mut before) = (None, "");
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        for name in sql.split(|c| !is_name(c)).filter(|name| !name.is_empty()) {
+        for name in names(sql) {
             if matches!(before, "from" | "join") && self.of_coordinator.contains(name) {
                 return None;
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::{places, replies};
+use super::{names, places, replies};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::target::{CONNECT, answered, connect};
@@ -39,8 +39,7 @@ impl SilentNodes {
         if tables.is_empty() {
             return Ok(());
         }
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let node = sql.split(|c| !is_name(c)).find_map(|name| tables.get(name));
+        let node = names(sql).find_map(|name| tables.get(name));
         node.map_or(Ok(()), |node| {
             Err(Error::Node { node: node.clone(), why: "it does not respond".to_owned() })
         })

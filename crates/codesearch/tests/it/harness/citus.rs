@@ -174,14 +174,14 @@ pub(super) async fn make_nodes(socket: &Path, name: &str) {
 }
 
 /// Has the worker at this port refuse a database, and ends the connections to it.
-pub(crate) fn lose(port: u16, database: &str) {
+pub(crate) fn refuse(port: u16, database: &str) {
     on_worker(port, &format!("alter database {database} allow_connections false"));
     let ended = "select pg_terminate_backend(pid) from pg_stat_activity where datname";
     on_worker(port, &format!("{ended} = '{database}'"));
 }
 
 /// Has the worker at this port admit a database again.
-pub(crate) fn find(port: u16, database: &str) {
+pub(crate) fn admit(port: u16, database: &str) {
     on_worker(port, &format!("alter database {database} allow_connections true"));
 }
 

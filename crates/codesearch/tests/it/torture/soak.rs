@@ -5,9 +5,10 @@ use super::clients::memory_mib;
 use super::world::{World, asked, scan};
 use crate::harness::{Fixture, eventually};
 
-/// Maximum growth of a server's memory after the first quarter of the changes, in MiB. It settles after some thirty changes, at
-/// 160 to 175 MiB.
-const GROWTH_MIB: u64 = 96;
+/// Maximum growth of a server's memory after the first quarter of the changes, in MiB; and that of a short run, in which it has
+/// not settled: that takes some thirty changes, and up to 80 MiB beside other tests.
+const GROWTH_MIB: u64 = 48;
+const UNSETTLED_MIB: u64 = 96;
 
 #[test]
 fn memory_does_not_grow_with_changes() {
@@ -41,7 +42,8 @@ fn memory_does_not_grow_with_changes() {
         }
     }
     let (early, late) = (sizes[sizes.len() / 4], *sizes.last().unwrap());
-    assert!(late < early + GROWTH_MIB, "{sizes:?}");
+    let most = early + if run.is_long { GROWTH_MIB } else { UNSETTLED_MIB };
+    assert!(late < most, "{sizes:?}");
     fixture.check_invariants();
     run.end(&format!("{early} MiB after a quarter of the changes, {late} MiB at the end"));
 }
